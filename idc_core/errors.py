@@ -1,0 +1,25 @@
+"""The one error family of the engine: what was expected, what came, where, and what to do about it."""
+
+
+class IdcError(Exception):
+    """Any mistake the engine can explain to a person; its message is a complete sentence."""
+
+
+class DataError(IdcError):
+    """A data set is missing, damaged, or not of the form it claims."""
+
+
+class ModelError(IdcError):
+    """A network, its weights or one of its layers is missing or not of the expected form."""
+
+
+class SettingError(IdcError, ValueError):
+    """A parameter is outside what the method defines."""
+
+
+class UnsupportedOperationError(IdcError):
+    """The network uses an operation through which relevance cannot be propagated."""
+
+
+class CancelledError(IdcError):
+    """The caller's progress callback asked the work to stop."""

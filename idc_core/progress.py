@@ -1,0 +1,29 @@
+"""How long work tells its caller how far it is, and how the caller stops it."""
+
+from collections.abc import Callable
+
+from idc_core.errors import CancelledError
+
+Progress = Callable[[int, int, str], bool | None]
+"""Called with (done, total, label); returning False stops the work, anything else continues."""
+
+
+def report(on_progress: Progress | None, done: int, total: int, label: str) -> None:
+    """Tell the caller how far the work is.
+
+    Parameters
+    ----------
+    on_progress : Progress or None
+        The caller's callback; None is silent.
+    done, total : int
+        Steps finished and steps in all, in the unit that `label` names.
+    label : str
+        What is being done, for a person.
+
+    Raises
+    ------
+    CancelledError
+        If the callback returned False.
+    """
+    if on_progress is not None and on_progress(done, total, label) is False:
+        raise CancelledError(f"Stopped on request during {label!r}, after {done} of {total} steps.")
