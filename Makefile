@@ -1,0 +1,86 @@
+# IDC Studio. Two commands matter: `make run` and `make test`; `make help` lists the others.
+#
+# The environment is .venv. A stamp inside it is named after the content of the requirement files and is
+# written last, so an interrupted install is taken up again, an unchanged one needs no network, and going
+# back and forth between versions of the files never leaves the wrong packages behind.
+
+PYTHON ?= python3
+PORT ?= 8501
+
+ENV := .venv
+ENV_PYTHON := $(ENV)/bin/python
+RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' ' -f 1)
+DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
+PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
+
+# OpenMP threads that spin while they wait make two busy processes six times slower than one.
+export OMP_WAIT_POLICY := PASSIVE
+# Packages from elsewhere on the machine must not stand in for the pinned ones.
+unexport PYTHONPATH PYTHONHOME
+
+# Says in one line what is missing to make an environment, and how to get it.
+define check_python
+	@command -v "$(PYTHON)" >/dev/null || \
+	{ echo "Python 3.11 or newer is needed and there is no '$(PYTHON)' here: apt-get install python3 python3-venv" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "Python 3.11 or newer is needed and '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1): name a newer one, for example: make run PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || \
+	{ echo "The venv module of '$(PYTHON)' is missing: apt-get install $$("$(PYTHON)" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" >&2; exit 1; }
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types bench clean chromium
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+
+run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1:8501 (PORT=... for another port)
+	@$(ENV_PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || \
+	{ echo "Port $(PORT) is already in use: stop what runs there, or choose another one: make run PORT=8502" >&2; exit 1; }
+	@echo "Opening the dashboard on http://127.0.0.1:$(PORT) (Ctrl-C stops it)."
+	@exec $(ENV_PYTHON) -m streamlit run app.py --server.address=127.0.0.1 --server.port=$(PORT) \
+	--server.showEmailPrompt=false --browser.gatherUsageStats=false
+
+test: $(DEV_READY) chromium ## install what is missing and run linter, types, unit tests, page tests and browser tests
+	@echo "Running linter, types, unit tests, page tests and browser tests."
+	@$(MAKE) --no-print-directory lint types
+	@$(ENV_PYTHON) -m pytest -rs tests
+
+lint: $(DEV_READY) ## run the linter (ruff) over all files
+	@$(ENV_PYTHON) -m ruff check .
+
+types: $(DEV_READY) ## check the types (mypy, strict on idc_core)
+	@$(ENV_PYTHON) -m mypy
+
+bench: $(DEV_READY) ## measure speed as ratios and write benchmarks/RESULTS.md
+	@$(ENV_PYTHON) -m benchmarks
+
+clean: ## remove the environment and every cache; weights, data and results stay
+	@rm -rf $(ENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+chromium: $(DEV_READY)
+	@for name in chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
+	$(ENV_PYTHON) -c 'import pathlib; from playwright.sync_api import sync_playwright as start; \
+	play = start().start(); path = play.chromium.executable_path; play.stop(); raise SystemExit(not pathlib.Path(path).exists())' || \
+	{ echo "Chromium is missing and the browser tests drive it: apt-get install chromium" >&2; exit 1; }
+
+# An empty recipe: an environment whose interpreter has gone makes the stamps below out of date.
+$(ENV_PYTHON): ;
+
+$(RUN_READY): $(ENV_PYTHON)
+	$(check_python)
+	@rm -f $(ENV)/.ready-*
+	@$(ENV_PYTHON) -c 'import pip, sys; sys.exit(sys.prefix == sys.base_prefix)' 2>/dev/null || \
+	{ echo "Making the environment in $(ENV)."; "$(PYTHON)" -m venv --clear $(ENV); }
+	@echo "Installing requirements.txt into $(ENV); the first time this takes some minutes."
+	@$(PIP_INSTALL) -r requirements.txt || \
+	{ echo "The install did not finish: look at the lines above, then give the same command again." >&2; exit 1; }
+	@touch $@
+
+$(DEV_READY): $(RUN_READY)
+	@rm -f $(ENV)/.ready-dev-*
+	@echo "Installing requirements-dev.txt into $(ENV)."
+	@$(PIP_INSTALL) -r requirements-dev.txt || \
+	{ echo "The install did not finish: look at the lines above, then give the same command again." >&2; exit 1; }
+	@touch $@
