@@ -1,0 +1,89 @@
+"""What a dataset is, in memory."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Task = Literal["classification", "regression"]
+Split = Literal["train", "test"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """One split of a dataset, or the first items of it.
+
+    Attributes
+    ----------
+    name : str
+        Name in the registry, or the person's own.
+    split : str
+        "train" or "test".
+    inputs : ndarray
+        Images: float32 (n, C, H, W) in 0..1, C-contiguous. Text: int64 (n, length) token ids, 0 = padding,
+        1 = a word outside the vocabulary. Not writeable.
+    targets : ndarray
+        Classification: int64 (n,) class indices. Regression: float32 (n,). Not writeable.
+    class_names : tuple of str
+        Names by class index; empty for regression.
+    task : {"classification", "regression"}
+        What the targets are.
+    vocabulary : tuple of str
+        Words by token id; empty for images.
+    texts : tuple of str
+        The text of every item, as tokenised; empty for images.
+    ids : ndarray of int64, shape (n,)
+        Position of every item in the split's own order. Not writeable.
+    fingerprint : str
+        First 16 hexadecimal digits of a SHA-256 over the content; equal content, equal fingerprint.
+    """
+
+    name: str
+    split: str
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    class_names: tuple[str, ...]
+    task: Task
+    vocabulary: tuple[str, ...]
+    texts: tuple[str, ...]
+    ids: NDArray[np.int64]
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What the reader of one dataset hands back; `registry.load_dataset` makes the `Dataset` of it."""
+
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    vocabulary: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+def content_fingerprint(items: Items, class_names: tuple[str, ...]) -> str:
+    """Short SHA-256 over everything a result computed from a dataset can depend on.
+
+    Parameters
+    ----------
+    items : Items
+        Inputs, targets and, for text, the vocabulary.
+    class_names : tuple of str
+        Names by class index.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits; changes when a single pixel, token, target or name does.
+    """
+    digest = hashlib.sha256()
+    for array in (items.inputs, items.targets):
+        # Shape and type go in as well: the same bytes cut into other shapes are other content.
+        digest.update(repr((array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    digest.update(repr((class_names, items.vocabulary)).encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,58 @@
+"""CIFAR-10, 60,000 small colour photographs of ten kinds of things."""
+
+from pathlib import Path
+
+import numpy as np
+
+from idc_core.datasets.archive import open_archive
+from idc_core.datasets.base import Items
+from idc_core.datasets.images import decode_jpegs
+from idc_core.datasets.registry import register
+from idc_core.datasets.sources import obtain
+from idc_core.errors import DataError
+from idc_core.progress import Progress
+
+CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_SEED = 0
+
+
+@register(
+    "cifar10",
+    "CIFAR-10",
+    "50,000 training and 10,000 test photographs of ten kinds of animals and vehicles, 32x32 colour.",
+    class_names=CLASS_NAMES,
+    input_shape=(3, 32, 32),
+    citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, University of Toronto, 2009",
+    licence="No licence text is given; the author asks for the citation.",
+)
+def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
+    """Read one split; see `registry.load_dataset` for parameters and errors.
+
+    Returns
+    -------
+    Items
+        Images float32 (n, 3, 32, 32) in 0..1, labels int64 (n,).
+    """
+    folder = obtain("cifar10", ("cifar10-jpeg.zip",), lambda _: None, on_progress)
+    return _read_zip(folder / "cifar10-jpeg.zip", split, limit, on_progress)
+
+
+def _read_zip(path: Path, split: str, limit: int | None, on_progress: Progress | None) -> Items:
+    with open_archive(path) as archive:
+        names = [name for name in archive.names if name.startswith(f"{split}/") and name.endswith(".jpg")]
+        if not names:
+            raise DataError(f"{path} has no images {split}/<class>/<number>.jpg.")
+        labels = np.array([_label(path, name) for name in names], np.int64)
+        # The files are grouped by class: a fixed shuffle makes the first items a fair sample.
+        # RandomState, not default_rng: its stream is frozen (NEP 19).
+        order = np.random.RandomState(_SEED).permutation(len(names))[:limit]
+        chosen = [names[index] for index in order]
+        images = decode_jpegs(archive, chosen, 32, on_progress, "Decoding CIFAR-10")
+    return Items(images, labels[order])
+
+
+def _label(path: Path, name: str) -> int:
+    folder = name.split("/")[1]
+    if folder not in CLASS_NAMES:
+        raise DataError(f"{path}: the member {name} is of no known class; expected one of {', '.join(CLASS_NAMES)}.")
+    return CLASS_NAMES.index(folder)

@@ -1,0 +1,102 @@
+"""The 1,797 handwritten digits that ship with scikit-learn, resized to 28x28."""
+
+import gzip
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from idc_core.datasets.base import Items
+from idc_core.datasets.registry import register
+from idc_core.errors import DataError
+from idc_core.progress import Progress, report
+
+_TEST_ITEMS = 540
+_SIDE = 28
+_LEVELS = 16
+_SEED = 0
+
+
+@register(
+    "digits",
+    "Handwritten digits (scikit-learn)",
+    "1,797 real handwritten digits, 8x8 pixels resized to 28x28; they come with scikit-learn, so nothing is downloaded.",
+    class_names=tuple("0123456789"),
+    input_shape=(1, _SIDE, _SIDE),
+    citation=(
+        "E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998, "
+        "doi:10.24432/C50P49"
+    ),
+    licence="CC BY 4.0",
+)
+def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
+    """Read the digits of one split; see `registry.load_dataset` for the parameters.
+
+    Returns
+    -------
+    Items
+        Images float32 (n, 1, 28, 28); 1,257 in "train", 540 in "test".
+
+    Raises
+    ------
+    DataError
+        If scikit-learn's copy is missing or damaged.
+    """
+    report(on_progress, 0, 1, "Reading the digits")
+    pixels, labels = _read(_find())
+    chosen = split_indices(labels)[split][:limit]
+    inputs = np.empty((len(chosen), 1, _SIDE, _SIDE), np.float32)
+    for out, image in zip(inputs, pixels[chosen], strict=True):
+        out[0] = Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR)
+    inputs /= np.float32(_LEVELS)
+    report(on_progress, 1, 1, "Reading the digits")
+    return Items(inputs, labels[chosen])
+
+
+def split_indices(labels: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """Split items into train and test so that every class has its share in both.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Classes of all items.
+
+    Returns
+    -------
+    dict
+        "train" and "test": ascending positions, disjoint, together all n; 540 in "test".
+    """
+    classes, counts = np.unique(labels, return_counts=True)
+    # Largest remainders: whole shares first, what is left to the classes that lost most by rounding down.
+    shares = counts * _TEST_ITEMS / len(labels)
+    sizes = np.floor(shares).astype(np.int64)
+    sizes[np.argsort(sizes - shares, kind="stable")[: _TEST_ITEMS - sizes.sum()]] += 1
+    # RandomState, not default_rng: its stream is frozen (NEP 19), so the split is the same with every numpy.
+    random = np.random.RandomState(_SEED)
+    test = np.zeros(len(labels), bool)
+    for label, size in zip(classes, sizes, strict=True):
+        test[random.permutation(np.flatnonzero(labels == label))[:size]] = True
+    return {"train": np.flatnonzero(~test), "test": np.flatnonzero(test)}
+
+
+def _find() -> Path:
+    # The file is read directly: importing scikit-learn for it would cost a second at every start.
+    found = importlib.util.find_spec("sklearn")
+    if found is None or found.origin is None:
+        raise DataError("The digits come with scikit-learn, which is not installed: pip install scikit-learn.")
+    return Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
+
+
+def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as stream:
+            table = np.loadtxt(stream, delimiter=",", dtype=np.int64, ndmin=2)
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"The digits that come with scikit-learn cannot be read from {path} ({error}).") from error
+    if table.shape != (1797, 65) or table[:, :64].min() < 0 or table[:, :64].max() > _LEVELS:
+        raise DataError(f"{path} is not scikit-learn's table of 1,797 digits of 64 pixels in 0..16 and a class.")
+    if table[:, 64].min() < 0 or table[:, 64].max() > 9:
+        raise DataError(f"{path} holds classes outside 0..9.")
+    return table[:, :64].reshape(-1, 8, 8).astype(np.float32), table[:, 64].copy()

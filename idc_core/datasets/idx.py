@@ -1,0 +1,119 @@
+"""Reader and writer for gzipped IDX files, the format of MNIST (big-endian header, then bytes)."""
+
+import gzip
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import DataError
+
+_UNSIGNED_BYTE = 0x08
+_CHUNK = 1 << 20
+# Deflate cannot expand more than 1,032 times; real pictures expand less than ten times. A file that claims to
+# expand a hundredfold into more than a megabyte is a trap or a mistake.
+_MAX_EXPANSION = 100
+_SMALL = 1 << 20
+
+
+def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
+    """Read a gzipped IDX file of unsigned bytes; the whole file is checked, also when only a part is kept.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    item_shape : tuple of int
+        Expected shape of one item: (28, 28) for MNIST images, () for labels.
+    limit : int, optional
+        Keep only the first `limit` items.
+
+    Returns
+    -------
+    items : ndarray of uint8, shape (n, *item_shape)
+        The items kept.
+    count : int
+        How many items the file holds.
+
+    Raises
+    ------
+    DataError
+        If the file is cut off or not gzip, has another magic number or item shape, holds fewer or more bytes
+        than its header says, or claims an implausible size.
+    """
+    try:
+        with gzip.open(path, "rb") as stream:
+            count = _read_header(stream, path, item_shape)
+            size = int(np.prod(item_shape, dtype=np.int64))
+            kept = count if limit is None else min(limit, count)
+            items = np.empty((kept, *item_shape), np.uint8)
+            found = _fill(stream, memoryview(items.reshape(-1)))
+            while found < count * size and (chunk := stream.read(min(_CHUNK, count * size - found))):
+                found += len(chunk)
+            if found < count * size:
+                raise DataError(
+                    f"{path} holds {found:,} bytes of data where its header says {count:,} items of {size} bytes: "
+                    "the file is not complete, copy it again."
+                )
+            if stream.read(1):
+                raise DataError(
+                    f"{path} holds more data than the {count:,} items of {size} bytes that its header says: "
+                    "the file is not what it claims, copy it again."
+                )
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} is cut off or not a gzip file ({error}): copy it again.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error}).") from error
+    return items, count
+
+
+def write_idx(path: Path, items: NDArray[np.uint8]) -> None:
+    """Write an array of unsigned bytes as a gzipped IDX file.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    items : ndarray of uint8
+        Items along the first axis.
+    """
+    header = struct.pack(f">BBBB{items.ndim}I", 0, 0, _UNSIGNED_BYTE, items.ndim, *items.shape)
+    # No time stamp: the same array always gives the same file.
+    with path.open("wb") as raw, gzip.GzipFile(path.name, "wb", 6, raw, mtime=0) as stream:
+        stream.write(header)
+        stream.write(np.ascontiguousarray(items).data)
+
+
+def _read_header(stream: gzip.GzipFile, path: Path, item_shape: tuple[int, ...]) -> int:
+    dimensions = 1 + len(item_shape)
+    header = stream.read(4 + 4 * dimensions)
+    if len(header) < 4 + 4 * dimensions:
+        raise DataError(f"{path} ends inside its header: copy it again.")
+    magic, count, *shape = struct.unpack(f">{1 + dimensions}I", header)
+    expected = _UNSIGNED_BYTE << 8 | dimensions
+    if magic != expected:
+        raise DataError(
+            f"{path} has the magic number {magic}, expected {expected} (IDX, unsigned bytes, {dimensions} "
+            "dimensions): is it another file under this name?"
+        )
+    if tuple(shape) != item_shape:
+        raise DataError(f"{path} holds items of shape {tuple(shape)}, expected {item_shape}.")
+    if count == 0:
+        raise DataError(f"{path} holds no items.")
+    # Checked before anything of that size is allocated.
+    size = int(np.prod(item_shape, dtype=np.int64)) * count
+    if size > max(_SMALL, _MAX_EXPANSION * path.stat().st_size):
+        raise DataError(
+            f"{path} claims {size:,} bytes of data in a file of {path.stat().st_size:,}, more than "
+            f"{_MAX_EXPANSION} times its size: the header is wrong or the file is a trap."
+        )
+    return int(count)
+
+
+def _fill(stream: gzip.GzipFile, view: memoryview) -> int:
+    done = 0
+    while done < len(view) and (step := stream.readinto(view[done : done + _CHUNK])):
+        done += step
+    return done

@@ -1,0 +1,102 @@
+"""From bytes and JPEG files to float images."""
+
+import io
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from idc_core.datasets.archive import Archive
+from idc_core.errors import DataError
+from idc_core.progress import Progress, report
+
+_BATCH = 500
+_WORKERS = 4
+_MAX = np.float32(255)
+
+
+def scale(pixels: NDArray[np.uint8], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+    """Map grey levels 0..255 to 0..1.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8
+        Grey levels, any shape.
+    out : ndarray of float32, optional
+        Where to put the result; a new array by default.
+
+    Returns
+    -------
+    ndarray of float32
+        `pixels / 255`, of the same shape.
+    """
+    return np.divide(pixels, _MAX, out=out, dtype=np.float32)
+
+
+def decode_jpegs(
+    archive: Archive, names: Sequence[str], size: int, on_progress: Progress | None, label: str
+) -> NDArray[np.float32]:
+    """Decode RGB JPEG members of an archive.
+
+    Parameters
+    ----------
+    archive : Archive
+        Where they are.
+    names : sequence of str
+        Their names, in the order wanted.
+    size : int
+        Expected width and height in pixels.
+    on_progress : Progress or None
+        Callback; called about every 500 images.
+    label : str
+        What to tell the callback.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, 3, size, size)
+        Channels red, green, blue, in 0..1.
+
+    Raises
+    ------
+    DataError
+        If a member is missing, is not a whole JPEG, or is not RGB of that size.
+    CancelledError
+        If the callback returned False.
+    """
+    images = np.empty((len(names), 3, size, size), np.float32)
+
+    def decode(start: int) -> None:
+        for index in range(start, min(start + _BATCH, len(names))):
+            _decode(archive, names[index], images[index])
+
+    report(on_progress, 0, len(names), label)
+    # Pillow decodes without the interpreter's lock, so threads help.
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        futures = [pool.submit(decode, start) for start in range(0, len(names), _BATCH)]
+        try:
+            for index, future in enumerate(futures):
+                future.result()
+                report(on_progress, min((index + 1) * _BATCH, len(names)), len(names), label)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return images
+
+
+def _decode(archive: Archive, name: str, out: NDArray[np.float32]) -> None:
+    content = archive.read(name)
+    expected = (out.shape[2], out.shape[1])
+    try:
+        with Image.open(io.BytesIO(content), formats=("JPEG",)) as image:
+            # Size and mode are known from the header: nothing large is decoded before they are checked.
+            if image.size != expected or image.mode != "RGB":
+                raise DataError(
+                    f"{archive.path}: the member {name} is {image.size[0]}x{image.size[1]} pixels, mode {image.mode}; "
+                    f"expected {expected[0]}x{expected[1]}, RGB."
+                )
+            pixels = np.asarray(image)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise DataError(f"{archive.path}: the member {name} is not a whole JPEG image ({error}).") from error
+    scale(pixels.transpose(2, 0, 1), out)

@@ -1,0 +1,142 @@
+"""The list of datasets, and the one function that loads them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from idc_core.datasets.base import Dataset, Items, Split, Task, content_fingerprint
+from idc_core.errors import DataError
+from idc_core.progress import Progress
+
+Loader = Callable[[str, int | None, Progress | None], Items]
+"""Called with (split, limit, on_progress); `split` and `limit` have been checked."""
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """One line of the registry: what menus, command line and documentation show of a dataset.
+
+    Attributes
+    ----------
+    name : str
+        Short name, as given to `load_dataset`.
+    label : str
+        Name for a person.
+    help : str
+        One sentence on what it is.
+    task : {"classification", "regression"}
+        What its targets are.
+    class_names : tuple of str
+        Names by class index; empty for regression.
+    input_shape : tuple of int
+        Shape of one input: (C, H, W) for images, (length,) for text.
+    citation : str
+        The work to cite.
+    licence : str
+        The terms its authors give.
+    load : callable
+        Reads one split: `(split, limit, on_progress) -> Items`.
+    """
+
+    name: str
+    label: str
+    help: str
+    task: Task
+    class_names: tuple[str, ...]
+    input_shape: tuple[int, ...]
+    citation: str
+    licence: str
+    load: Loader
+
+
+DATASETS: dict[str, DatasetEntry] = {}
+"""Every dataset by its name, in the order in which menus show them."""
+
+
+def register(
+    name: str,
+    label: str,
+    help: str,
+    *,
+    input_shape: tuple[int, ...],
+    citation: str,
+    licence: str,
+    class_names: tuple[str, ...] = (),
+    task: Task = "classification",
+) -> Callable[[Loader], Loader]:
+    """Put the decorated reader into `DATASETS`; the parameters are the fields of `DatasetEntry`.
+
+    Returns
+    -------
+    callable
+        The decorator; it returns the reader unchanged.
+    """
+
+    def decorate(load: Loader) -> Loader:
+        DATASETS[name] = DatasetEntry(
+            name, label, help, task, class_names, input_shape, citation, licence, load
+        )
+        return load
+
+    return decorate
+
+
+def load_dataset(
+    name: str, split: Split = "test", limit: int | None = None, *, on_progress: Progress | None = None
+) -> Dataset:
+    """Load one split of a dataset.
+
+    Files are looked for in the folder that the environment variable IDC_DATA names, then in the cache
+    (IDC_HOME, or the platform's cache folder); what is in neither is downloaded into the cache.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DATASETS`.
+    split : {"test", "train"}
+        Which split.
+    limit : int, optional
+        Keep only the first `limit` items of the split's own order; None, or more than there are, keeps all.
+    on_progress : Progress, optional
+        Called with (done, total, label); returning False stops the work.
+
+    Returns
+    -------
+    Dataset
+        Inputs and targets are not writeable.
+
+    Raises
+    ------
+    DataError
+        If the name, the split or the limit is not valid, if the files are neither there nor to be had, or if
+        they are damaged.
+    CancelledError
+        If `on_progress` returned False.
+    """
+    if name not in DATASETS:
+        raise DataError(f"There is no dataset {name!r}; choose one of {', '.join(DATASETS)}.")
+    if split not in get_args(Split):
+        raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
+    if limit is not None and (not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 1):
+        raise DataError(
+            f"The limit for {name} must be a whole number of items, 1 or more, or None for all; got {limit!r}."
+        )
+    entry = DATASETS[name]
+    items = entry.load(split, None if limit is None else int(limit), on_progress)
+    ids = np.arange(len(items.targets), dtype=np.int64)
+    for array in (items.inputs, items.targets, ids):
+        array.setflags(write=False)
+    return Dataset(
+        name=name,
+        split=split,
+        inputs=items.inputs,
+        targets=items.targets,
+        class_names=entry.class_names,
+        task=entry.task,
+        vocabulary=items.vocabulary,
+        texts=items.texts,
+        ids=ids,
+        fingerprint=content_fingerprint(items, entry.class_names),
+    )

@@ -1,0 +1,117 @@
+"""Udacity's self-driving car: 5,614 frames of one drive with the steering angle."""
+
+import csv
+import io
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.archive import Archive, open_archive
+from idc_core.datasets.base import Items
+from idc_core.datasets.images import decode_jpegs
+from idc_core.datasets.registry import register
+from idc_core.datasets.sources import obtain
+from idc_core.errors import DataError
+from idc_core.progress import Progress
+
+_BLOCKS = 20
+_TEST_BLOCKS = (3, 7, 11, 15, 19)
+_GUARD_FRAMES = 20  # one second
+_MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each way
+
+
+@register(
+    "udacity",
+    "Udacity driving",
+    "5,614 frames of a 281 s drive, 100x100 colour, with the steering angle in radians (positive = left).",
+    task="regression",
+    input_shape=(3, 100, 100),
+    citation=(
+        "Udacity self-driving-car challenge 2, 2016; frames as used by K. Pei, Y. Cao, J. Yang, S. Jana, "
+        "DeepXplore: Automated Whitebox Testing of Deep Learning Systems, SOSP 2017"
+    ),
+    licence="MIT",
+)
+def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
+    """Read one split in time order; see `registry.load_dataset` for parameters and errors.
+
+    Returns
+    -------
+    Items
+        Images float32 (n, 3, 100, 100) in 0..1, steering angles float32 (n,).
+    """
+    folder = obtain("udacity", ("udacity-center-100x100.zip",), lambda _: None, on_progress)
+    with open_archive(folder / "udacity-center-100x100.zip") as archive:
+        frames, angles = _read_steering(archive)
+        chosen = split_frames(len(frames))[split][:limit]
+        if not len(chosen):
+            raise DataError(
+                f"{archive.path} holds only {len(frames)} frames: too few for a {split} split of whole seconds."
+            )
+        names = [f"center/{frames[index]}.jpg" for index in chosen]
+        images = decode_jpegs(archive, names, 100, on_progress, "Decoding the drive")
+    return Items(images, angles[chosen])
+
+
+def split_frames(count: int) -> dict[str, NDArray[np.int64]]:
+    """Split frames in time order into blocks of time, never at random: neighbours are nearly the same picture.
+
+    Parameters
+    ----------
+    count : int
+        Number of frames.
+
+    Returns
+    -------
+    dict
+        "test": the frames of every fourth of 20 blocks; "train": the others, without those within 20 frames
+        (one second) of a test block. Ascending positions, int64.
+    """
+    frames = np.arange(count)
+    edges = [round(block * count / _BLOCKS) for block in range(_BLOCKS + 1)]
+    test = np.zeros(count, bool)
+    near = np.zeros(count, bool)
+    for block in _TEST_BLOCKS:
+        first, end = edges[block], edges[block + 1]
+        test[first:end] = True
+        near[max(0, first - _GUARD_FRAMES) : end + _GUARD_FRAMES] = True
+    return {"train": frames[~near], "test": frames[test]}
+
+
+def _read_steering(archive: Archive) -> tuple[list[int], NDArray[np.float32]]:
+    source = f"{archive.path}: steering.csv"
+    try:
+        text = archive.read("steering.csv").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{source} is not UTF-8 text ({error}).") from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    missing = {"frame_id", "steering_angle"} - set(reader.fieldnames or ())
+    if missing:
+        raise DataError(f"{source} lacks the column {', '.join(sorted(missing))}; expected frame_id,steering_angle.")
+    angles: dict[int, float] = {}
+    for row in reader:
+        frame, angle = _read_row(row, f"{source}, line {reader.line_num}")
+        if frame in angles:
+            raise DataError(f"{source}, line {reader.line_num}: the frame {frame} comes a second time.")
+        angles[frame] = angle
+    pictures = {name for name in archive.names if name.startswith("center/")}
+    rows = {f"center/{frame}.jpg" for frame in angles}
+    if pictures != rows:
+        first = min(pictures ^ rows)
+        raise DataError(
+            f"{archive.path} holds {len(pictures):,} frames but steering.csv {len(rows):,} rows, and {first} is only "
+            f"in {'the pictures' if first in pictures else 'the table'}: every frame needs exactly one row."
+        )
+    frames = sorted(angles)
+    return frames, np.array([angles[frame] for frame in frames], np.float32)
+
+
+def _read_row(row: dict[str, str], where: str) -> tuple[int, float]:
+    try:
+        frame, angle = int(row["frame_id"]), float(row["steering_angle"])
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where}: expected a whole number and an angle in radians ({error}).") from error
+    if not math.isfinite(angle) or abs(angle) > _MAX_ANGLE:
+        raise DataError(f"{where}: the steering angle {angle} is not within +-{_MAX_ANGLE:g} radians.")
+    return frame, angle
