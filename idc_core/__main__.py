@@ -1,0 +1,8 @@
+"""`python -m idc_core`: the command line."""
+
+import sys
+
+from idc_core.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The command line: one module a command, one line in `COMMANDS`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from idc_core.cli import analyze, listing, train
+from idc_core.cli.console import Subparsers
+from idc_core.errors import IdcError
+
+FAILED = 2
+INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
+
+
+class Command(Protocol):
+    """What a command's module offers. It imports torch only inside `run`, so that help stays instant."""
+
+    def add_parser(self, subparsers: Subparsers, /) -> None:
+        """Add the command's own parser, under the name it has in `COMMANDS`."""
+
+    def run(self, arguments: argparse.Namespace, /) -> int:
+        """Do the work and return the exit status."""
+
+
+COMMANDS: dict[str, Command] = {"analyze": analyze, "list": listing, "train": train}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, with a sub-parser for every command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m idc_core",
+        description="Shows which behaviour of a neural network its tests have not exercised.",
+        allow_abbrev=False,
+    )
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS.values():
+        command.add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after `python -m idc_core`; those of this process unless given.
+
+    Returns
+    -------
+    int
+        The exit status: 0 for success, 2 for a mistake (explained in a sentence on stderr), 130 for Ctrl-C.
+    """
+    # Read once, when torch is imported: OpenMP threads that spin make two busy processes six times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    arguments = make_parser().parse_args(argv)
+    try:
+        status = COMMANDS[arguments.command].run(arguments)
+        sys.stdout.flush()
+        return status
+    except IdcError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("\nStopped by Ctrl-C before the work was finished.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has enough (`| head`). Python flushes stdout once more at exit: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,200 @@
+"""`analyze`: which combinations of important-neuron behaviour a test set reaches, as text and as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from idc_core.cli.console import ProgressLine, Subparsers, table
+from idc_core.errors import SettingError
+
+if TYPE_CHECKING:
+    from idc_core.analysis import Analysis
+    from idc_core.datasets import Dataset
+    from idc_core.models import ModelCard
+
+JSON_FORMAT = 1
+"""Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the parser of `analyze`."""
+    parser = subparsers.add_parser(
+        "analyze",
+        help="measure which combinations of important-neuron behaviour a test set reaches",
+        description="Ranks the neurons of a layer by relevance, splits the activations of the first m into "
+        "clusters, and counts which combinations of clusters the tests reach. `python -m idc_core list` "
+        "shows the names of models, data sets and layers.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--model", default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
+    add("--data", metavar="NAME", help="the data set whose test split is examined (the network's own)")
+    add("--layer", metavar="NAME", help="the layer whose neurons are examined (the network's default layer)")
+    add("--m", type=int, default=6, metavar="N", help="number of important neurons (%(default)s)")
+    add("--rule", default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
+    add("--epsilon", type=float, default=1e-6, metavar="X", help="stabiliser of that rule (%(default)s)")
+    numbers = "numbers of clusters to choose from (2,3,4)"
+    add("--clusters", type=_whole_numbers, default=(2, 3, 4), metavar="K,K,...", help=numbers)
+    add("--drop-zeros", action="store_true", help="leave activations of exactly zero out of the clustering")
+    program = "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
+    add("--original", action="store_true", help=program)
+    add("--limit-train", type=int, metavar="N", help="use only the first N training inputs")
+    add("--limit-test", type=int, metavar="N", help="use only the first N test inputs")
+    add("--json", type=Path, metavar="FILE", help="also write everything to FILE")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Analyse, print the result, write it where asked, and return the exit status."""
+    if arguments.json is not None and not arguments.json.absolute().parent.is_dir():
+        raise SettingError(
+            f"The folder of --json {arguments.json} does not exist; make it, or name another file."
+        )
+
+    started = time.perf_counter()
+    from idc_core.analysis import analyze
+    from idc_core.datasets import load_dataset
+    from idc_core.models import load_model
+
+    seconds = {"import": time.perf_counter() - started}
+    with ProgressLine() as progress:
+        started = time.perf_counter()
+        model = load_model(arguments.model)
+        seconds["load model"] = time.perf_counter() - started
+        card = model.card
+        started = time.perf_counter()
+        # The clusters describe what the network was trained on, whatever tests are put to it.
+        train = load_dataset(card.dataset, "train", arguments.limit_train, on_progress=progress)
+        tests = arguments.data or card.dataset
+        test = load_dataset(tests, "test", arguments.limit_test, on_progress=progress)
+        seconds["load data"] = time.perf_counter() - started
+        analysis = analyze(
+            model,
+            train,
+            test,
+            arguments.layer or card.default_layer,
+            m=arguments.m,
+            rule=arguments.rule,
+            epsilon=arguments.epsilon,
+            clusters=arguments.clusters,
+            drop_zeros=arguments.drop_zeros,
+            original=arguments.original,
+            on_progress=progress,
+        )
+    document = make_document(arguments, card, train, test, analysis, seconds | analysis.seconds)
+    print(render(document))
+    if arguments.json is not None:
+        _write(arguments.json, document)
+        print(f"\nwritten to {arguments.json}")
+    return 0
+
+
+def make_document(
+    arguments: argparse.Namespace,
+    card: ModelCard,
+    train: Dataset,
+    test: Dataset,
+    analysis: Analysis,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """Return everything about a run as plain values that JSON can hold.
+
+    `total` is an exact whole number that may need more than 64 bits.
+    """
+    import numpy
+    import torch
+
+    neurons = [
+        {
+            "rank": rank,
+            "neuron": int(neuron),
+            "importance": float(analysis.importance[neuron]),
+            "clusters": found.k,
+            "centroids": [float(value) for value in found.centroids],
+            "boundaries": [float(value) for value in found.boundaries],
+            "counts": [int(count) for count in found.counts],
+            "silhouettes": {str(k): float(value) for k, value in found.silhouettes.items()},
+        }
+        for rank, (neuron, found) in enumerate(zip(analysis.important, analysis.clusters, strict=True), 1)
+    ]
+    return {
+        "format": JSON_FORMAT,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": numpy.__version__,
+        },
+        "model": {"name": card.name, "label": card.label, "fingerprint": card.fingerprint},
+        "train": {"name": train.name, "inputs": len(train), "fingerprint": train.fingerprint},
+        "test": {"name": test.name, "inputs": len(test), "fingerprint": test.fingerprint},
+        "settings": {
+            "layer": analysis.layer,
+            "m": analysis.m,
+            "rule": arguments.rule,
+            "epsilon": arguments.epsilon,
+            "clusters": list(arguments.clusters),
+            "drop_zeros": arguments.drop_zeros,
+            "original": arguments.original,
+        },
+        "accuracy": None if analysis.accuracy is None else float(analysis.accuracy),
+        "rmse": None if analysis.rmse is None else float(analysis.rmse),
+        "importance": [float(value) for value in analysis.importance],
+        "neurons": neurons,
+        "covered": int(analysis.covered),
+        "total": int(analysis.total),
+        "idc": float(analysis.score),
+        "seconds": {step: float(value) for step, value in seconds.items()},
+    }
+
+
+def render(document: dict[str, Any]) -> str:
+    """Return the document as the text that the command prints."""
+    settings, train, test = document["settings"], document["train"], document["test"]
+    # An RMSE has the unit of the targets, which the data set defines.
+    error = document["rmse"]
+    quality = f"accuracy {_percent(document['accuracy'])}" if error is None else f"RMSE {error:.4f}"
+    neurons: list[tuple[str, ...]] = [("RANK", "NEURON", "IMPORTANCE", "CLUSTERS", "CENTROIDS")]
+    for entry in document["neurons"]:
+        centroids = "  ".join(f"{value:.4g}" for value in entry["centroids"])
+        row = (entry["rank"], entry["neuron"], f"{entry['importance']:.4g}", entry["clusters"], centroids)
+        neurons.append(tuple(str(cell) for cell in row))
+    steps = [("STEP", "SECONDS"), *((step, f"{value:.2f}") for step, value in document["seconds"].items())]
+    return "\n\n".join(
+        (
+            f"{document['model']['label']}, layer {settings['layer']}, m = {settings['m']}\n"
+            f"fitted on {train['inputs']:,} training inputs of {train['name']}, "
+            f"examined with {test['inputs']:,} tests of {test['name']}: {quality}",
+            table(neurons, ">>>><"),
+            f"covered {document['covered']:,} of {document['total']:,} cells: "
+            f"IDC {_percent(document['idc'])}",
+            table(steps, "<>"),
+        )
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        message = f"expected whole numbers with commas between them, such as 2,3,4; got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        partial.replace(path)  # so that a reader never sees half a document
+    except OSError as error:
+        message = f"{path} cannot be written ({error.strerror}); name another file with --json."
+        raise SettingError(message) from error
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,72 @@
+"""What the commands share: a progress line, and aligned tables."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Subparsers = object  # argparse offers no public name for what `add_subparsers` returns
+
+REDRAW_S = 0.1
+
+
+class ProgressLine:
+    """A `Progress` callback that redraws one line on stderr; silent where stderr is not a terminal.
+
+    Used in a `with` block, which clears the line at the end.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._shown = self._stream.isatty()
+        self._drawn_at = 0.0
+
+    def __call__(self, done: int, total: int, label: str) -> bool:
+        """Show that `done` of `total` steps are finished; the work always goes on."""
+        now = time.monotonic()
+        if self._shown and now - self._drawn_at >= REDRAW_S:
+            self._drawn_at = now
+            width = shutil.get_terminal_size().columns - 1
+            self._write(f"{label}: {done:,} of {total:,}"[:width])
+        return True
+
+    def __enter__(self) -> Self:
+        """Return the line itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Clear the line."""
+        if self._shown:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r\x1b[K{text}")  # the escape clears what a longer line left behind
+        self._stream.flush()
+
+
+def table(rows: Sequence[Sequence[str]], align: str) -> str:
+    """Return rows as text in columns.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The first row is the heading; all have as many cells as `align` has letters.
+    align : str
+        `<` or `>` for each column.
+    """
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths, strict=True))
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
