@@ -1,0 +1,1 @@
+"""Attribution: the rules of relevance propagation, and the propagation itself."""

@@ -1,0 +1,84 @@
+"""Affine operations as the rules of relevance propagation see them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+Kind = Literal["dense", "convolution", "pooling", "sum", "normalisation"]
+Function = Callable[[tuple[Tensor, ...], Tensor | None, Tensor | None], Tensor]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """One affine operation z = f(inputs; weight, bias) of a network, met while it ran.
+
+    Parameters
+    ----------
+    kind : str
+        What the operation is, so that a composite can choose its rule.
+    function : callable
+        ``function(inputs, weight, bias) -> z``, linear in the inputs for a fixed weight and no bias.
+    weight, bias : Tensor or None
+        The operation's parameters; None where it has none (pooling, sums).
+    offset : Tensor or None
+        The bias in a shape that broadcasts against z.
+    spread : callable or None
+        ``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that
+        belongs to no single input is divided equally; None: `function` with every weight set to one.
+    """
+
+    kind: Kind
+    function: Function
+    weight: Tensor | None = None
+    bias: Tensor | None = None
+    offset: Tensor | None = None
+    spread: Callable[[tuple[Tensor, ...]], Tensor] | None = None
+
+    def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Return z for these inputs, bias included."""
+        return self.function(inputs, self.weight, self.bias)
+
+    def equally(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Return the operation with every weight set to one and no bias."""
+        if self.spread is not None:
+            return self.spread(inputs)
+        return self.function(inputs, None if self.weight is None else torch.ones_like(self.weight), None)
+
+
+Rule = Callable[[Affine, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]]
+"""``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``; z hangs on the inputs' graph."""
+
+
+class AffineRelevance(torch.autograd.Function):
+    """An affine operation whose backward pass carries relevance instead of a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
+        """Run the operation once, keeping its own small graph for the way back."""
+        with torch.enable_grad():
+            leaves = tuple(x.detach().requires_grad_() for x in inputs)
+            z = affine(leaves)
+        ctx.affine, ctx.rule, ctx.leaves, ctx.z = affine, rule, leaves, z
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Share the relevance of z among the inputs by the rule."""
+        return (None, None, *ctx.rule(ctx.affine, ctx.leaves, ctx.z, grads[0]))
+
+
+class PassRelevance(torch.autograd.Function):
+    """An element-wise operation that hands its relevance on unchanged (activation functions, scaling)."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """Apply the function."""
+        return function(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
+        """Return the relevance as it came."""
+        return None, grads[0]

@@ -1,0 +1,99 @@
+"""Max pooling whose winners share relevance equally.
+
+PyTorch's own gradient picks one winner of a tie. Blank image parts give many ties, and at the layer below the pool
+that choice moves single relevances by up to three quarters of the layer's maximum.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Sizes = list[tuple[int, ...]]
+"""Kernel size, stride, padding, dilation; one number a spatial dimension each."""
+
+
+class WinnerRelevance(torch.autograd.Function):
+    """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
+
+    @staticmethod
+    def forward(ctx: Any, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
+        """Pool; input and output are kept for the comparison on the way back."""
+        z = pool(x)
+        ctx.sizes, ctx.x, ctx.z = sizes, x.detach(), z.detach()
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
+        """Return the relevance of the pooled input."""
+        return None, None, share_among_winners(ctx.x, ctx.z, grads[0], ctx.sizes)
+
+
+def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+    """Share each output's relevance equally among the inputs of its window that equal it.
+
+    Parameters
+    ----------
+    x : Tensor, (n, channels, *spatial)
+        The input of the pooling.
+    z, relevance : Tensor, (n, channels, *pooled)
+        Its output, and the relevance of that.
+    sizes : list of tuples
+        Kernel size, stride, padding and dilation, one number a spatial dimension each.
+
+    Returns
+    -------
+    Tensor, (n, channels, *spatial)
+        Relevance of the input; it sums to the relevance of the output.
+    """
+    padded, inside = _pad(x, z, sizes)
+    windows = [(slice(None), slice(None), *window) for window in _windows(z, sizes)]
+    winners = [padded[window] == z for window in windows]
+    count = winners[0].to(relevance.dtype)
+    for winner in winners[1:]:
+        count += winner
+    share = relevance / count
+    result = torch.zeros_like(padded, dtype=relevance.dtype)
+    disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
+    for window, winner in zip(windows, winners, strict=True):
+        if disjoint:
+            torch.mul(share, winner, out=result[window])
+        else:
+            result[window] += share * winner
+    return result[inside]
+
+
+def adaptive_windows(spatial: tuple[int, ...], output_size: Any) -> Sizes | None:
+    """Return the regular windows of an adaptive pooling, or None where its windows differ in size."""
+    wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)
+    outputs = [size if want is None else int(want) for size, want in zip(spatial, wanted, strict=True)]
+    if any(size % out for size, out in zip(spatial, outputs, strict=True)):
+        return None
+    kernel = tuple(size // out for size, out in zip(spatial, outputs, strict=True))
+    return [kernel, kernel, (0,) * len(kernel), (1,) * len(kernel)]
+
+
+def _windows(z: Tensor, sizes: Sizes) -> Iterator[tuple[slice, ...]]:
+    """Yield, for every position inside the kernel, the strided slices that meet it in all windows at once."""
+    kernel, stride, _, dilation = sizes
+    for offsets in product(*map(range, kernel)):
+        yield tuple(
+            slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, s, n in zip(offsets, dilation, stride, z.shape[2:], strict=True)
+        )
+
+
+def _pad(x: Tensor, z: Tensor, sizes: Sizes) -> tuple[Tensor, tuple[slice, ...]]:
+    """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
+    before, after = [], []
+    for size, out, k, s, p, d in zip(x.shape[2:], z.shape[2:], *sizes, strict=True):
+        before.append(p)
+        after.append(max(0, (out - 1) * s + (k - 1) * d + 1 - p - size))
+    inside = (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(before, x.shape[2:], strict=True)))
+    if not any(before) and not any(after):
+        return x, inside
+    shape = [b + n + a for b, n, a in zip(before, x.shape[2:], after, strict=True)]
+    padded = x.new_full((*x.shape[:2], *shape), float("-inf"))
+    padded[inside] = x
+    return padded, inside

@@ -1,0 +1,77 @@
+"""Layer-wise relevance of inputs: which neurons, pixels and words a decision came from."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.attribution.rules import Bias, RelevanceSettings
+from idc_core.progress import Progress
+from idc_core.trace import Inputs, trace
+
+
+def relevance(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: Sequence[str],
+    rule: str = "epsilon",
+    epsilon: float = 1e-6,
+    target: str | int | Iterable[int] = "predicted",
+    *,
+    gamma: float = 0.25,
+    alpha: float = 2.0,
+    bias: Bias = "absorb",
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Layer-wise relevance of inputs, in each layer's own shape.
+
+    Parameters
+    ----------
+    model : Module
+        Any network that returns scores of shape (n, classes), before or after a softmax.
+    inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
+        What the network reads.
+    layers : sequence of str
+        Names from ``named_modules()``; "input" gives the heatmap. Token inputs: one number a token.
+    rule : {"z", "epsilon", "gamma", "alpha-beta", "composite"}
+        How an output's relevance is shared among its inputs; `RULES` describes each.
+    epsilon : float
+        Stabiliser of the epsilon rule.
+    target : "predicted", int, or int of shape (n,)
+        The class whose score before the softmax is explained.
+    gamma, alpha : float
+        Parameters of the gamma and alpha-beta rules.
+    bias : {"absorb", "redistribute"}
+        Whether biases keep their share; with "redistribute" every layer sums to the start score.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+    on_progress : Progress, optional
+        Called after every batch.
+
+    Returns
+    -------
+    dict of str to ndarray, (n, ...)
+        In the network's dtype. The unit is that of a score. A layer's relevance is that of its output; activation
+        functions pass it on unchanged, so before and after them are the same.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As `idc_core.trace.trace`; each says what was expected and what came.
+
+    Notes
+    -----
+    Equation 1 of Gerasimou et al. (ICSE 2020); one backward pass serves all layers and ends at the earliest of them.
+    Where a max pooling ties, the winners share equally.
+    """
+    settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+    layers = (layers,) if isinstance(layers, str) else tuple(layers)
+    found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
+    batches = trace(model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress)
+    for batch in batches:
+        for layer, value in batch.relevance.items():
+            found[layer].append(value.cpu().numpy())
+    return {layer: np.concatenate(parts) for layer, parts in found.items()}

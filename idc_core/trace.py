@@ -1,0 +1,296 @@
+"""The one streaming pass over inputs: scores, activations and relevance, batch by batch."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.attribution.interception import INPUT, Watch, propagate, start_relevance
+from idc_core.attribution.rules import RelevanceSettings
+from idc_core.attribution.session import check_layers, run_watched, undisturbed, watching
+from idc_core.errors import DataError, SettingError, UnsupportedOperationError
+from idc_core.progress import Progress, report
+
+BATCH_BYTES = 48 * 2**20
+"""Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
+
+Inputs = Any
+"""A tensor, an array, anything with ``.inputs`` (a `Dataset`), or an iterable of batches of these."""
+
+
+@dataclass(frozen=True)
+class TraceBatch:
+    """What the network showed on one batch.
+
+    Attributes
+    ----------
+    start : int
+        Position of the batch's first input among all inputs.
+    scores : Tensor, (n, classes)
+        Scores before the softmax.
+    activations : dict of str to Tensor, (n, ...)
+        Output of each layer after its activation function, in the layer's own shape.
+    relevance : dict of str to Tensor, (n, ...)
+        Relevance at the same places; empty where none was asked for.
+    """
+
+    start: int
+    scores: Tensor
+    activations: dict[str, Tensor]
+    relevance: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What the network showed on all inputs, a number a neuron.
+
+    Attributes
+    ----------
+    scores : ndarray, float32 (n, classes)
+        Scores before the softmax.
+    activations : dict of str to ndarray, float32 (n, neurons)
+        Unit outputs of dense layers; channel means over positions of convolutions.
+    relevance : dict of str to ndarray, float32 (n, neurons)
+        Relevance, summed over positions for convolutions; empty where none was asked for.
+    """
+
+    scores: NDArray[np.float32]
+    activations: dict[str, NDArray[np.float32]]
+    relevance: dict[str, NDArray[np.float32]]
+
+    @property
+    def predictions(self) -> NDArray[np.int64]:
+        """The class with the highest score, int64 (n,)."""
+        return self.scores.argmax(1).astype(np.int64)
+
+
+def trace(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: Sequence[str],
+    settings: RelevanceSettings | None = None,
+    *,
+    target: str | int | Iterable[int] = "predicted",
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Iterator[TraceBatch]:
+    """Run a network over inputs and yield what the layers showed, batch by batch.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found: training flags, ``requires_grad``, hooks.
+    inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
+        Moved to the network's device and dtype batch by batch.
+    layers : sequence of str
+        Names from ``named_modules()``; "input" is the network's input.
+    settings : RelevanceSettings, optional
+        How relevance is propagated; None records activations only.
+    target : "predicted", int, or int of shape (n,)
+        The class whose score is explained.
+    batch_size : int, optional
+        Default: as many inputs as keep one batch's activations in `BATCH_BYTES`.
+    on_progress : Progress, optional
+        Called after every batch with the number of inputs done.
+
+    Yields
+    ------
+    TraceBatch
+
+    Raises
+    ------
+    ModelError
+        If a layer does not exist, or the network does not return scores.
+    UnsupportedOperationError
+        Before any work, if relevance cannot pass through an operation of the network.
+    DataError
+        If there are no inputs, or targets and inputs do not match.
+    """
+    layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    check_layers(model, layers)
+    source, total = _source(inputs)
+    wanted = target if isinstance(target, str) else _targets(target, total)
+    if isinstance(wanted, str) and wanted != "predicted":
+        raise SettingError(f"target must be 'predicted', a class or one class an input, not {wanted!r}.")
+    done = 0
+    for part in source:
+        if not len(part):
+            continue
+        if batch_size is None or done == 0:
+            footprint = _probe(model, _place(model, part[:1]), layers, settings)
+            batch_size = batch_size or max(1, min(4096, BATCH_BYTES // footprint))
+        for begin in range(0, len(part), batch_size):
+            batch = _place(model, part[begin : begin + batch_size])
+            chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch))
+            yield _run(model, batch, layers, settings, chosen, done)
+            done += len(batch)
+            report(on_progress, done, total or done, "inputs through the network")
+    if not done:
+        raise DataError("There are no inputs to run: expected at least one.")
+
+
+def collect(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: Sequence[str],
+    settings: RelevanceSettings | None = None,
+    *,
+    target: str | int | Iterable[int] = "predicted",
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Traces:
+    """Trace all inputs and keep one activation, and one relevance, a neuron and input.
+
+    Parameters
+    ----------
+    model, inputs, layers, settings, target, batch_size, on_progress
+        As in `trace`.
+
+    Returns
+    -------
+    Traces
+        Arrays of shape (n, neurons); read-only.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As `trace`.
+    """
+    scores: list[NDArray[np.float32]] = []
+    activations: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers}
+    relevance: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers if settings}
+    axes = neuron_axes(model, layers)
+    for batch in trace(
+        model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress
+    ):
+        scores.append(batch.scores.float().cpu().numpy())
+        for layer, value in batch.activations.items():
+            activations[layer].append(neuron_activation(value, axes[layer]).float().cpu().numpy())
+        for layer, value in batch.relevance.items():
+            relevance[layer].append(neuron_relevance(value, axes[layer]).float().cpu().numpy())
+    return Traces(
+        _join(scores),
+        {layer: _join(parts) for layer, parts in activations.items()},
+        {layer: _join(parts) for layer, parts in relevance.items()},
+    )
+
+
+def neuron_axes(model: nn.Module, layers: Iterable[str]) -> dict[str, int]:
+    """Return along which axis each layer's neurons lie in an output of three dimensions.
+
+    Layers with units (dense, recurrent, embedding, layer norm) hold them last; convolutions and everything else
+    hold channels in axis 1. Outputs of two dimensions have their units, of four and more their channels, in axis 1.
+    """
+    modules = dict(model.named_modules())
+    units = (nn.Linear, nn.RNNBase, nn.Embedding, nn.EmbeddingBag, nn.LayerNorm)
+    return {layer: 2 if isinstance(modules.get(layer), units) else 1 for layer in layers}
+
+
+def neuron_activation(value: Tensor, axis: int = 1) -> Tensor:
+    """Return one activation a neuron, (n, neurons): the mean over positions."""
+    others = _positions(value, axis)
+    return value.mean(others) if others else value
+
+
+def neuron_relevance(value: Tensor, axis: int = 1) -> Tensor:
+    """Return one relevance a neuron, (n, neurons): the sum over positions."""
+    others = _positions(value, axis)
+    return value.sum(others) if others else value
+
+
+def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
+    neurons = axis if value.dim() == 3 else 1
+    return tuple(d for d in range(1, value.dim()) if d != neurons)
+
+
+def _run(
+    model: nn.Module, batch: Tensor, layers: Sequence[str], settings: RelevanceSettings | None, target: str | Tensor,
+    start: int,
+) -> TraceBatch:  # fmt: skip
+    watch = Watch(settings, watch_input=INPUT in layers)
+    with undisturbed(model), watching(model, layers, lambda: watch):
+        scores = run_watched(model, batch, watch)
+        relevances = None
+        if settings is not None:
+            if not isinstance(target, str) and not (0 <= int(target.min()) and int(target.max()) < scores.shape[1]):
+                raise SettingError(f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs.")
+            relevances = propagate(watch, scores, start_relevance(scores, target))
+    if len(scores) != len(batch):
+        raise DataError(f"The network returned {len(scores)} rows for {len(batch)} inputs; expected one row an input.")
+    activations = _combined(watch, [capture.value.detach() for capture in watch.captures], layers, torch.mean)
+    relevance = {} if relevances is None else _combined(watch, relevances, layers, torch.sum)
+    if INPUT in layers and not batch.is_floating_point():
+        activations[INPUT] = batch
+        if relevance:
+            relevance[INPUT] = relevance[INPUT].sum(-1)
+    return TraceBatch(start, scores.detach(), activations, relevance)
+
+
+def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], over: Any) -> dict[str, Tensor]:
+    """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel."""
+    found: dict[str, Tensor] = {}
+    for layer in layers:
+        uses = [value for capture, value in zip(watch.captures, values, strict=True) if capture.layer == layer]
+        if not uses:
+            raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
+        if len({use.shape for use in uses}) > 1:
+            shapes = " and ".join(str(tuple(use.shape[1:])) for use in uses)
+            raise UnsupportedOperationError(
+                f"Layer {layer!r} runs {len(uses)} times with different shapes ({shapes}). Choose one that runs once."
+            )
+        found[layer] = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
+    return found
+
+
+def _probe(model: nn.Module, one: Tensor, layers: Sequence[str], settings: RelevanceSettings | None) -> int:
+    """Try everything on one input, so that a refusal comes before any work; return its activations' size in bytes."""
+    watch = Watch(settings, watch_input=INPUT in layers)
+    with undisturbed(model), watching(model, layers, lambda: watch, name_all=True):
+        scores = run_watched(model, one, watch)
+        if settings is not None:
+            propagate(watch, scores, start_relevance(scores, "predicted"))
+    return max(1, (watch.elements + one.numel()) * scores.element_size())
+
+
+def _source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
+    inputs = getattr(inputs, "inputs", inputs)
+    if isinstance(inputs, Tensor | np.ndarray):
+        return (inputs,), len(inputs)
+    if isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes):
+        return (batch[0] if isinstance(batch, tuple | list) else batch for batch in inputs), None
+    raise DataError(f"Expected a tensor, an array, a data set or an iterable of batches, not {type(inputs).__name__}.")
+
+
+def _place(model: nn.Module, batch: Any) -> Tensor:
+    """Return a batch on the network's device, in its dtype, images with the channels last in memory."""
+    if isinstance(batch, np.ndarray) and not batch.flags.writeable:
+        batch = batch.copy()
+    tensor = torch.as_tensor(batch)
+    parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
+    if parameter is not None:
+        dtype = parameter.dtype if tensor.is_floating_point() else None
+        tensor = tensor.to(parameter.device, dtype)
+    return tensor.detach()
+
+
+def _targets(target: int | Iterable[int], total: int | None) -> Tensor:
+    classes = torch.as_tensor(np.asarray(target))
+    if classes.is_floating_point() or classes.dim() > 1 or classes.dtype == torch.bool:
+        raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r:.80}.")
+    if classes.dim() and total is not None and len(classes) != total:
+        raise DataError(f"There are {len(classes)} target classes for {total} inputs; expected one an input.")
+    return classes.long()
+
+
+def _slice(targets: Tensor, start: int, count: int) -> Tensor:
+    return targets.expand(count) if not targets.dim() else targets[start : start + count]
+
+
+def _join(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    joined = np.concatenate(parts)
+    joined.setflags(write=False)
+    return joined
