@@ -1,0 +1,132 @@
+"""The command line as a whole: help, list, interruption, exit statuses."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from idc_core.cli import COMMANDS, main
+from idc_core.cli.console import ProgressLine, table
+from idc_core.datasets import DATASETS
+from idc_core.errors import DataError
+from idc_core.models import MODELS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options,
+    )  # fmt: skip
+
+
+def test_help_names_every_command_and_loads_no_torch():
+    program = (
+        "import sys\n"
+        "from idc_core.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    print('torch' in sys.modules)\n"
+    )
+    done = python("-c", program)
+    assert done.returncode == 0, done.stderr
+    *text, torch_loaded = done.stdout.splitlines()
+    assert torch_loaded == "False"
+    for name in COMMANDS:
+        assert any(line.split()[:1] == [name] for line in text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert f"python -m idc_core {command}" in capsys.readouterr().out
+
+
+def test_waiting_threads_sleep():
+    """OpenMP reads the setting when torch is imported, so it is there by then; a person's own is kept."""
+    program = "import os; from idc_core.cli import main; main(['list']); print(os.environ['OMP_WAIT_POLICY'])"
+    assert python("-c", program, env={}).stdout.splitlines()[-1] == "PASSIVE"
+    assert python("-c", program, env={"OMP_WAIT_POLICY": "ACTIVE"}).stdout.splitlines()[-1] == "ACTIVE"
+
+
+def test_list_shows_the_registries(capsys):
+    assert main(["list"]) == 0
+    models, _, datasets = capsys.readouterr().out.partition("\n\n")
+    rows = {line.split()[0]: line.split()[1:] for line in models.splitlines()[1:]}
+    assert list(rows) == list(MODELS)
+    for name, entry in MODELS.items():
+        assert rows[name][0] == entry.dataset
+        layers = [layer.strip("[]") for layer in rows[name][1:]]
+        assert layers == list(entry.build().layers)
+        assert f"[{entry.default_layer}]" in rows[name]
+    assert [line.split()[0] for line in datasets.splitlines()[1:]] == list(DATASETS)
+
+
+def test_a_reader_that_stops_reading_is_no_mistake():
+    """As in `python -m idc_core list | head -0`."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "idc_core", "list"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "sentence"),
+    [
+        (DataError("The file is cut off."), 2, "The file is cut off.\n"),
+        (KeyboardInterrupt(), 130, "\nStopped by Ctrl-C before the work was finished.\n"),
+    ],
+)
+def test_what_goes_wrong_becomes_a_sentence_and_a_status(capsys, monkeypatch, raised, status, sentence):
+    def fail(arguments):
+        raise raised
+
+    monkeypatch.setattr(COMMANDS["list"], "run", fail)
+    assert main(["list"]) == status
+    assert capsys.readouterr() == ("", sentence)
+
+
+@pytest.mark.parametrize("arguments", [[], ["measure"], ["analyze", "--unknown"], ["analyze", "--mod", "x"]])
+def test_unknown_arguments(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage: python -m idc_core" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_one_line_on_a_terminal_and_nothing_elsewhere():
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        with ProgressLine(stream) as line:
+            assert line(1000, 2000, "reading") is True
+    assert terminal.getvalue() == "\r\x1b[Kreading: 1,000 of 2,000\r\x1b[K"
+    assert file.getvalue() == ""
+
+
+def test_progress_is_cleared_after_a_failure():
+    terminal = Terminal()
+
+    def work():
+        with ProgressLine(terminal) as line:
+            line(1, 2, "reading")
+            raise DataError("The file is cut off.")
+
+    with pytest.raises(DataError):
+        work()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_table_aligns_columns():
+    assert table([("A", "LONG"), ("bb", "1")], "<>") == "A   LONG\nbb     1"
