@@ -1,0 +1,187 @@
+"""What every network of the registry shares: its base class, its card, its recipe and its registry entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor, nn
+
+from idc_core.errors import ModelError
+
+Task = Literal["classification", "regression"]
+
+# Dropout only acts while training, and an embedding's outputs are inputs in another form: neither has neurons
+# of its own that a coverage criterion could look at.
+_WITHOUT_NEURONS = (nn.Dropout, nn.Embedding)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained; together with a seed it fixes the weights.
+
+    Attributes
+    ----------
+    optimizer, schedule, augmentation : str
+        Names in `OPTIMIZERS`, `SCHEDULES` and `AUGMENTATIONS` of `idc_core.models.recipes`.
+    learning_rate : float
+        The optimiser's learning rate; the highest one where the schedule varies it.
+    batch, epochs : int
+        Inputs a step and passes over the training split.
+    weight_decay, label_smoothing : float
+        L2 penalty, and the share of each target spread over all classes.
+    note : str
+        Where the recipe departs from the paper's and why, in a sentence.
+    """
+
+    optimizer: str
+    learning_rate: float
+    batch: int
+    epochs: int
+    schedule: str = "constant"
+    augmentation: str = "none"
+    weight_decay: float = 0.0
+    label_smoothing: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a person should know about a trained network before trusting it.
+
+    Attributes
+    ----------
+    name, label : str
+        Registry name, and the name shown to people.
+    dataset : str
+        Registry name of the data set it was trained and measured on.
+    task : {"classification", "regression"}
+    parameters : int
+        Number of trained values.
+    default_layer : str
+        The layer analysed unless another one is chosen.
+    layers : tuple of str
+        Names of the layers that can be analysed, in forward order.
+    metrics : dict
+        Measured figures: `test_accuracy` and `train_accuracy` as fractions, or `test_rmse`, `train_rmse` and
+        `test_rmse_of_training_mean` in the target's unit.
+    recipe : dict
+        The `Recipe` as plain values, or where published weights come from.
+    seed : int or None
+        None where the weights were published without one.
+    split : str
+        What was trained and what was measured on.
+    licence, citation : str
+    fingerprint : str
+        First 16 hexadecimal digits of the SHA-256 of the parameters; changes whenever any weight changes.
+    versions : dict
+        Versions of the libraries that trained it.
+    """
+
+    name: str
+    label: str
+    dataset: str
+    task: Task
+    parameters: int
+    default_layer: str
+    layers: tuple[str, ...]
+    metrics: dict[str, float]
+    recipe: dict[str, Any]
+    seed: int | None
+    split: str
+    licence: str
+    citation: str
+    fingerprint: str
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return the card as indented JSON text."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> ModelCard:
+        """Read a card that `to_json` wrote.
+
+        Raises
+        ------
+        ModelError
+            If the file is not JSON or its fields are not those of a card.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"The model card {path} cannot be read as JSON ({error}).") from error
+        expected = {item.name for item in fields(cls)}
+        if not isinstance(content, Mapping) or set(content) != expected:
+            found = sorted(content) if isinstance(content, Mapping) else type(content).__name__
+            raise ModelError(f"The model card {path} must have the fields {sorted(expected)}, not {found}.")
+        values = dict(content)
+        values["layers"] = tuple(values["layers"])
+        return cls(**values)
+
+
+class Network(nn.Module):
+    """Base class of the networks of the registry: a module that carries its card.
+
+    Submodules are registered in forward order and activations are functional, so the children of a network
+    are its layers by name. `forward` returns scores before any softmax.
+    """
+
+    card: ModelCard
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Names of the layers that have neurons, in forward order."""
+        return tuple(name for name, child in self.named_children() if not isinstance(child, _WITHOUT_NEURONS))
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of trained values."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the scores of a batch of inputs."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One line of the registry.
+
+    Attributes
+    ----------
+    name, label, help : str
+        Registry name, name for people, and one line on what the network is.
+    build : callable
+        Returns the network with fresh, untrained weights.
+    dataset : str
+        Registry name of the data set the network takes.
+    task : {"classification", "regression"}
+    default_layer : str
+        The last hidden layer with weights, unless that layer tells little.
+    parameters : int
+        The exact number of trained values; loading and tests hold the network to it.
+    recipe : Recipe or None
+        None for networks whose published weights are read instead.
+    citation, licence : str
+    """
+
+    name: str
+    label: str
+    help: str
+    build: Callable[[], Network]
+    dataset: str
+    default_layer: str
+    parameters: int
+    recipe: Recipe | None
+    citation: str
+    licence: str
+    task: Task = "classification"
+
+    @property
+    def published(self) -> bool:
+        """Whether the weights are a paper's own rather than trained here."""
+        return self.recipe is None

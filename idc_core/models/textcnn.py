@@ -1,0 +1,65 @@
+"""A small convolutional network for text."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from idc_core.models.entry import ModelEntry, Network, Recipe
+
+_WORDS = 10_000
+_EMBEDDING = 64
+_CHANNELS = 64
+
+
+class TextCNN(Network):
+    """Word embeddings, three widths of 1-D convolution side by side, and the strongest response of each.
+
+    Layers: `conv1`, `conv2`, `conv3` look at 1, 2 and 3 words; `pool1`, `pool2`, `pool3` keep each filter's
+    maximum over time; `logits`. Dropout follows the embedding and the pooling.
+
+    Notes
+    -----
+    Y. Kim, "Convolutional Neural Networks for Sentence Classification", EMNLP 2014, with narrower filters and
+    an embedding learnt from the data itself.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(_WORDS, _EMBEDDING, padding_idx=0)
+        self.drop1 = nn.Dropout(0.3)
+        self.conv1 = nn.Conv1d(_EMBEDDING, _CHANNELS, 1)
+        self.conv2 = nn.Conv1d(_EMBEDDING, _CHANNELS, 2)
+        self.conv3 = nn.Conv1d(_EMBEDDING, _CHANNELS, 3)
+        self.pool1 = nn.AdaptiveMaxPool1d(1)
+        self.pool2 = nn.AdaptiveMaxPool1d(1)
+        self.pool3 = nn.AdaptiveMaxPool1d(1)
+        self.drop2 = nn.Dropout(0.5)
+        self.logits = nn.Linear(3 * _CHANNELS, 6)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the scores (n, 6) of token ids (n, length), int64, 0 = padding."""
+        words = self.drop1(self.embedding(inputs)).transpose(1, 2)
+        one = self.pool1(F.relu(self.conv1(words)))
+        two = self.pool2(F.relu(self.conv2(words)))
+        three = self.pool3(F.relu(self.conv3(words)))
+        features = torch.cat((one, two, three), dim=1).flatten(1)
+        scores: Tensor = self.logits(self.drop2(features))
+        return scores
+
+
+ENTRIES = (
+    ModelEntry(
+        name="textcnn-20newsgroups",
+        label="Text CNN on 20 Newsgroups",
+        help="A small convolutional network for text, trained on six of the twenty newsgroups.",
+        build=TextCNN,
+        dataset="20newsgroups",
+        default_layer="conv1",
+        parameters=666_182,
+        recipe=Recipe("adam", 1e-3, batch=32, epochs=12, augmentation="drop-words", weight_decay=0.01),
+        citation="Y. Kim, Convolutional Neural Networks for Sentence Classification, EMNLP 2014",
+        licence="MIT",
+    ),
+)
