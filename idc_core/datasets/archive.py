@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from idc_core.errors import DataError
 
-# Pictures do not compress and text compresses tenfold at most; what expands a hundredfold is a trap. Small members
-# are let through: they cannot do harm, and a short repetitive text is not an attack.
+# Pictures do not compress and text compresses tenfold at most; what expands a hundredfold is a trap. Small
+# members are let through: they cannot do harm, and a short repetitive text is not an attack.
 _MAX_EXPANSION = 100
 _SMALL = 100_000
 _MAX_MEMBER = 64 << 20
@@ -58,8 +58,10 @@ class Archive:
             with self._archive.open(member) as stream:
                 # Never read without a bound: a member may expand to more than its header says.
                 content = stream.read(member.file_size)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
-            raise DataError(f"{self.path}: the member {name} is damaged ({error}); copy the file again.") from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
+            raise DataError(
+                f"{self.path}: the member {name} is damaged ({error}); copy the file again."
+            ) from error
         if len(content) != member.file_size:
             raise DataError(
                 f"{self.path}: the member {name} has {len(content):,} bytes where the archive says "
@@ -101,17 +103,20 @@ def _checked(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     for member in archive.infolist():
         name = member.filename
         if name.startswith("/") or "\\" in name or ":" in name or ".." in PurePosixPath(name).parts:
-            raise DataError(f"{path} holds the member {name!r}, whose name leads out of the archive: refused.")
+            raise DataError(f"{path} holds the member {name!r}, whose name leads out of its folder: refused.")
         if member.is_dir():
             continue
         if name in members:
             raise DataError(f"{path} holds the member {name} twice: refused.")
         if member.compress_type not in _METHODS or member.flag_bits & 1:
-            raise DataError(f"{path}: the member {name} is encrypted or compressed in a way that is not read here.")
-        if member.file_size > max(_SMALL, _MAX_EXPANSION * member.compress_size) or member.file_size > _MAX_MEMBER:
             raise DataError(
-                f"{path}: the member {name} expands from {member.compress_size:,} to {member.file_size:,} bytes, "
-                f"more than {_MAX_EXPANSION} times or over {_MAX_MEMBER:,}: refused as a trap."
+                f"{path}: the member {name} is encrypted or compressed in an unusual way; "
+                "expected a plain zip file, stored or deflated."
+            )
+        if member.file_size > min(_MAX_MEMBER, max(_SMALL, _MAX_EXPANSION * member.compress_size)):
+            raise DataError(
+                f"{path}: the member {name} expands from {member.compress_size:,} to {member.file_size:,} "
+                f"bytes, more than {_MAX_EXPANSION} times or over {_MAX_MEMBER:,}: refused as a trap."
             )
         members[name] = member
     total, size = sum(member.file_size for member in members.values()), path.stat().st_size

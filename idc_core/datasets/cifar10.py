@@ -7,13 +7,17 @@ import numpy as np
 from idc_core.datasets.archive import open_archive
 from idc_core.datasets.base import Items
 from idc_core.datasets.images import decode_jpegs
+from idc_core.datasets.labelled import idx_files, read_labelled
+from idc_core.datasets.openml import openml_source
 from idc_core.datasets.registry import register
 from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_ZIP = "cifar10-jpeg.zip"
 _SEED = 0
+_SOURCE = openml_source("CIFAR_10", (3, 32, 32), {"train": (5000,) * 10, "test": (1000,) * 10}, megabytes=200)
 
 
 @register(
@@ -22,7 +26,10 @@ _SEED = 0
     "50,000 training and 10,000 test photographs of ten kinds of animals and vehicles, 32x32 colour.",
     class_names=CLASS_NAMES,
     input_shape=(3, 32, 32),
-    citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, University of Toronto, 2009",
+    citation=(
+        "A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, technical report, "
+        "University of Toronto, 2009"
+    ),
     licence="No licence text is given; the author asks for the citation.",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
@@ -32,9 +39,16 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     -------
     Items
         Images float32 (n, 3, 32, 32) in 0..1, labels int64 (n,).
+
+    Notes
+    -----
+    The zip file holds JPEG images, which differ from the original pixels by a few grey levels; a download has
+    the original pixels, in the original order.
     """
-    folder = obtain("cifar10", ("cifar10-jpeg.zip",), lambda _: None, on_progress)
-    return _read_zip(folder / "cifar10-jpeg.zip", split, limit, on_progress)
+    folder = obtain("cifar10", "CIFAR-10", [(_ZIP,), idx_files(split, 4)], _SOURCE, on_progress)
+    if (folder / _ZIP).is_file():
+        return _read_zip(folder / _ZIP, split, limit, on_progress)
+    return read_labelled(folder, split, (3, 32, 32), 10, limit, on_progress)
 
 
 def _read_zip(path: Path, split: str, limit: int | None, on_progress: Progress | None) -> Items:
@@ -54,5 +68,7 @@ def _read_zip(path: Path, split: str, limit: int | None, on_progress: Progress |
 def _label(path: Path, name: str) -> int:
     folder = name.split("/")[1]
     if folder not in CLASS_NAMES:
-        raise DataError(f"{path}: the member {name} is of no known class; expected one of {', '.join(CLASS_NAMES)}.")
+        raise DataError(
+            f"{path}: the member {name} is of no known class; expected one of {', '.join(CLASS_NAMES)}."
+        )
     return CLASS_NAMES.index(folder)

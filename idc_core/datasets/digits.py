@@ -22,12 +22,12 @@ _SEED = 0
 @register(
     "digits",
     "Handwritten digits (scikit-learn)",
-    "1,797 real handwritten digits, 8x8 pixels resized to 28x28; they come with scikit-learn, so nothing is downloaded.",
+    "1,797 real handwritten digits, 8x8 pixels resized to 28x28; they come with scikit-learn: no download.",
     class_names=tuple("0123456789"),
     input_shape=(1, _SIDE, _SIDE),
     citation=(
-        "E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998, "
-        "doi:10.24432/C50P49"
+        "E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, "
+        "1998, doi:10.24432/C50P49"
     ),
     licence="CC BY 4.0",
 )
@@ -49,7 +49,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     chosen = split_indices(labels)[split][:limit]
     inputs = np.empty((len(chosen), 1, _SIDE, _SIDE), np.float32)
     for out, image in zip(inputs, pixels[chosen], strict=True):
-        out[0] = Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR)
+        out[0] = np.asarray(Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR))
     inputs /= np.float32(_LEVELS)
     report(on_progress, 1, 1, "Reading the digits")
     return Items(inputs, labels[chosen])
@@ -85,7 +85,7 @@ def _find() -> Path:
     # The file is read directly: importing scikit-learn for it would cost a second at every start.
     found = importlib.util.find_spec("sklearn")
     if found is None or found.origin is None:
-        raise DataError("The digits come with scikit-learn, which is not installed: pip install scikit-learn.")
+        raise DataError("The digits come with scikit-learn, which is missing: pip install scikit-learn.")
     return Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
 
 
@@ -94,9 +94,14 @@ def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             table = np.loadtxt(stream, delimiter=",", dtype=np.int64, ndmin=2)
     except (OSError, EOFError, ValueError) as error:
-        raise DataError(f"The digits that come with scikit-learn cannot be read from {path} ({error}).") from error
+        raise DataError(
+            f"The digits cannot be read from {path} ({error}): install scikit-learn again."
+        ) from error
     if table.shape != (1797, 65) or table[:, :64].min() < 0 or table[:, :64].max() > _LEVELS:
-        raise DataError(f"{path} is not scikit-learn's table of 1,797 digits of 64 pixels in 0..16 and a class.")
+        raise DataError(
+            f"{path} holds a table of {table.shape}, expected 1,797 digits of 64 pixels in 0..16 and a "
+            "class: install scikit-learn again."
+        )
     if table[:, 64].min() < 0 or table[:, 64].max() > 9:
-        raise DataError(f"{path} holds classes outside 0..9.")
+        raise DataError(f"{path} holds classes outside 0..9: install scikit-learn again.")
     return table[:, :64].reshape(-1, 8, 8).astype(np.float32), table[:, 64].copy()

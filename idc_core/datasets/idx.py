@@ -18,7 +18,9 @@ _MAX_EXPANSION = 100
 _SMALL = 1 << 20
 
 
-def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
+def read_idx(
+    path: Path, item_shape: tuple[int, ...], limit: int | None = None
+) -> tuple[NDArray[np.uint8], int]:
     """Read a gzipped IDX file of unsigned bytes; the whole file is checked, also when only a part is kept.
 
     Parameters
@@ -49,13 +51,13 @@ def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) 
             size = int(np.prod(item_shape, dtype=np.int64))
             kept = count if limit is None else min(limit, count)
             items = np.empty((kept, *item_shape), np.uint8)
-            found = _fill(stream, memoryview(items.reshape(-1)))
+            found = _fill(stream, items.reshape(-1).data)
             while found < count * size and (chunk := stream.read(min(_CHUNK, count * size - found))):
                 found += len(chunk)
             if found < count * size:
                 raise DataError(
-                    f"{path} holds {found:,} bytes of data where its header says {count:,} items of {size} bytes: "
-                    "the file is not complete, copy it again."
+                    f"{path} holds {found:,} bytes of data where its header says {count:,} items of {size} "
+                    "bytes: the file is not complete, copy it again."
                 )
             if stream.read(1):
                 raise DataError(

@@ -119,9 +119,10 @@ def load_dataset(
         raise DataError(f"There is no dataset {name!r}; choose one of {', '.join(DATASETS)}.")
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
-    if limit is not None and (not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 1):
+    whole = isinstance(limit, int | np.integer) and not isinstance(limit, bool)
+    if limit is not None and not (whole and limit >= 1):
         raise DataError(
-            f"The limit for {name} must be a whole number of items, 1 or more, or None for all; got {limit!r}."
+            f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {limit!r}."
         )
     entry = DATASETS[name]
     items = entry.load(split, None if limit is None else int(limit), on_progress)

@@ -15,6 +15,7 @@ from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 
+_ZIP = "udacity-center-100x100.zip"
 _BLOCKS = 20
 _TEST_BLOCKS = (3, 7, 11, 15, 19)
 _GUARD_FRAMES = 20  # one second
@@ -41,13 +42,14 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     Items
         Images float32 (n, 3, 100, 100) in 0..1, steering angles float32 (n,).
     """
-    folder = obtain("udacity", ("udacity-center-100x100.zip",), lambda _: None, on_progress)
-    with open_archive(folder / "udacity-center-100x100.zip") as archive:
+    folder = obtain("udacity", "Udacity driving", [(_ZIP,)], None, on_progress)
+    with open_archive(folder / _ZIP) as archive:
         frames, angles = _read_steering(archive)
         chosen = split_frames(len(frames))[split][:limit]
         if not len(chosen):
             raise DataError(
-                f"{archive.path} holds only {len(frames)} frames: too few for a {split} split of whole seconds."
+                f"{archive.path} holds only {len(frames)} frames, too few for a {split} split by blocks of "
+                "time: copy the whole file."
             )
         names = [f"center/{frames[index]}.jpg" for index in chosen]
         images = decode_jpegs(archive, names, 100, on_progress, "Decoding the drive")
@@ -55,12 +57,12 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 
 
 def split_frames(count: int) -> dict[str, NDArray[np.int64]]:
-    """Split frames in time order into blocks of time, never at random: neighbours are nearly the same picture.
+    """Split frames by blocks of time, never at random: neighbours are nearly the same picture.
 
     Parameters
     ----------
     count : int
-        Number of frames.
+        Number of frames, in time order.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def split_frames(count: int) -> dict[str, NDArray[np.int64]]:
     return {"train": frames[~near], "test": frames[test]}
 
 
-def _read_steering(archive: Archive) -> tuple[list[int], NDArray[np.float32]]:
+def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
     source = f"{archive.path}: steering.csv"
     try:
         text = archive.read("steering.csv").decode("utf-8")
@@ -88,30 +90,38 @@ def _read_steering(archive: Archive) -> tuple[list[int], NDArray[np.float32]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     missing = {"frame_id", "steering_angle"} - set(reader.fieldnames or ())
     if missing:
-        raise DataError(f"{source} lacks the column {', '.join(sorted(missing))}; expected frame_id,steering_angle.")
-    angles: dict[int, float] = {}
-    for row in reader:
-        frame, angle = _read_row(row, f"{source}, line {reader.line_num}")
-        if frame in angles:
-            raise DataError(f"{source}, line {reader.line_num}: the frame {frame} comes a second time.")
-        angles[frame] = angle
+        raise DataError(
+            f"{source} lacks the column {', '.join(sorted(missing))}; expected frame_id,steering_angle."
+        )
+    angles: dict[str, float] = {}
+    try:
+        for row in reader:
+            frame, angle = _read_row(row, f"{source}, line {reader.line_num}")
+            if frame in angles:
+                raise DataError(f"{source}, line {reader.line_num}: the frame {frame} comes a second time.")
+            angles[frame] = angle
+    except csv.Error as error:
+        raise DataError(f"{source}, line {reader.line_num}, is not CSV ({error}).") from error
     pictures = {name for name in archive.names if name.startswith("center/")}
     rows = {f"center/{frame}.jpg" for frame in angles}
     if pictures != rows:
         first = min(pictures ^ rows)
         raise DataError(
-            f"{archive.path} holds {len(pictures):,} frames but steering.csv {len(rows):,} rows, and {first} is only "
-            f"in {'the pictures' if first in pictures else 'the table'}: every frame needs exactly one row."
+            f"{archive.path} holds {len(pictures):,} frames but steering.csv {len(rows):,} rows, and {first} "
+            f"is only in {'the pictures' if first in pictures else 'the table'}: every frame needs one row."
         )
-    frames = sorted(angles)
+    frames = sorted(angles, key=int)
     return frames, np.array([angles[frame] for frame in frames], np.float32)
 
 
-def _read_row(row: dict[str, str], where: str) -> tuple[int, float]:
+def _read_row(row: dict[str, str], where: str) -> tuple[str, float]:
+    frame = row["frame_id"]
     try:
-        frame, angle = int(row["frame_id"]), float(row["steering_angle"])
+        angle = float(row["steering_angle"])
     except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: expected a whole number and an angle in radians ({error}).") from error
+        raise DataError(f"{where}: expected a steering angle in radians ({error}).") from error
+    if not (frame.isascii() and frame.isdigit()):
+        raise DataError(f"{where}: the frame_id {frame!r} is not a time stamp, a whole number.")
     if not math.isfinite(angle) or abs(angle) > _MAX_ANGLE:
         raise DataError(f"{where}: the steering angle {angle} is not within +-{_MAX_ANGLE:g} radians.")
     return frame, angle
