@@ -17,7 +17,7 @@ from idc_core.errors import SettingError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_CLUSTERS = 255
+MAX_CLUSTERS = 256
 """Cluster indices are kept as uint8."""
 
 MAX_MAGNITUDE = 1e150
@@ -68,7 +68,7 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
     values : real (n,)
         Activations of one neuron, one per training input, in any order.
     clusters : sequence of int
-        Numbers of clusters to try, each 2 to 255. With fewer different values than that, only the possible
+        Numbers of clusters to try, each 2 to 256. With fewer different values than that, only the possible
         numbers are tried; if none is possible, every different value is its own cluster.
     drop_zeros : bool
         Leave out activations equal to 0, as the original program does for dense layers. If fewer than 10 are
@@ -83,7 +83,7 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
     ------
     SettingError
         If `values` is empty, not one-dimensional, not real, not finite or beyond 1e150, or `clusters` is not
-        a sequence of whole numbers in 2..255.
+        a sequence of whole numbers in 2..256.
 
     Notes
     -----
