@@ -50,7 +50,7 @@ def assign(activations: ArrayLike, centroids: Sequence[ArrayLike]) -> NDArray[np
     array = np.asarray(activations)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] != len(centroids):
         raise SettingError(
-            f"Expected real activations of shape (inputs, {len(centroids)}), one column for each neuron that has "
+            f"Expected real activations of shape (inputs, {len(centroids)}), one column a neuron that has "
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
     kind = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
