@@ -80,7 +80,7 @@ def train(
         raise SettingError("The device 'cuda' was asked for, but torch finds no such GPU; use 'cpu'.")
     if not 0 <= seed < 2**63:
         raise SettingError(f"The seed must be a whole number from 0 to 2**63 - 1, not {seed}.")
-    from idc_core.datasets import load_dataset  # here, so that loading a model does not import the readers
+    from idc_core.datasets import DATASETS, load_dataset  # here: loading a model needs no readers of data
 
     training = load_dataset(entry.dataset, "train", on_progress=on_progress)
     test = load_dataset(entry.dataset, "test", on_progress=on_progress)
@@ -91,7 +91,8 @@ def train(
             seed=seed, device=device, label=entry.label, on_progress=on_progress,
         )
         _arrange(network.cpu(), torch.contiguous_format)
-        card = _card(entry, entry.recipe, network, training, test, seed)
+        licence = f"Weights: {entry.licence}. Data: {DATASETS[entry.dataset].licence}"
+        card = _card(entry, network, training, test, seed=seed, licence=licence)
     write_weights(network, out / f"{name}.safetensors")
     write_whole(out / f"{name}.json", card.to_json().encode())
     return card
@@ -210,7 +211,7 @@ def _reproducible(seed: int, device: Device) -> Iterator[None]:
 
 
 def _card(
-    entry: ModelEntry, recipe: Recipe, network: Network, training: Dataset, test: Dataset, seed: int
+    entry: ModelEntry, network: Network, training: Dataset, test: Dataset, *, seed: int, licence: str
 ) -> ModelCard:
     metrics = {f"test_{key}": value for key, value in measure(network, test).items()}
     metrics |= {f"train_{key}": value for key, value in measure(network, training).items()}
@@ -226,10 +227,10 @@ def _card(
         default_layer=entry.default_layer,
         layers=network.layers,
         metrics={key: round(value, 5) for key, value in metrics.items()},
-        recipe=asdict(recipe),
+        recipe={} if entry.recipe is None else asdict(entry.recipe),
         seed=seed,
         split=f"{len(training):,} training and {len(test):,} test inputs, the fixed split of {entry.dataset}",
-        licence=entry.licence,
+        licence=licence,
         citation=entry.citation,
         fingerprint=fingerprint(network),
         versions={"torch": torch.__version__},

@@ -1,0 +1,131 @@
+"""Weights on disk: what fits is read unchanged, what does not is refused by name."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from idc_core.errors import ModelError
+from idc_core.models import find_entry, load_model
+from idc_core.models.weights import WEIGHTS_FOLDER, fingerprint, read_weights, write_weights
+
+NAME = "lenet1-digits"
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of committed weights and card."""
+    for ending in (".safetensors", ".json"):
+        (tmp_path / (NAME + ending)).write_bytes((WEIGHTS_FOLDER / (NAME + ending)).read_bytes())
+    return tmp_path / f"{NAME}.safetensors"
+
+
+def change(path, **changes):
+    state = load_file(path)
+    for name, value in changes.items():
+        key = name.replace("__", ".")
+        if value is None:
+            del state[key]
+        else:
+            state[key] = value
+    save_file(state, path)
+
+
+def test_copy_loads_in_eval_mode_with_its_card(copied):
+    network = load_model(NAME, weights=copied)
+    assert not network.training
+    assert all(parameter.requires_grad for parameter in network.parameters())
+    assert network.card.name == NAME
+    assert network.card.fingerprint == fingerprint(network)
+    assert torch.equal(network.conv1.weight, load_file(copied)["conv1.weight"])
+
+
+def test_missing_weights_name_the_command(tmp_path):
+    with pytest.raises(ModelError, match="python -m idc_core train lenet1-digits"):
+        load_model(NAME, weights=tmp_path / "absent.safetensors")
+
+
+@pytest.mark.parametrize("size", [0, 4, 100, 20_000])
+def test_truncated_file_is_refused(copied, size):
+    copied.write_bytes(copied.read_bytes()[:size])
+    with pytest.raises(ModelError, match=r"lenet1-digits\.safetensors is not a complete safetensors file"):
+        load_model(NAME, weights=copied)
+
+
+def test_pickle_is_refused(copied):
+    torch.save({"conv1.weight": torch.zeros(1)}, copied)
+    with pytest.raises(ModelError, match="not a complete safetensors file"):
+        load_model(NAME, weights=copied)
+
+
+def test_wrong_shape_is_refused_with_both_shapes(copied):
+    change(copied, conv1__weight=torch.zeros(4, 1, 3, 3))
+    with pytest.raises(ModelError, match=r"'conv1.weight' must have .*\(4, 1, 5, 5\).*\(4, 1, 3, 3\)"):
+        load_model(NAME, weights=copied)
+
+
+def test_missing_and_left_over_parameters_are_refused(copied):
+    change(copied, logits__bias=None, extra=torch.zeros(2))
+    with pytest.raises(ModelError, match=r"lacks \['logits.bias'\] and has \['extra'\] too many"):
+        load_model(NAME, weights=copied)
+
+
+def test_wrong_type_is_refused(copied):
+    change(copied, logits__bias=torch.zeros(10, dtype=torch.float64))
+    with pytest.raises(ModelError, match=r"'logits.bias' must be torch.float32, but is torch.float64"):
+        load_model(NAME, weights=copied)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_values_that_are_not_finite_are_refused(copied, value):
+    change(copied, logits__bias=torch.full((10,), value))
+    with pytest.raises(ModelError, match=r"'logits.bias' holds values that are not finite"):
+        load_model(NAME, weights=copied)
+
+
+def test_refused_state_leaves_the_network_unchanged(copied):
+    network = find_entry(NAME).build()
+    before = fingerprint(network)
+    change(copied, logits__bias=torch.zeros(9))
+    with pytest.raises(ModelError):
+        read_weights(network, copied)
+    assert fingerprint(network) == before
+
+
+def test_card_of_other_weights_is_refused(copied):
+    change(copied, logits__bias=torch.zeros(10))
+    with pytest.raises(ModelError, match="do not belong together"):
+        load_model(NAME, weights=copied)
+
+
+def test_damaged_card_is_refused(copied):
+    copied.with_suffix(".json").write_text('{"name": ', encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot be read as JSON"):
+        load_model(NAME, weights=copied)
+
+
+def test_card_without_a_field_is_refused(copied):
+    card = copied.with_suffix(".json")
+    content = json.loads(card.read_text(encoding="utf-8"))
+    del content["seed"]
+    card.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ModelError, match="must have the fields"):
+        load_model(NAME, weights=copied)
+
+
+def test_written_weights_come_back_the_same_and_alone(tmp_path):
+    network = find_entry(NAME).build()
+    path = tmp_path / "made" / "weights.safetensors"
+    write_weights(network, path)
+    other = find_entry(NAME).build()
+    assert fingerprint(other) != fingerprint(network)
+    read_weights(other, path)
+    assert fingerprint(other) == fingerprint(network)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_folder_that_is_a_file_is_explained(tmp_path):
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot be written"):
+        write_weights(find_entry(NAME).build(), tmp_path / "taken" / "weights.safetensors")
