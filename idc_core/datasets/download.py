@@ -100,7 +100,8 @@ def _run(source: Source, folder: Path, label: str, on_progress: Progress | None)
             future.set_result(None)
         except BaseException as error:  # handed over to the thread that waits
             future.set_exception(error)
-        if abandoned.is_set():  # it cannot be stopped, and may have gone on writing after the folder was removed
+        # The thread cannot be stopped, and may have gone on writing after the folder was removed.
+        if abandoned.is_set():
             shutil.rmtree(folder, ignore_errors=True)
 
     Thread(target=work, name=f"download {label}", daemon=True).start()

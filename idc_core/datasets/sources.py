@@ -109,7 +109,8 @@ def _fetch(
         reason = getattr(error, "reason", error)  # URLError wraps the cause
         raise DataError(
             f"{label} is not on this computer and could not be downloaded ({reason}): set IDC_DATA to "
-            f"{given} that holds {wanted}, or connect to the internet once so that it is downloaded into {cache}."
+            f"{given} that holds {wanted}, or connect to the internet once so that it is downloaded into "
+            f"{cache}."
         ) from error
 
 

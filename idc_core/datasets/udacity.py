@@ -115,7 +115,7 @@ def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
 
 
 def _read_row(row: dict[str, str], where: str) -> tuple[str, float]:
-    frame = row["frame_id"]
+    frame = row["frame_id"] or ""
     try:
         angle = float(row["steering_angle"])
     except (TypeError, ValueError) as error:
