@@ -15,7 +15,7 @@ from idc_core.attribution.session import check_layers, run_watched, undisturbed,
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.progress import Progress, report
 
-BATCH_BYTES = 48 * 2**20
+BATCH_BYTES = 24 * 2**20
 """Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
 
 Inputs = Any
@@ -274,6 +274,8 @@ def _place(model: nn.Module, batch: Any) -> Tensor:
     if parameter is not None:
         dtype = parameter.dtype if tensor.is_floating_point() else None
         tensor = tensor.to(parameter.device, dtype)
+    if tensor.dim() == 4:
+        tensor = tensor.contiguous(memory_format=torch.channels_last)
     return tensor.detach()
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from idc_core.attribution.operations import ACTIVATIONS, OPERATIONS, STRUCTURAL, pass_on
+from idc_core.attribution.operations import ACTIVATIONS, FASTER, OPERATIONS, STRUCTURAL, pass_on
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import ModelError, UnsupportedOperationError
 
@@ -117,7 +117,7 @@ class Watch(TorchFunctionMode):
                 return activated
             args, kwargs = _replace(args, self._now), _replace(kwargs, self._now)
         if self.settings is None or not _any_tracked(args, kwargs):
-            result = func(*args, **kwargs)
+            result = FASTER.get(name, func)(*args, **kwargs)
             if self.watch_input and name == "embedding":
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))

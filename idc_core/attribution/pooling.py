@@ -5,6 +5,7 @@ that choice moves single relevances by up to three quarters of the layer's maxim
 """
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -48,10 +49,10 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     Tensor, (n, channels, *spatial)
         Relevance of the input; it sums to the relevance of the output.
     """
-    padded, inside = _pad(x, z, sizes)
-    windows = [(slice(None), slice(None), *window) for window in _windows(z, sizes)]
+    padded, inside = _pad(x, z.shape[2:], sizes)
+    windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
     winners = [padded[window] == z for window in windows]
-    count = winners[0].to(relevance.dtype)
+    count = winners[0].to(torch.uint8 if len(windows) < 256 else torch.int32)
     for winner in winners[1:]:
         count += winner
     share = relevance / count
@@ -59,10 +60,36 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
     for window, winner in zip(windows, winners, strict=True):
         if disjoint:
-            torch.mul(share, winner, out=result[window])
+            result[window] = share * winner
         else:
             result[window] += share * winner
     return result[inside]
+
+
+def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
+    """Pool by the maximum, one dimension after the other.
+
+    The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
+
+    Parameters
+    ----------
+    x : Tensor, (n, channels, *spatial)
+    sizes : list of tuples
+        Kernel size, stride, padding and dilation, one number a spatial dimension each.
+
+    Returns
+    -------
+    Tensor, (n, channels, *pooled)
+    """
+    pooled = tuple(
+        (size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(x.shape[2:], *sizes, strict=True)
+    )
+    z, _ = _pad(x, pooled, sizes)
+    for axis, (k, s, _, d, size) in enumerate(zip(*sizes, pooled, strict=True), start=2):
+        before = (slice(None),) * axis
+        parts = [z[(*before, slice(o * d, o * d + (size - 1) * s + 1, s))] for o in range(k)]
+        z = reduce(torch.maximum, parts)
+    return z if any(k > 1 for k in sizes[0]) else z.clone()
 
 
 def adaptive_windows(spatial: tuple[int, ...], output_size: Any) -> Sizes | None:
@@ -75,19 +102,19 @@ def adaptive_windows(spatial: tuple[int, ...], output_size: Any) -> Sizes | None
     return [kernel, kernel, (0,) * len(kernel), (1,) * len(kernel)]
 
 
-def _windows(z: Tensor, sizes: Sizes) -> Iterator[tuple[slice, ...]]:
+def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...]]:
     """Yield, for every position inside the kernel, the strided slices that meet it in all windows at once."""
     kernel, stride, _, dilation = sizes
     for offsets in product(*map(range, kernel)):
         yield tuple(
-            slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, s, n in zip(offsets, dilation, stride, z.shape[2:], strict=True)
+            slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, s, n in zip(offsets, dilation, stride, pooled, strict=True)
         )
 
 
-def _pad(x: Tensor, z: Tensor, sizes: Sizes) -> tuple[Tensor, tuple[slice, ...]]:
+def _pad(x: Tensor, pooled: tuple[int, ...], sizes: Sizes) -> tuple[Tensor, tuple[slice, ...]]:
     """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
     before, after = [], []
-    for size, out, k, s, p, d in zip(x.shape[2:], z.shape[2:], *sizes, strict=True):
+    for size, out, k, s, p, d in zip(x.shape[2:], pooled, *sizes, strict=True):
         before.append(p)
         after.append(max(0, (out - 1) * s + (k - 1) * d + 1 - p - size))
     inside = (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(before, x.shape[2:], strict=True)))

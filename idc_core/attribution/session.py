@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -70,12 +71,20 @@ def watching(model: nn.Module, layers: Sequence[str], watch: Callable[[], Watch]
     with ExitStack() as hooks:
         if name_all:
             for name, module in modules.items():
-                hooks.enter_context(module.register_forward_pre_hook(lambda *_, name=name: watch().where.append(name)))
-                hooks.enter_context(module.register_forward_hook(lambda *_: watch().where.pop() and None))
+                hooks.enter_context(module.register_forward_pre_hook(partial(_enter, watch, name)))
+                hooks.enter_context(module.register_forward_hook(partial(_leave, watch)))
         for layer in layers:
             if layer != INPUT or INPUT in modules:
                 hooks.enter_context(modules[layer].register_forward_hook(ran(layer)))
         yield
+
+
+def _enter(watch: Callable[[], Watch], name: str, module: nn.Module, args: Any) -> None:
+    watch().where.append(name)
+
+
+def _leave(watch: Callable[[], Watch], module: nn.Module, args: Any, output: Any) -> None:
+    watch().where.pop()
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
