@@ -20,8 +20,8 @@ Ints = NDArray[np.int64]
 MAX_CLUSTERS = 256
 """Cluster indices are kept as uint8."""
 
-MAX_MAGNITUDE = 1e150
-"""Squares of larger activations leave the range of float64."""
+MAX_MAGNITUDE = 1e100
+"""Sums of squares of larger activations could leave the range of float64."""
 
 _MIN_NONZERO = 10  # the original program's limit: below it a neuron gets one centroid, 0
 _BLOCKS = 64  # granularity of the bounds on boundary positions; more blocks cost more than they prune
@@ -82,7 +82,7 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
     Raises
     ------
     SettingError
-        If `values` is empty, not one-dimensional, not real, not finite or beyond 1e150, or `clusters` is not
+        If `values` is empty, not one-dimensional, not real, not finite or beyond 1e100, or `clusters` is not
         a sequence of whole numbers in 2..256.
 
     Notes
@@ -159,12 +159,13 @@ def _one_at_zero(nonzero: NDArray[np.generic]) -> Clusters:
 class _Points:
     """Different values in ascending order, with how often each occurs and prefix sums over them.
 
-    Equal values never need to be parted (a ReLU's zeros collapse into one point). Prefix arrays have n + 1
-    entries; entry i sums the first i points. They sum distances from the mean: prefix sums of values far from
-    0 would lose the digits that tell the values apart.
+    Equal values never need to be parted (a ReLU's zeros collapse into one point). Values are measured from
+    `origin`, their median, and summed as distances from their mean: sums of values far from 0 would lose the
+    digits that tell the values apart. Prefix arrays have n + 1 entries; entry i sums the first i points.
     """
 
     n: int
+    origin: float
     value: Floats  # (n,)
     weight: Floats  # (n,)
     mean: float
@@ -177,12 +178,13 @@ class _Points:
         """Collapse equal neighbours of sorted values and sum up."""
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         weight = np.diff(starts, append=len(ordered)).astype(np.float64)
-        value = ordered[starts].astype(np.float64)
+        origin = float(ordered[len(ordered) // 2])
+        value = ordered[starts].astype(np.float64) - origin
         mean = float((value * weight).sum()) / len(ordered)
         centred = value - mean
         moments = (weight, weight * centred, weight * centred * centred)
         count, total, square = (np.concatenate(([0.0], np.cumsum(moment))) for moment in moments)
-        return cls(len(value), value, weight, mean, count, total, square)
+        return cls(len(value), origin, value, weight, mean, count, total, square)
 
     def cost(self, start: Ints, end: Ints) -> Floats:
         """Squared distances to their mean of the points start..end-1; 0 where there are none."""
@@ -351,7 +353,8 @@ class _Partition:
             right = (means[i + 1] - means[i]) - value if i + 1 < len(means) else np.inf
             if counts[i] > 1 and len(means) > 1:
                 silhouette += _silhouette_sum(value, weight, np.minimum(left, right))
-        return cls(means, counts.astype(np.int64), inertia, silhouette / float(points.count[-1]))
+        silhouette /= float(points.count[-1])
+        return cls(means + points.origin, counts.astype(np.int64), inertia, silhouette)
 
 
 def _mean(value: Floats, weight: Floats) -> float:

@@ -1,0 +1,35 @@
+"""What all tests share: where the measured reference values lie, and quiet, repeatable runs."""
+
+import os
+from pathlib import Path
+
+# Before torch is imported: threads that spin starve a machine with other work.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import pytest
+from hypothesis import settings
+
+# Other work on the machine makes single examples slow, which says nothing about the code.
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Folder with the full data sets, from the environment variable IDC_DATA."""
+    place = os.environ.get("IDC_DATA")
+    if not place:
+        pytest.skip("IDC_DATA is not set: it points to the folder with the full data sets")
+    folder = Path(place).resolve()
+    if not folder.is_dir():
+        pytest.fail(f"IDC_DATA points to {folder}, which is not a folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference_folder(data_folder: Path) -> Path:
+    """Folder with values measured on the original programs; it lies beside the data sets."""
+    folder = data_folder.parent / "reference"
+    if not folder.is_dir():
+        pytest.skip(f"there are no reference values beside IDC_DATA: {folder} is missing")
+    return folder

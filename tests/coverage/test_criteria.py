@@ -1,0 +1,71 @@
+"""The registry of criteria."""
+
+import pytest
+
+from idc_core.coverage import CRITERIA, Criterion, criterion
+from idc_core.errors import SettingError
+
+
+class Toy(Criterion):
+    def __init__(self, model, layer, m=6, rule="epsilon"):
+        self.seen = 0
+
+    def fit(self, inputs):
+        return self
+
+    def update(self, inputs):
+        self.seen += len(inputs)
+        return self
+
+    def merge(self, other):
+        self.seen += other.seen
+        return self
+
+    @property
+    def score(self):
+        return min(self.seen / 10, 1.0)
+
+
+@pytest.fixture
+def registered():
+    yield criterion("toy", label="Toy", help="Counts to ten.", citation="none")(Toy)
+    del CRITERIA["toy"]
+
+
+def test_a_registered_criterion_is_found_with_its_card(registered):
+    assert CRITERIA["toy"] is registered is Toy
+    card = registered.card
+    assert (card.name, card.label, card.help, card.citation) == ("toy", "Toy", "Counts to ten.", "none")
+    assert card.defaults == {"m": 6, "rule": "epsilon"}
+
+
+def test_a_card_cannot_be_changed(registered):
+    with pytest.raises(TypeError):
+        registered.card.defaults["m"] = 7
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(registered):
+    with pytest.raises(SettingError, match=r"toy.*got 'toi'"):
+        CRITERIA["toi"]
+    assert "toi" not in CRITERIA
+
+
+def test_a_taken_name_is_refused(registered):
+    with pytest.raises(SettingError, match="taken by Toy"):
+        criterion("toy", label="", help="", citation="")(Toy)
+
+
+@pytest.mark.parametrize("name", ["Toy", "", "to y"])
+def test_a_name_is_short_and_lower_case(name):
+    with pytest.raises(SettingError, match="lower-case"):
+        criterion(name, label="", help="", citation="")
+
+
+def test_every_criterion_says_what_it_is():
+    for name, cls in CRITERIA.items():
+        card = cls.card
+        assert card.name == name == name.lower()
+        assert card.label
+        assert card.citation
+        assert card.help.endswith(".")
+        assert "\n" not in card.help
