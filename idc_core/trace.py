@@ -56,11 +56,14 @@ class Traces:
         Unit outputs of dense layers; channel means over positions of convolutions.
     relevance : dict of str to ndarray, float32 (n, neurons)
         Relevance, summed over positions for convolutions; empty where none was asked for.
+    shapes : dict of str to tuple of int
+        Shape of each layer's output for one input: (units,) or (channels, *positions).
     """
 
     scores: NDArray[np.float32]
     activations: dict[str, NDArray[np.float32]]
     relevance: dict[str, NDArray[np.float32]]
+    shapes: dict[str, tuple[int, ...]]
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -160,15 +163,18 @@ def collect(
     ModelError, UnsupportedOperationError, DataError, SettingError
         As `trace`.
     """
+    layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     scores: list[NDArray[np.float32]] = []
     activations: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers}
     relevance: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers if settings}
+    shapes: dict[str, tuple[int, ...]] = {}
     axes = neuron_axes(model, layers)
     for batch in trace(
         model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress
     ):
         scores.append(batch.scores.float().cpu().numpy())
         for layer, value in batch.activations.items():
+            shapes[layer] = tuple(value.shape[1:])
             activations[layer].append(neuron_activation(value, axes[layer]).float().cpu().numpy())
         for layer, value in batch.relevance.items():
             relevance[layer].append(neuron_relevance(value, axes[layer]).float().cpu().numpy())
@@ -176,6 +182,7 @@ def collect(
         _join(scores),
         {layer: _join(parts) for layer, parts in activations.items()},
         {layer: _join(parts) for layer, parts in relevance.items()},
+        shapes,
     )
 
 

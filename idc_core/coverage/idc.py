@@ -1,0 +1,277 @@
+"""Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.attribution.rules import Bias, RelevanceSettings
+from idc_core.clustering import Clusters, cluster
+from idc_core.coverage.cells import CellCounts, assign
+from idc_core.coverage.registry import Criterion, criterion
+from idc_core.errors import DataError, SettingError
+from idc_core.importance import find_priority, most_important
+from idc_core.progress import Progress, report
+from idc_core.trace import Inputs, neuron_activation, neuron_axes, neuron_relevance, trace
+
+DECIMALS = 2
+"""To how many places the original program rounds its centroids."""
+
+
+@criterion(
+    "idc",
+    label="Importance-Driven Coverage",
+    help="Share of the combinations of important neurons' clusters that the tests reach.",
+    citation="Gerasimou, Eniser, Sen, Cakan, ICSE 2020, equations 5 and 6",
+)
+class IDC(Criterion):
+    """Importance-Driven Coverage of one layer.
+
+    Parameters
+    ----------
+    model : Module
+        Any network that returns scores.
+    layer : str
+        A name from ``named_modules()``.
+    m : int
+        Number of important neurons.
+    rule : str
+        Relevance rule, a name from `RULES`.
+    clusters : sequence of int
+        Numbers of clusters to choose from, by silhouette.
+    drop_zeros : bool
+        Leave activations of exactly zero out of the clustering.
+    epsilon, gamma, alpha : float
+        Parameters of the rules.
+    bias : {"absorb", "redistribute"}
+        What becomes of the biases' share of the relevance.
+    priority : {"sum", "absolute"}
+        What makes a neuron important.
+    original : bool
+        Follow the original program: only correctly classified training inputs take part, activations of zero are
+        dropped in dense layers, and centroids are rounded to two decimals.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+
+    Attributes
+    ----------
+    importance : ndarray, float64 (neurons,)
+        Priority of every neuron of the layer, summed over the training inputs.
+    important : ndarray, int64 (m,)
+        The important neurons, most important first.
+    clusters : tuple of Clusters
+        The clusters of each important neuron.
+    centroids : tuple of ndarray, float64 (k,)
+        Their centroids, ascending.
+
+    Raises
+    ------
+    SettingError
+        If a parameter is outside what the method defines.
+
+    References
+    ----------
+    .. [1] S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing",
+       ICSE 2020, Algorithms 1 and 2, equations 1 to 6.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layer: str,
+        m: int = 6,
+        rule: str = "epsilon",
+        clusters: Sequence[int] = (2, 3, 4),
+        drop_zeros: bool = False,
+        *,
+        epsilon: float = 1e-6,
+        gamma: float = 0.25,
+        alpha: float = 2.0,
+        bias: Bias = "absorb",
+        priority: str = "sum",
+        original: bool = False,
+        batch_size: int | None = None,
+    ) -> None:
+        self.model, self.layer, self.m = model, layer, m
+        self.settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+        self.priority = find_priority(priority)
+        self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
+        self.batch_size = batch_size
+        self._axis = neuron_axes(model, [layer])[layer]
+        self._counts: CellCounts | None = None
+
+    def fit(self, inputs: Inputs, targets: Any = None, *, on_progress: Progress | None = None) -> Self:
+        """Find the important neurons and their clusters from training inputs.
+
+        Parameters
+        ----------
+        inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
+        targets : int (n,), optional
+            True classes; needed for ``original=True`` unless `inputs` is a `Dataset`.
+        on_progress : Progress, optional
+
+        Returns
+        -------
+        IDC
+            This criterion, with nothing covered yet.
+
+        Raises
+        ------
+        ModelError, UnsupportedOperationError, DataError
+            As `idc_core.trace.trace`.
+        SettingError
+            If m is larger than the layer, or targets are missing.
+        """
+        truth = self._truth(getattr(inputs, "targets", None) if targets is None else targets)
+        importance: NDArray[np.float64] | None = None
+        activations = []
+        dense = True
+        for batch in trace(
+            self.model, inputs, [self.layer], self.settings, batch_size=self.batch_size, on_progress=on_progress
+        ):
+            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
+            relevant = neuron_relevance(batch.relevance[self.layer], self._axis).cpu().numpy()
+            if truth is not None:
+                predicted = batch.scores.argmax(1).cpu().numpy()
+                right = predicted == _rows(truth, batch.start, len(predicted))
+                active, relevant = active[right], relevant[right]
+            summed = self.priority.total(relevant)
+            importance = summed if importance is None else importance + summed
+            activations.append(active)
+            dense = batch.activations[self.layer].dim() == 2
+        if importance is None or not any(map(len, activations)):
+            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
+        return self.learn(np.concatenate(activations), importance, dense=dense, on_progress=on_progress)
+
+    def learn(
+        self, activations: NDArray[Any], importance: NDArray[np.float64], *, dense: bool = True,
+        on_progress: Progress | None = None,
+    ) -> Self:  # fmt: skip
+        """Find the important neurons and their clusters from what a trace has already given.
+
+        Parameters
+        ----------
+        activations : ndarray (n, neurons)
+            Of the training inputs, one column a neuron of the layer.
+        importance : ndarray, float64 (neurons,)
+            Priority of every neuron, summed over the training inputs.
+        dense : bool
+            Whether the layer's neurons are units, not channels; `original` drops zeros only there.
+        on_progress : Progress, optional
+
+        Returns
+        -------
+        IDC
+        """
+        self.importance = importance
+        self.important = most_important(importance, self.m)
+        drop = self.drop_zeros or (self.original and dense)
+        found: list[Clusters] = []
+        for rank, neuron in enumerate(self.important):
+            report(on_progress, rank, self.m, "neurons clustered")
+            found.append(cluster(activations[:, neuron], self.cluster_numbers, drop))
+        self.clusters = tuple(found)
+        self.centroids = tuple(
+            np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
+        )
+        self._counts = CellCounts([len(centroids) for centroids in self.centroids])
+        return self
+
+    def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
+        """Count the cells that more test inputs reach.
+
+        Parameters
+        ----------
+        inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
+        on_progress : Progress, optional
+
+        Returns
+        -------
+        IDC
+
+        Raises
+        ------
+        SettingError
+            If the criterion has not been fitted.
+        """
+        self._fitted()
+        for batch in trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress):
+            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
+            self.count(active[:, self.important])
+        return self
+
+    def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+        """Count the cells of inputs whose activations are known.
+
+        Parameters
+        ----------
+        activations : ndarray (n, m)
+            Of the important neurons, in their order.
+
+        Returns
+        -------
+        ndarray, uint8 (n, m)
+            The cluster of each input and neuron; ties go to the lower centroid.
+        """
+        counts = self._fitted()
+        assignments = assign(activations, self.centroids)
+        counts.update(assignments)
+        return assignments
+
+    def merge(self, other: Self) -> Self:
+        """Add the cells that another worker has counted with the same clusters.
+
+        Raises
+        ------
+        SettingError
+            If the two were not fitted to the same clusters.
+        """
+        mine, theirs = self._fitted(), other._fitted()
+        same = self.layer == other.layer and np.array_equal(self.important, other.important)
+        if not same or not all(map(np.array_equal, self.centroids, other.centroids)):
+            raise SettingError(
+                "Only criteria fitted to the same layer, neurons and clusters can be merged. Fit once, copy the "
+                "fitted criterion to each worker, and merge what they counted."
+            )
+        mine.merge(theirs)
+        return self
+
+    @property
+    def covered(self) -> int:
+        """Number of cells reached."""
+        return self._fitted().covered
+
+    @property
+    def total(self) -> int:
+        """Number of cells there are: the product of the cluster numbers; can pass 2**64."""
+        return self._fitted().total
+
+    @property
+    def score(self) -> float:
+        """Share of the cells that are reached, 0..1."""
+        return self.covered / self.total
+
+    @property
+    def counts(self) -> CellCounts:
+        """How many inputs fell into each cell."""
+        return self._fitted()
+
+    def _fitted(self) -> CellCounts:
+        if self._counts is None:
+            raise SettingError("IDC has no clusters yet: call fit with training inputs first.")
+        return self._counts
+
+    def _truth(self, targets: Any) -> NDArray[np.int64] | None:
+        if not self.original:
+            return None
+        if targets is None:
+            raise SettingError("original=True learns from correctly classified inputs only: pass fit(inputs, targets).")
+        return np.asarray(targets).astype(np.int64)
+
+
+def _rows(truth: NDArray[np.int64], start: int, count: int) -> NDArray[np.int64]:
+    if len(truth) < start + count:
+        raise DataError(f"There are {len(truth)} targets for at least {start + count} inputs; expected one an input.")
+    return truth[start : start + count]
