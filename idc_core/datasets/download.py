@@ -2,13 +2,11 @@
 
 import hashlib
 import shutil
-import tarfile
 import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -67,6 +65,10 @@ def download(dataset: str, label: str, cache: Path, source: Source, on_progress:
     CancelledError
         If the callback returned False.
     """
+    # Imported here: together they cost as much as the rest of this package, and only a download needs them.
+    import tarfile
+    from http.client import HTTPException
+
     cache.mkdir(parents=True, exist_ok=True)
     _sweep(cache)
     with TemporaryDirectory(prefix=f"{_SCRATCH}{dataset}-", dir=cache, ignore_cleanup_errors=True) as folder:

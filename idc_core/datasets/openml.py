@@ -33,18 +33,26 @@ def openml_source(
     Source
         Writes the four IDX files of MNIST's layout.
     """
+    size = int(np.prod(item_shape))
 
     def make(scratch: Path, ready: Path) -> None:
         from sklearn.datasets import fetch_openml  # costs a second, and only a download needs it
 
         # A retry is no news: whether the download worked is said at the end.
         warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
-        # fetch_openml compares what it downloads with the MD5 sum that OpenML publishes for it.
+        # It compares what it downloads with the MD5 sum that OpenML publishes. The types are given because it
+        # would read labels as categories, on which it fails with pandas 3, and pixels as 64-bit integers.
         bunch = fetch_openml(
-            name, version=1, data_home=str(scratch), as_frame=False, parser="auto", n_retries=1
+            name,
+            version=1,
+            data_home=str(scratch),
+            as_frame=False,
+            parser="pandas",
+            n_retries=1,
+            read_csv_kwargs={"dtype": dict.fromkeys(range(size), np.float32)},
         )
         pixels, labels = _as_bytes(name, bunch.data, "grey levels"), _as_bytes(name, bunch.target, "labels")
-        if pixels.shape != (len(labels), int(np.prod(item_shape))):
+        if pixels.shape != (len(labels), size):
             raise ValueError(f"{name} from OpenML has the shape {pixels.shape}")
         first = 0
         for split, expected in counts.items():
@@ -64,8 +72,8 @@ def openml_source(
 
 def _as_bytes(name: str, values: object, what: str) -> NDArray[np.uint8]:
     array = np.asarray(values)
-    if array.dtype == object:  # labels come as text
-        array = array.astype(np.int64)
+    if array.dtype == object:  # labels as text, which may be quoted
+        array = np.array([int(str(value).strip("'")) for value in array])
     with np.errstate(invalid="ignore"):
         result = array.astype(np.uint8)
     # Also false for NaN, fractions, and values outside 0..255.

@@ -1,6 +1,10 @@
+import io
 import os
+import tarfile
 import time
+import zipfile
 from http.client import IncompleteRead
+from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from urllib.error import URLError
@@ -24,7 +28,7 @@ def openml(places, monkeypatch):
     """A stand-in for `fetch_openml`: .data and .target can be changed, .calls counts."""
     state = SimpleNamespace(data=PIXELS.astype(float), target=LABELS, calls=0, error=None)
 
-    def fetch(name, *, version, data_home, as_frame, parser, n_retries):
+    def fetch(name, *, data_home, **options):
         state.calls += 1
         with open(os.path.join(data_home, "half.arff"), "wb") as stream:  # noqa: PTH118, PTH123
             stream.write(b"half of it")
@@ -237,6 +241,33 @@ def test_newsgroups_are_downloaded_into_the_layout_that_is_read(places, monkeypa
     downloaded = load_dataset("20newsgroups", "train")
     write_zip(data / "20newsgroups" / NEWS_ZIP, members)
     assert load_dataset("20newsgroups", "train").fingerprint == downloaded.fingerprint
+
+
+def test_the_real_fetcher_of_the_newsgroups_brings_the_messages_unchanged(places, monkeypatch):
+    """Everything of scikit-learn but the connection: unpacking, reading, choosing the groups."""
+    home = places[1]
+    members = {
+        **news_members(2),
+        "20news-bydate-train/alt.atheism/1": b"x",
+        "20news-bydate-test/alt.atheism/1": b"x",
+    }
+    members["20news-bydate-test/sci.med/1001"] = "S: x\n\nd\xe9j\xe0 vu\r\n\tand \x85 more".encode("latin-1")
+
+    def fetch_remote(remote, dirname, n_retries, delay):
+        path = Path(dirname) / remote.filename
+        with tarfile.open(path, "w:gz") as archive:
+            for name, content in members.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        return str(path)
+
+    monkeypatch.setattr("sklearn.datasets._twenty_newsgroups._fetch_remote", fetch_remote)
+    monkeypatch.setattr(newsgroups, "_MESSAGES", {"train": 12, "test": 12})
+    load_dataset("20newsgroups")
+    with zipfile.ZipFile(home / "20newsgroups" / NEWS_ZIP) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    assert found == {name: content for name, content in members.items() if "alt.atheism" not in name}
 
 
 def test_udacity_has_no_source_and_says_so(places):
