@@ -132,8 +132,9 @@ def test_progress_is_told_from_nothing_to_all_and_can_stop_the_work(small, name)
 
 def test_digits_load_without_importing_anything_heavy():
     code = (
-        "import sys; from idc_core.datasets import load_dataset; load_dataset('digits');"
-        "print([m for m in ('sklearn', 'scipy', 'pandas', 'torch', 'streamlit') if m in sys.modules])"
+        "import sys, idc_core; before = set(sys.modules);"
+        "from idc_core.datasets import load_dataset; load_dataset('digits');"
+        "print(sorted({'sklearn', 'scipy', 'pandas', 'torch', 'streamlit'} & (set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
