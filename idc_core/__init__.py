@@ -1,11 +1,35 @@
-"""IDC Studio's engine: see which behaviour of a neural network its tests have not exercised."""
+"""IDC Studio's engine: see which behaviour of a neural network its tests have not exercised.
 
-from idc_core.analysis import Analysis, analyze
-from idc_core.attribution.relevance import relevance
-from idc_core.coverage import CRITERIA, IDC
-from idc_core.datasets import load_dataset
-from idc_core.errors import IdcError
-from idc_core.models import load_model
+The public names are imported when they are first used, so that the command line and the pages start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from idc_core.analysis import Analysis, analyze
+    from idc_core.attribution.relevance import relevance
+    from idc_core.coverage import CRITERIA, IDC
+    from idc_core.datasets import load_dataset
+    from idc_core.errors import IdcError
+    from idc_core.models import load_model
 
 __all__ = ["CRITERIA", "IDC", "Analysis", "IdcError", "analyze", "load_dataset", "load_model", "relevance"]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "CRITERIA": "idc_core.coverage",
+    "IDC": "idc_core.coverage",
+    "Analysis": "idc_core.analysis",
+    "IdcError": "idc_core.errors",
+    "analyze": "idc_core.analysis",
+    "load_dataset": "idc_core.datasets",
+    "load_model": "idc_core.models",
+    "relevance": "idc_core.attribution.relevance",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'idc_core' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

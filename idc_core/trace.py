@@ -68,7 +68,7 @@ class Traces:
     @property
     def predictions(self) -> NDArray[np.int64]:
         """The class with the highest score, int64 (n,)."""
-        return self.scores.argmax(1).astype(np.int64)
+        return np.asarray(self.scores.argmax(1), np.int64)
 
 
 def trace(
@@ -223,7 +223,7 @@ def _run(
         scores = run_watched(model, batch, watch)
         relevances = None
         if settings is not None:
-            if not isinstance(target, str) and not (0 <= int(target.min()) and int(target.max()) < scores.shape[1]):
+            if not isinstance(target, str) and not bool(((target >= 0) & (target < scores.shape[1])).all()):
                 raise SettingError(f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs.")
             relevances = propagate(watch, scores, start_relevance(scores, target))
     if len(scores) != len(batch):

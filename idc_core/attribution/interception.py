@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from idc_core.attribution import normalisation, pooling, recurrent  # noqa: F401 - they enter their operations
 from idc_core.attribution.operations import ACTIVATIONS, FASTER, OPERATIONS, STRUCTURAL, pass_on
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import ModelError, UnsupportedOperationError
@@ -46,12 +47,10 @@ class Watch(TorchFunctionMode):
     watch_input: bool = False
 
     def __post_init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._pending: list[Capture] = []
         self._current: dict[int, tuple[Tensor, Tensor]] = {}
         self._before_softmax: dict[int, tuple[Tensor, Tensor]] = {}
-
-    # --- capturing -------------------------------------------------------------------------------------------------
 
     def layer_ran(self, layer: str, output: Any) -> None:
         """Note that a watched layer gave this output; an activation function right behind it still belongs to it."""
@@ -74,7 +73,7 @@ class Watch(TorchFunctionMode):
             self._settle(capture)
         self._pending.clear()
         if not isinstance(output, Tensor):
-            raise ModelError(f"The network returns a {type(output).__name__}; expected a tensor of scores (n, classes).")
+            raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
         scores = self._now(output)
         if id(scores) in self._before_softmax:
             scores = self._before_softmax[id(scores)][1]
@@ -100,8 +99,6 @@ class Watch(TorchFunctionMode):
         while id(tensor) in self._current:
             tensor = self._current[id(tensor)][1]
         return tensor
-
-    # --- operations ------------------------------------------------------------------------------------------------
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -130,7 +127,7 @@ class Watch(TorchFunctionMode):
     def _activate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
         x = args[0] if args else kwargs.get("input")
-        touched = [c for c in self._pending if any(_now is c.value for _now in _tensors(args, kwargs))]
+        touched = [c for c in self._pending if any(c.value is tensor for tensor in _tensors(args, kwargs))]
         if not touched:
             return None
         self._pending = [c for c in self._pending if c not in touched]
@@ -146,15 +143,15 @@ class Watch(TorchFunctionMode):
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
             result = settled if capture in own else result
-        if in_place and x is not result:
+        if in_place and isinstance(x, Tensor) and x is not result:
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
 
     def _propagate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
-        for tensor in _tensors(args, kwargs):
-            if tensor.requires_grad and not _marked(tensor):
-                raise UnsupportedOperationError(self._refusal("an operation that PyTorch does not show (custom or compiled)"))
+        if any(tensor.requires_grad and not _marked(tensor) for tensor in _tensors(args, kwargs)):
+            hidden = "an operation that PyTorch does not show (custom or compiled)"
+            raise UnsupportedOperationError(self._refusal(hidden))
         plain, in_place = _plain_name(name, kwargs)
         try:
             result = self._run(func, plain, args, kwargs)
@@ -188,7 +185,8 @@ class Watch(TorchFunctionMode):
         if reason.startswith("Relevance"):
             return reason
         place = f" in module {self.where[-1]!r}" if self.where and self.where[-1] else ""
-        return f"Relevance cannot be propagated through {reason}{place}. Choose a layer behind it, or replace the operation."
+        advice = "Choose a layer behind it, or replace the operation."
+        return f"Relevance cannot be propagated through {reason}{place}. {advice}"
 
     def _count(self, result: Any) -> None:
         if isinstance(result, Tensor):

@@ -6,15 +6,13 @@ layers, in a form whose backward pass carries relevance. An operation that no ha
 """
 
 from collections.abc import Callable
-from inspect import signature
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from idc_core.attribution.affine import Affine, AffineRelevance, Kind, PassRelevance
-from idc_core.attribution.pooling import WinnerRelevance, adaptive_windows, max_pool
+from idc_core.attribution.affine import Affine, AffineRelevance, PassRelevance
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import UnsupportedOperationError
 
@@ -86,20 +84,23 @@ def _refuse_product(name: str, *factors: object) -> None:
         raise UnsupportedOperationError(f"{name} of two quantities that both depend on the input")
 
 
-# --- weights -----------------------------------------------------------------------------------------------------
-
-
 @operation("linear")
-def _linear(settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return affine(settings, Affine("dense", lambda x, w, b: F.linear(x[0], w, b), weight, bias, bias), input)  # type: ignore[arg-type]
+def linear(settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Run a dense operation."""
+    return affine(settings, Affine("dense", _weigh, weight, bias, bias), input)
+
+
+def _weigh(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+    return F.linear(x[0], w, b)  # type: ignore[arg-type]
 
 
 def _convolution(name: str, dimensions: int) -> Handler:
     convolve = getattr(torch, name)
 
     def handler(
-        settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any, **options: Any
-    ) -> Tensor:
+        settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any,
+        **options: Any,
+    ) -> Tensor:  # fmt: skip
         offset = None if bias is None else bias.reshape(-1, *[1] * dimensions)
 
         def function(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
@@ -141,46 +142,45 @@ def _add_product(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> T
     return product if b is None else product + b
 
 
-# --- sums and scaling ----------------------------------------------------------------------------------------------
-
-
 @operation("add", "__add__", "__radd__", "__iadd__")
-def _add(settings: RelevanceSettings, a: Tensor | float, b: Tensor | float, *, alpha: float = 1) -> Tensor:
-    b = _scaled(b, alpha)
+def add(settings: RelevanceSettings, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+    """Run a sum, residual connections among them; each summand takes its share, a constant is a bias."""
+    b = scaled(b, alpha)
     if depends(a) and depends(b):
-        summands = torch.broadcast_tensors(a, b)  # type: ignore[arg-type]
-        return affine(settings, Affine("sum", lambda x, _, __: x[0] + x[1]), *summands)
+        shape = torch.broadcast_shapes(a.shape, b.shape)
+        return affine(settings, Affine("sum", _total), a.expand(shape), b.expand(shape))
     (x, constant) = (a, b) if depends(a) else (b, a)
-    return _add_constant(settings, x, constant)  # type: ignore[arg-type]
-
-
-def _add_constant(settings: RelevanceSettings, x: Tensor, constant: Tensor | float) -> Tensor:
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-    shape = torch.broadcast_shapes(x.shape, constant.shape)
-    return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x.expand(shape))
+    x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
+    return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x)
+
+
+def _total(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+    return x[0] + x[1]
 
 
 def _plus_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
     return x[0] + 0 if b is None else x[0] + b
 
 
-def _scaled(x: Tensor | float, factor: Tensor | float) -> Tensor | float:
+def scaled(x: Any, factor: Any) -> Any:
+    """Multiply by a factor that does not depend on the input; relevance passes unchanged."""
     if isinstance(factor, int | float) and factor == 1:
         return x
     if not depends(x):
         return x * factor
-    if isinstance(factor, Tensor) and factor.dim():
-        x = x.expand(torch.broadcast_shapes(x.shape, factor.shape))  # type: ignore[union-attr]
-    return pass_on(lambda value: value * factor, x)  # type: ignore[arg-type]
+    if isinstance(factor, Tensor):
+        x = x.expand(torch.broadcast_shapes(x.shape, factor.shape))
+    return pass_on(lambda value: value * factor, x)
 
 
 @operation("sub", "subtract", "__sub__", "__isub__")
-def _sub(settings: RelevanceSettings, a: Tensor | float, b: Tensor | float, *, alpha: float = 1) -> Tensor:
-    return _add(settings, a, _scaled(b, -alpha))
+def _sub(settings: RelevanceSettings, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+    return add(settings, a, scaled(b, -alpha))
 
 
 @operation("rsub", "__rsub__")
-def _rsub(settings: RelevanceSettings, a: Tensor | float, b: Tensor | float) -> Tensor:
+def _rsub(settings: RelevanceSettings, a: Any, b: Any) -> Tensor:
     return _sub(settings, b, a)
 
 
@@ -190,16 +190,16 @@ def _neg(settings: RelevanceSettings, x: Tensor) -> Tensor:
 
 
 @operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
-def _mul(settings: RelevanceSettings, a: Tensor | float, b: Tensor | float) -> Tensor:
+def _mul(settings: RelevanceSettings, a: Any, b: Any) -> Any:
     _refuse_product("mul", a, b)
-    return _scaled(a, b) if depends(a) else _scaled(b, a)  # type: ignore[return-value]
+    return scaled(a, b) if depends(a) else scaled(b, a)
 
 
 @operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
-def _div(settings: RelevanceSettings, a: Tensor | float, b: Tensor | float) -> Tensor:
+def _div(settings: RelevanceSettings, a: Any, b: Any) -> Any:
     if depends(b):
         raise UnsupportedOperationError("division by a quantity that depends on the input")
-    return _scaled(a, 1 / b)  # type: ignore[return-value]
+    return scaled(a, 1 / b)
 
 
 @operation("mean")
@@ -212,201 +212,12 @@ def _sum(settings: RelevanceSettings, x: Tensor, *dim: Any, **options: Any) -> T
     return affine(settings, Affine("pooling", lambda v, _, __: v[0].sum(*dim, **options)), x)
 
 
-# --- pooling -------------------------------------------------------------------------------------------------------
-
-
-def _average(function: Callable[..., Tensor]) -> Handler:
-    def handler(settings: RelevanceSettings, x: Tensor, *args: Any, **options: Any) -> Tensor:
-        return affine(settings, Affine("pooling", lambda v, _, __: function(v[0], *args, **options)), x)
-
-    return handler
-
-
-for _function in (
-    F.avg_pool1d, F.avg_pool2d, F.avg_pool3d, F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d,
-    F.interpolate, F.upsample,
-):  # fmt: skip
-    OPERATIONS[_function.__name__] = _average(_function)
-
-
-def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
-    slow = getattr(F, f"max_pool{dimensions}d")
-
-    def plain(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False, return_indices: bool = False,
-    ) -> Any:  # fmt: skip
-        if return_indices or ceil_mode or input.device.type != "cpu" or input.dim() != dimensions + 2:
-            return slow(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-        return max_pool(input, _sizes(dimensions, kernel_size, stride, padding, dilation))
-
-    def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
-        bound = signature(plain).bind(input, *args, **options)
-        bound.apply_defaults()
-        if bound.arguments["return_indices"]:
-            raise UnsupportedOperationError("max pooling that returns indices")
-        _, kernel_size, stride, padding, dilation, *_ = bound.args
-        sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
-        result: Tensor = WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, input)  # type: ignore[no-untyped-call]
-        return result
-
-    return plain, handler
-
-
-def _sizes(dimensions: int, kernel_size: Any, stride: Any, *others: Any) -> list[tuple[int, ...]]:
-    stride = kernel_size if stride is None or stride == [] else stride
-    sizes = (kernel_size, stride, *others)
-    return [tuple(size) if isinstance(size, tuple | list) else (size,) * dimensions for size in sizes]
-
-
-def _adaptive_max_pool(dimensions: int) -> Handler:
-    pool = getattr(F, f"adaptive_max_pool{dimensions}d")
-
-    def handler(settings: RelevanceSettings, x: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-        if return_indices:
-            raise UnsupportedOperationError("adaptive max pooling that returns indices")
-        sizes = adaptive_windows(x.shape[-dimensions:], output_size)
-        if sizes is None:
-            raise UnsupportedOperationError(
-                f"adaptive max pooling from {tuple(x.shape[-dimensions:])} to {output_size}, whose windows differ in size"
-            )
-        result: Tensor = WinnerRelevance.apply(lambda v: pool(v, output_size), sizes, x)  # type: ignore[no-untyped-call]
-        return result
-
-    return handler
-
-
-for _dimensions in (1, 2, 3):
-    FASTER[f"max_pool{_dimensions}d"], OPERATIONS[f"max_pool{_dimensions}d"] = _max_pool(_dimensions)
-    OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = _adaptive_max_pool(_dimensions)
-
-
-@operation("amax")
-def _amax(settings: RelevanceSettings, x: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """Return the largest value; equal largest values share its relevance, as PyTorch's own gradient of amax does."""
-    result: Tensor = torch.amax(x, dim, keepdim)
-    return result
-
-
-@operation("max")
-def _max(settings: RelevanceSettings, x: Tensor, *args: Any, **options: Any) -> Any:
-    dim = options.get("dim", args[0] if args else None)
-    if not isinstance(dim, int):
-        raise UnsupportedOperationError("max without a dimension, or of two tensors")
-    keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
-    index = x.detach().argmax(dim, keepdim=keepdim)
-    return torch.return_types.max((torch.amax(x, dim, keepdim), index))  # type: ignore[attr-defined]
-
-
-# --- normalisation and dropout --------------------------------------------------------------------------------------
-
-
-@operation("batch_norm")
-def _batch_norm(
-    settings: RelevanceSettings, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
-    weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
-    if training or running_mean is None or running_var is None:
-        raise UnsupportedOperationError("batch_norm without stored statistics, which mixes the inputs of a batch")
-    shape = (-1, *[1] * (input.dim() - 2))
-    scale = torch.rsqrt(running_var + eps)
-    scale = (scale if weight is None else scale * weight).reshape(shape)
-    shift = (0.0 if bias is None else bias.reshape(shape)) - running_mean.reshape(shape) * scale
-    return affine(settings, Affine("normalisation", _scale_and_shift, scale, shift, shift), input)
-
-
-def _scale_and_shift(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-    return x[0] * w if b is None else torch.addcmul(b, x[0], w)  # type: ignore[operator, arg-type]
-
-
-def _normalise(
-    settings: RelevanceSettings, x: Tensor, dims: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+@operation(
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout"
+)  # fmt: skip
+def _dropout(
+    settings: RelevanceSettings, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Subtract the mean and divide by the deviation over `dims`, the deviation held constant."""
-    deviation = torch.sqrt(x.detach().var(dims, unbiased=False, keepdim=True) + eps)
-    scale = 1 / deviation if weight is None else weight / deviation
-
-    def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z = (v[0] - v[0].mean(dims, keepdim=True)) * scale
-        return z if b is None else z + b
-
-    def spread(v: tuple[Tensor, ...]) -> Tensor:
-        return v[0].mean(dims, keepdim=True).expand_as(v[0])
-
-    return affine(settings, Affine("normalisation", function, None, bias, bias, spread), x)
-
-
-@operation("layer_norm")
-def _layer_norm(
-    settings: RelevanceSettings, input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
-    bias: Tensor | None = None, eps: float = 1e-5, *_: Any,
-) -> Tensor:  # fmt: skip
-    return _normalise(settings, input, tuple(range(-len(tuple(normalized_shape)), 0)), weight, bias, eps)
-
-
-@operation("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout")
-def _dropout(settings: RelevanceSettings, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     if training:
         raise UnsupportedOperationError("dropout that stays active in evaluation, so that no two passes agree")
     return input
-
-
-# --- recurrent layers -------------------------------------------------------------------------------------------------
-
-
-def _lstm_step(
-    settings: RelevanceSettings, x: Tensor, state: tuple[Tensor, Tensor], weights: tuple[Tensor, ...]
-) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM. The gates are held constant; relevance flows through the cell and its candidate.
-
-    References
-    ----------
-    .. [1] L. Arras, G. Montavon, K.-R. Müller, W. Samek, "Explaining recurrent neural network predictions in
-       sentiment analysis", WASSA 2017.
-    """
-    hidden, cell = state
-    joined = torch.cat([x, hidden], 1)
-    weight = torch.cat(weights[:2], 1)
-    bias = weights[2] + weights[3] if len(weights) > 2 else None
-    into, forget, _, out = F.linear(joined.detach(), weight, bias).chunk(4, 1)
-    rows = slice(2 * hidden.shape[1], 3 * hidden.shape[1])
-    candidate = _linear(settings, joined, weight[rows], None if bias is None else bias[rows])
-    candidate = _scaled(pass_on(torch.tanh, candidate), torch.sigmoid(into))  # type: ignore[assignment]
-    kept = _scaled(cell, torch.sigmoid(forget))
-    cell = _add(settings, kept, candidate)
-    return _scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell  # type: ignore[return-value]
-
-
-@operation("lstm")
-def _lstm(
-    settings: RelevanceSettings, input: Tensor, initial: Any, weights: Any, has_biases: Any, layers: int = 1,
-    dropout: float = 0.0, train: bool = False, bidirectional: bool = False, batch_first: bool = False,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    if not isinstance(has_biases, bool):
-        raise UnsupportedOperationError("LSTM over packed sequences; pad them instead")
-    each = 4 if has_biases else 2
-    if len(weights) != layers * (1 + bidirectional) * each:
-        raise UnsupportedOperationError("LSTM with a projection")
-    x = input.transpose(0, 1) if batch_first else input
-    hidden: list[Tensor] = []
-    cells: list[Tensor] = []
-    for layer in range(layers):
-        directions = []
-        for backwards in range(1 + bidirectional):
-            index = layer * (1 + bidirectional) + backwards
-            state = (initial[0][index], initial[1][index])
-            outputs = []
-            for step in reversed(x.unbind(0)) if backwards else x.unbind(0):
-                state = _lstm_step(settings, step, state, tuple(weights[index * each : (index + 1) * each]))
-                outputs.append(state[0])
-            directions.append(torch.stack(outputs[::-1] if backwards else outputs))
-            hidden.append(state[0])
-            cells.append(state[1])
-        x = torch.cat(directions, 2)
-    return x.transpose(0, 1) if batch_first else x, torch.stack(hidden), torch.stack(cells)
-
-
-@operation("lstm_cell")
-def _lstm_cell(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor) -> tuple[Tensor, Tensor]:
-    return _lstm_step(settings, input, (state[0], state[1]), tuple(w for w in weights if w is not None))

@@ -1,126 +1,98 @@
-"""Max pooling whose winners share relevance equally.
+"""Average and max pooling, of fixed and of adaptive size."""
 
-PyTorch's own gradient picks one winner of a tie. Blank image parts give many ties, and at the layer below the pool
-that choice moves single relevances by up to three quarters of the layer's maximum.
-"""
-
-from collections.abc import Callable, Iterator
-from functools import reduce
-from itertools import product
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-Sizes = list[tuple[int, ...]]
-"""Kernel size, stride, padding, dilation; one number a spatial dimension each."""
+from idc_core.attribution.affine import Affine
+from idc_core.attribution.operations import FASTER, OPERATIONS, Handler, affine, operation
+from idc_core.attribution.rules import RelevanceSettings
+from idc_core.attribution.winners import WinnerRelevance, adaptive_windows, max_pool
+from idc_core.errors import UnsupportedOperationError
 
 
-class WinnerRelevance(torch.autograd.Function):
-    """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
+def _average(function: Callable[..., Tensor]) -> Handler:
+    def handler(settings: RelevanceSettings, x: Tensor, *args: Any, **options: Any) -> Tensor:
+        return affine(settings, Affine("pooling", lambda v, _, __: function(v[0], *args, **options)), x)
 
-    @staticmethod
-    def forward(ctx: Any, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
-        """Pool; input and output are kept for the comparison on the way back."""
-        z = pool(x)
-        ctx.sizes, ctx.x, ctx.z = sizes, x.detach(), z.detach()
-        return z
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
-        """Return the relevance of the pooled input."""
-        return None, None, share_among_winners(ctx.x, ctx.z, grads[0], ctx.sizes)
+    return handler
 
 
-def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
-    """Share each output's relevance equally among the inputs of its window that equal it.
-
-    Parameters
-    ----------
-    x : Tensor, (n, channels, *spatial)
-        The input of the pooling.
-    z, relevance : Tensor, (n, channels, *pooled)
-        Its output, and the relevance of that.
-    sizes : list of tuples
-        Kernel size, stride, padding and dilation, one number a spatial dimension each.
-
-    Returns
-    -------
-    Tensor, (n, channels, *spatial)
-        Relevance of the input; it sums to the relevance of the output.
-    """
-    padded, inside = _pad(x, z.shape[2:], sizes)
-    windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
-    winners = [padded[window] == z for window in windows]
-    count = winners[0].to(torch.uint8 if len(windows) < 256 else torch.int32)
-    for winner in winners[1:]:
-        count += winner
-    share = relevance / count
-    result = torch.zeros_like(padded, dtype=relevance.dtype)
-    disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
-    for window, winner in zip(windows, winners, strict=True):
-        if disjoint:
-            result[window] = share * winner
-        else:
-            result[window] += share * winner
-    return result[inside]
+for _function in (
+    F.avg_pool1d, F.avg_pool2d, F.avg_pool3d, F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d,
+    F.interpolate, F.upsample,
+):  # fmt: skip
+    OPERATIONS[_function.__name__] = _average(_function)
 
 
-def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
-    """Pool by the maximum, one dimension after the other.
+def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
+    slow = getattr(F, f"max_pool{dimensions}d")
 
-    The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
+    def plain(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        if return_indices or ceil_mode or input.device.type != "cpu" or input.dim() != dimensions + 2:
+            return slow(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+        return max_pool(input, _sizes(dimensions, kernel_size, stride, padding, dilation))
 
-    Parameters
-    ----------
-    x : Tensor, (n, channels, *spatial)
-    sizes : list of tuples
-        Kernel size, stride, padding and dilation, one number a spatial dimension each.
+    def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
+        bound = signature(plain).bind(input, *args, **options)
+        bound.apply_defaults()
+        if bound.arguments["return_indices"]:
+            raise UnsupportedOperationError("max pooling that returns indices")
+        _, kernel_size, stride, padding, dilation, *_ = bound.args
+        sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
+        result: Tensor = WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, input)  # type: ignore[no-untyped-call]
+        return result
 
-    Returns
-    -------
-    Tensor, (n, channels, *pooled)
-    """
-    pooled = tuple(
-        (size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(x.shape[2:], *sizes, strict=True)
-    )
-    z, _ = _pad(x, pooled, sizes)
-    for axis, (k, s, _, d, size) in enumerate(zip(*sizes, pooled, strict=True), start=2):
-        before = (slice(None),) * axis
-        parts = [z[(*before, slice(o * d, o * d + (size - 1) * s + 1, s))] for o in range(k)]
-        z = reduce(torch.maximum, parts)
-    return z if any(k > 1 for k in sizes[0]) else z.clone()
+    return plain, handler
 
 
-def adaptive_windows(spatial: tuple[int, ...], output_size: Any) -> Sizes | None:
-    """Return the regular windows of an adaptive pooling, or None where its windows differ in size."""
-    wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)
-    outputs = [size if want is None else int(want) for size, want in zip(spatial, wanted, strict=True)]
-    if any(size % out for size, out in zip(spatial, outputs, strict=True)):
-        return None
-    kernel = tuple(size // out for size, out in zip(spatial, outputs, strict=True))
-    return [kernel, kernel, (0,) * len(kernel), (1,) * len(kernel)]
+def _sizes(dimensions: int, kernel_size: Any, stride: Any, *others: Any) -> list[tuple[int, ...]]:
+    stride = kernel_size if stride is None or stride == [] else stride
+    sizes = (kernel_size, stride, *others)
+    return [tuple(size) if isinstance(size, tuple | list) else (size,) * dimensions for size in sizes]
 
 
-def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...]]:
-    """Yield, for every position inside the kernel, the strided slices that meet it in all windows at once."""
-    kernel, stride, _, dilation = sizes
-    for offsets in product(*map(range, kernel)):
-        yield tuple(
-            slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, s, n in zip(offsets, dilation, stride, pooled, strict=True)
-        )
+def _adaptive_max_pool(dimensions: int) -> Handler:
+    pool = getattr(F, f"adaptive_max_pool{dimensions}d")
+
+    def handler(settings: RelevanceSettings, x: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
+        if return_indices:
+            raise UnsupportedOperationError("adaptive max pooling that returns indices")
+        sizes = adaptive_windows(x.shape[-dimensions:], output_size)
+        if sizes is None:
+            raise UnsupportedOperationError(
+                f"adaptive max pooling of {tuple(x.shape[-dimensions:])} to {output_size}, whose windows differ in size"
+            )
+        result: Tensor = WinnerRelevance.apply(lambda v: pool(v, output_size), sizes, x)  # type: ignore[no-untyped-call]
+        return result
+
+    return handler
 
 
-def _pad(x: Tensor, pooled: tuple[int, ...], sizes: Sizes) -> tuple[Tensor, tuple[slice, ...]]:
-    """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
-    before, after = [], []
-    for size, out, k, s, p, d in zip(x.shape[2:], pooled, *sizes, strict=True):
-        before.append(p)
-        after.append(max(0, (out - 1) * s + (k - 1) * d + 1 - p - size))
-    inside = (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(before, x.shape[2:], strict=True)))
-    if not any(before) and not any(after):
-        return x, inside
-    shape = [b + n + a for b, n, a in zip(before, x.shape[2:], after, strict=True)]
-    padded = x.new_full((*x.shape[:2], *shape), float("-inf"))
-    padded[inside] = x
-    return padded, inside
+for _dimensions in (1, 2, 3):
+    FASTER[f"max_pool{_dimensions}d"], OPERATIONS[f"max_pool{_dimensions}d"] = _max_pool(_dimensions)
+    OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = _adaptive_max_pool(_dimensions)
+
+
+@operation("amax")
+def _amax(settings: RelevanceSettings, x: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Return the largest value; equal largest values share its relevance, as PyTorch's own gradient of amax does."""
+    result: Tensor = torch.amax(x, dim, keepdim)
+    return result
+
+
+@operation("max")
+def _max(settings: RelevanceSettings, x: Tensor, *args: Any, **options: Any) -> Any:
+    dim = options.get("dim", args[0] if args else None)
+    if not isinstance(dim, int):
+        raise UnsupportedOperationError("max without a dimension, or of two tensors")
+    keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
+    index = x.detach().argmax(dim, keepdim=keepdim)
+    return torch.return_types.max((torch.amax(x, dim, keepdim), index))

@@ -16,6 +16,7 @@ References
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import torch
@@ -118,7 +119,7 @@ def epsilon_rule(epsilon: float, bias: Bias) -> Rule:
 
 
 def gamma_rule(gamma: float, bias: Bias) -> Rule:
-    """R_i = sum_j (x_i w_ij + gamma c_ij) R_j / (their sum), c_ij the part of x_i w_ij with the sign of z_j ([2], [4])."""
+    """R_i = sum_j (x_i w_ij + gamma c_ij) R_j / (their sum), c_ij what of x_i w_ij has the sign of z_j ([2], [4])."""
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
@@ -279,4 +280,4 @@ def _spread_equally(affine: Affine, inputs: tuple[Tensor, ...], amount: Tensor) 
 
 
 def _add(*terms: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return tuple(torch.stack(parts).sum(0) if len(parts) > 2 else parts[0] + parts[1] for parts in zip(*terms, strict=True))
+    return tuple(reduce(torch.add, parts) for parts in zip(*terms, strict=True))

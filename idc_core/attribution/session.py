@@ -43,8 +43,10 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def watching(model: nn.Module, layers: Sequence[str], watch: Callable[[], Watch], name_all: bool = False) -> Iterator[None]:
-    """Hook the layers so that the current `Watch` hears of them; no hook outlives the block.
+def watching(
+    model: nn.Module, layers: Sequence[str], watch: Callable[[], Watch], name_all: bool = False
+) -> Iterator[None]:
+    """Let the running `Watch` hear of the layers through hooks that do not outlive the block.
 
     Parameters
     ----------

@@ -47,11 +47,11 @@ class Criterion(ABC):
     card: ClassVar[CriterionCard]
 
     @abstractmethod
-    def fit(self, inputs: Any) -> Self:  # noqa: ANN401 - tensors, arrays and iterables of batches alike
+    def fit(self, inputs: Any) -> Self:
         """Learn from training inputs: a tensor, an array, or an iterable of batches."""
 
     @abstractmethod
-    def update(self, inputs: Any) -> Self:  # noqa: ANN401
+    def update(self, inputs: Any) -> Self:
         """Account for more test inputs; may be called any number of times."""
 
     @abstractmethod
@@ -105,9 +105,7 @@ def criterion(name: str, *, label: str, help: str, citation: str) -> Callable[[C
     def register(cls: C) -> C:
         if name in CRITERIA:
             taken = CRITERIA[name].__qualname__
-            raise SettingError(
-                f"The criterion name {name!r} is taken by {taken}; give {cls.__qualname__} another."
-            )
+            raise SettingError(f"The criterion name {name!r} is taken by {taken}; give {cls.__qualname__} another.")
         parameters = inspect.signature(cls).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
         cls.card = CriterionCard(name, label, help, citation, MappingProxyType(defaults))

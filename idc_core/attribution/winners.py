@@ -1,0 +1,125 @@
+"""Max pooling whose winners share relevance equally.
+
+PyTorch's own gradient picks one winner of a tie. Blank image parts give many ties, and at the layer below the pool
+that choice moves single relevances by up to three quarters of the layer's maximum.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Sizes = list[tuple[int, ...]]
+"""Kernel size, stride, padding, dilation; one number a spatial dimension each."""
+
+
+class WinnerRelevance(torch.autograd.Function):
+    """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
+
+    @staticmethod
+    def forward(ctx: Any, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
+        """Pool; input and output are kept for the comparison on the way back."""
+        z = pool(x)
+        ctx.sizes, ctx.x, ctx.z = sizes, x.detach(), z.detach()
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
+        """Return the relevance of the pooled input."""
+        return None, None, share_among_winners(ctx.x, ctx.z, grads[0], ctx.sizes)
+
+
+def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+    """Share each output's relevance equally among the inputs of its window that equal it.
+
+    Parameters
+    ----------
+    x : Tensor, (n, channels, *spatial)
+        The input of the pooling.
+    z, relevance : Tensor, (n, channels, *pooled)
+        Its output, and the relevance of that.
+    sizes : list of tuples
+        Kernel size, stride, padding and dilation, one number a spatial dimension each.
+
+    Returns
+    -------
+    Tensor, (n, channels, *spatial)
+        Relevance of the input; it sums to the relevance of the output.
+    """
+    padded, inside = _pad(x, z.shape[2:], sizes)
+    windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
+    winners = [padded[window] == z for window in windows]
+    count = winners[0].to(torch.uint8 if len(windows) < 256 else torch.int32)
+    for winner in winners[1:]:
+        count += winner
+    share = relevance / count
+    result = torch.zeros_like(padded, dtype=relevance.dtype)
+    disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
+    for window, winner in zip(windows, winners, strict=True):
+        if disjoint:
+            result[window] = share * winner
+        else:
+            result[window] += share * winner
+    return result[inside]
+
+
+def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
+    """Pool by the maximum, one dimension after the other.
+
+    The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
+
+    Parameters
+    ----------
+    x : Tensor, (n, channels, *spatial)
+    sizes : list of tuples
+        Kernel size, stride, padding and dilation, one number a spatial dimension each.
+
+    Returns
+    -------
+    Tensor, (n, channels, *pooled)
+    """
+    pooled = tuple(
+        (size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(x.shape[2:], *sizes, strict=True)
+    )
+    z, _ = _pad(x, pooled, sizes)
+    for axis, (k, s, _, d, size) in enumerate(zip(*sizes, pooled, strict=True), start=2):
+        before = (slice(None),) * axis
+        parts = [z[(*before, slice(o * d, o * d + (size - 1) * s + 1, s))] for o in range(k)]
+        z = reduce(torch.maximum, parts)
+    return z if any(k > 1 for k in sizes[0]) else z.clone()
+
+
+def adaptive_windows(spatial: tuple[int, ...], output_size: Any) -> Sizes | None:
+    """Return the regular windows of an adaptive pooling, or None where its windows differ in size."""
+    wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)
+    outputs = [size if want is None else int(want) for size, want in zip(spatial, wanted, strict=True)]
+    if any(size % out for size, out in zip(spatial, outputs, strict=True)):
+        return None
+    kernel = tuple(size // out for size, out in zip(spatial, outputs, strict=True))
+    return [kernel, kernel, (0,) * len(kernel), (1,) * len(kernel)]
+
+
+def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...]]:
+    """Yield, for every position inside the kernel, the strided slices that meet it in all windows at once."""
+    kernel, stride, _, dilation = sizes
+    for offsets in product(*map(range, kernel)):
+        starts = [o * d for o, d in zip(offsets, dilation, strict=True)]
+        yield tuple(slice(b, b + (n - 1) * s + 1, s) for b, s, n in zip(starts, stride, pooled, strict=True))
+
+
+def _pad(x: Tensor, pooled: tuple[int, ...], sizes: Sizes) -> tuple[Tensor, tuple[slice, ...]]:
+    """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
+    before, after = [], []
+    for size, out, k, s, p, d in zip(x.shape[2:], pooled, *sizes, strict=True):
+        before.append(p)
+        after.append(max(0, (out - 1) * s + (k - 1) * d + 1 - p - size))
+    inside = (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(before, x.shape[2:], strict=True)))
+    if not any(before) and not any(after):
+        return x, inside
+    shape = [b + n + a for b, n, a in zip(before, x.shape[2:], after, strict=True)]
+    padded = x.new_full((*x.shape[:2], *shape), float("-inf"))
+    padded[inside] = x
+    return padded, inside
