@@ -85,9 +85,7 @@ without_ties = st.builds(draw, st.sampled_from(KINDS[:8]), st.integers(20, 400),
 
 
 class TestOptimum:
-    @given(
-        st.lists(st.floats(-1000, 1000, width=32) | st.integers(-3, 3), min_size=1, max_size=12).map(np.array)
-    )
+    @given(st.lists(st.floats(-1000, 1000, width=32) | st.integers(-3, 3), min_size=1, max_size=12).map(np.array))
     def test_equals_the_best_of_all_partitions(self, values):
         for k, inertia in cluster(values).inertia.items():
             best = cheapest_by_trying_all(values, k)

@@ -188,8 +188,7 @@ def decode(codes: ArrayLike, sizes: Sequence[int]) -> NDArray[np.uint8]:
         rest = rest.astype(np.int64)
     if rest.ndim != 1 or rest.dtype.kind not in "iuO":
         raise SettingError(
-            f"Expected cell codes as a one-dimensional array of whole numbers, "
-            f"got {rest.dtype} of shape {rest.shape}."
+            f"Expected cell codes as a one-dimensional array of whole numbers, got {rest.dtype} of shape {rest.shape}."
         )
     if rest.size and (rest.min() < 0 or rest.max() >= cells):
         raise SettingError(f"Expected cell codes from 0 to {cells - 1}, got {rest.min()} to {rest.max()}.")

@@ -1,0 +1,21 @@
+"""Coverage of a million inputs by twelve neurons: nearest centroids, cell codes, number of different cells."""
+
+import numpy as np
+
+from benchmarks.measure import Row, medians
+from idc_core.coverage.cells import CellCounts, assign
+
+
+def run() -> list[Row]:
+    random = np.random.default_rng(0)
+    activations = np.maximum(random.normal(size=(1_000_000, 12)), 0).astype(np.float32)
+    rows = []
+    for label, counts in (("2 to 4", [2, 3, 4] * 4), ("4", [4] * 12)):
+        centroids = [np.linspace(0, 2, k) for k in counts]
+
+        def coverage(centroids: list[np.ndarray] = centroids, counts: list[int] = counts) -> int:
+            return CellCounts(counts).update(assign(activations, centroids)).covered
+
+        ours, plain = medians(coverage, lambda: activations.max(0))
+        rows.append(Row(f"1,000,000 x 12, {label} clusters a neuron", ours, "array.max(0)", plain, at_most=3))
+    return rows
