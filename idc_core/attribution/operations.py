@@ -126,7 +126,7 @@ def _matmul(settings: RelevanceSettings, a: Tensor, b: Tensor) -> Tensor:
 
 
 @operation("__rmatmul__")
-def _rmatmul(settings: RelevanceSettings, a: Tensor, b: Tensor) -> Tensor:
+def _rmatmul(settings: RelevanceSettings, a: Tensor, b: Tensor) -> Any:
     return _matmul(settings, b, a)
 
 
@@ -175,12 +175,12 @@ def scaled(x: Any, factor: Any) -> Any:
 
 
 @operation("sub", "subtract", "__sub__", "__isub__")
-def _sub(settings: RelevanceSettings, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+def _sub(settings: RelevanceSettings, a: Any, b: Any, *, alpha: float = 1) -> Any:
     return add(settings, a, scaled(b, -alpha))
 
 
 @operation("rsub", "__rsub__")
-def _rsub(settings: RelevanceSettings, a: Any, b: Any) -> Tensor:
+def _rsub(settings: RelevanceSettings, a: Any, b: Any) -> Any:
     return _sub(settings, b, a)
 
 

@@ -32,7 +32,7 @@ def _lstm_step(
     candidate = scaled(pass_on(torch.tanh, candidate), torch.sigmoid(into))
     kept = scaled(cell, torch.sigmoid(forget))
     cell = add(settings, kept, candidate)
-    return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell  # type: ignore[return-value]
+    return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell
 
 
 @operation("lstm")
