@@ -1,0 +1,96 @@
+"""How coverage grows with the number of tests, in the given order and in shuffled ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Covered cells after the first tests of a test set.
+
+    Attributes
+    ----------
+    tests : ndarray of int64 (p,)
+        Numbers of tests at which coverage is reported, ascending, from 0 to all tests.
+    given : ndarray of int64 (p,)
+        Cells covered by that many tests in the order of the test set.
+    mean : ndarray of float64 (p,)
+        Cells covered on average over the shuffled orders.
+    low, high : ndarray of int64 (p,)
+        Fewest and most cells covered by any shuffled order.
+    orders : int
+        How many shuffled orders were drawn.
+    seed : int
+        Seed of those orders.
+    """
+
+    tests: NDArray[np.int64]
+    given: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    orders: int
+    seed: int
+
+
+def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int = 0) -> Growth:
+    """Count the cells that the first tests cover, for growing numbers of tests.
+
+    Parameters
+    ----------
+    codes : ndarray (n,)
+        Cell of every test, in the order of the test set; any values that can be compared.
+    points : int
+        At how many numbers of tests to report, at least 2 (all of them where there are fewer tests).
+    orders : int
+        Shuffled orders to draw, at least 1.
+    seed : int
+        Seed of the shuffles.
+
+    Returns
+    -------
+    Growth
+
+    Raises
+    ------
+    SettingError
+        If `points` is below 2, `orders` below 1, or `codes` is not one-dimensional.
+
+    Notes
+    -----
+    A cell is covered from the first test that falls into it, so a curve is the number of first visits up
+    to each point: one pass over the tests an order, whatever the number of points.
+    """
+    if codes.ndim != 1:
+        raise SettingError(f"Growth needs one code a test, shape (n,); got shape {codes.shape}.")
+    if points < 2 or orders < 1:
+        raise SettingError(f"Growth needs points >= 2 and orders >= 1; got points={points}, orders={orders}.")
+    count = len(codes)
+    cells, cell_of = np.unique(codes, return_inverse=True)
+    tests = np.unique(np.linspace(0, count, points).round().astype(np.int64))
+    rng = np.random.default_rng(seed)
+    shuffled = np.stack([_curve(cell_of[rng.permutation(count)], len(cells), tests) for _ in range(orders)])
+    return Growth(
+        tests=tests,
+        given=_curve(cell_of, len(cells), tests),
+        mean=shuffled.mean(axis=0),
+        low=shuffled.min(axis=0),
+        high=shuffled.max(axis=0),
+        orders=orders,
+        seed=seed,
+    )
+
+
+def _curve(cell_of: NDArray[np.intp], cells: int, tests: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells visited by the first `tests` entries of `cell_of`."""
+    first = np.empty(cells, dtype=np.int64)
+    # Assigned from the last test to the first, so that the first visit is what remains.
+    first[cell_of[::-1]] = np.arange(len(cell_of) - 1, -1, -1)
+    return np.searchsorted(np.sort(first), tests, side="left").astype(np.int64)

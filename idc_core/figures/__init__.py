@@ -1,0 +1,1 @@
+"""Results as figures: pure functions from plain arrays to plotly figures, ECharts options and pictures."""

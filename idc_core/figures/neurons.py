@@ -1,0 +1,193 @@
+"""Figures of the Important neurons page: who decides, and whether relevance follows activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from idc_core.figures.palette import palette
+from idc_core.figures.style import finish
+
+MOST_BARS = 60
+"""Neurons drawn at most in a ranking; more bars cannot be told apart."""
+
+MOST_POINTS = 400
+"""Tests drawn at most for one neuron."""
+
+
+def ranking(
+    importance: NDArray[np.float64],
+    important: NDArray[np.int64],
+    title: str,
+    *,
+    unit: str = "neuron",
+    per_class: NDArray[np.float64] | None = None,
+    class_label: str = "",
+    dark: bool = False,
+) -> go.Figure:
+    """Draw neurons by summed relevance, the chosen ones with a pattern as well as a colour.
+
+    Parameters
+    ----------
+    importance : ndarray of float64 (neurons,)
+        Relevance summed over the training inputs.
+    important : ndarray of int64 (m,)
+        The chosen neurons.
+    title : str
+        The finding.
+    unit : str
+        What one neuron of this layer is called: neuron or channel.
+    per_class : ndarray of float64 (neurons,), optional
+        The same sum over the training inputs of the chosen classes alone.
+    class_label : str
+        Name of those classes.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    order = np.argsort(-importance, kind="stable")[:MOST_BARS]
+    names = [str(neuron) for neuron in order]
+    chosen = np.isin(order, important)
+    figure = go.Figure()
+    for inside, label, colour, pattern in (
+        (True, f"chosen, m = {len(important)}", colours.accent, "/"),
+        (False, "others", colours.muted, ""),
+    ):
+        kept = chosen == inside
+        if kept.any():
+            figure.add_bar(
+                x=[name for name, keep in zip(names, kept, strict=True) if keep],
+                y=importance[order][kept],
+                name=label,
+                marker={
+                    "color": colour,
+                    "line": {"color": colours.ink, "width": 1.5 if inside else 0},
+                    "pattern": {
+                        "shape": pattern,
+                        "fillmode": "overlay",
+                        "fgcolor": colours.ground,
+                        "size": 6,
+                        "solidity": 0.25,
+                    },
+                },
+                hovertemplate=f"{unit} %{{x}}<br>summed relevance %{{y:.4g}}<extra></extra>",
+            )
+    if per_class is not None:
+        figure.add_scatter(
+            x=names,
+            y=per_class[order],
+            mode="markers",
+            name=f"only class {class_label}",
+            marker={
+                "symbol": "diamond",
+                "size": 8,
+                "color": colours.error,
+                "line": {"color": colours.ink, "width": 1},
+            },
+            hovertemplate=f"{unit} %{{x}}<br>class {class_label}: %{{y:.4g}}<extra></extra>",
+        )
+    figure.update_xaxes(
+        title=f"{unit}, by summed relevance", type="category", categoryorder="array", categoryarray=names,
+        tickangle=0, showgrid=False,
+    )  # fmt: skip
+    figure.update_yaxes(title="summed relevance (score units)")
+    return finish(figure, title, colours, height=380)
+
+
+def activation_relevance(
+    activations: NDArray[np.floating],
+    relevance: NDArray[np.floating],
+    correct: NDArray[np.bool_] | None,
+    neurons: Sequence[str],
+    title: str,
+    *,
+    seed: int = 0,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw relevance against activation for each chosen neuron, one small panel a neuron.
+
+    Parameters
+    ----------
+    activations, relevance : ndarray of float (n, m)
+        Of every test and chosen neuron.
+    correct : ndarray of bool (n,) or None
+        Whether a test is classified correctly; misclassified tests get another colour and mark.
+    neurons : sequence of str
+        Titles of the m panels.
+    title : str
+        The finding.
+    seed : int
+        Draws the tests that are shown where there are more than `MOST_POINTS`; misclassified ones go first.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    columns = min(3, len(neurons))
+    rows = -(-len(neurons) // columns)
+    figure = make_subplots(
+        rows, columns, subplot_titles=list(neurons), vertical_spacing=0.34 / rows, horizontal_spacing=0.07
+    )
+    right = np.ones(len(activations), dtype=np.bool_) if correct is None else correct
+    shown = _sample(right, seed)
+    groups = (
+        (shown & right, "correct" if correct is not None else "test", colours.accent, "circle-open", 5),
+        (shown & ~right, "misclassified", colours.error, "x", 7),
+    )
+    for index in range(len(neurons)):
+        for kept, label, colour, symbol, size in groups:
+            if kept.any():
+                figure.add_scatter(
+                    x=activations[kept, index], y=relevance[kept, index], mode="markers", name=label,
+                    legendgroup=label, showlegend=index == 0,
+                    marker={"color": colour, "symbol": symbol, "size": size, "opacity": 0.75},
+                    hovertemplate="activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>",
+                    row=index // columns + 1, col=index % columns + 1,
+                )  # fmt: skip
+    figure.update_xaxes(title="activation", title_standoff=8, row=rows)
+    figure.update_yaxes(title="relevance", title_standoff=8, col=1)
+    finish(figure, title, colours, height=130 + 210 * rows)
+    figure.update_annotations(font={"size": 13, "color": colours.ink})
+    return figure
+
+
+def _sample(right: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
+    """Which tests to draw: all misclassified ones that fit, then a seeded sample of the others."""
+    if len(right) <= MOST_POINTS:
+        return np.ones(len(right), dtype=np.bool_)
+    rng = np.random.default_rng(seed)
+    order = np.argsort(right + rng.random(len(right)), kind="stable")
+    shown = np.zeros(len(right), dtype=np.bool_)
+    shown[order[:MOST_POINTS]] = True
+    return shown
+
+
+def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Pearson correlation of activation and relevance, one value a neuron.
+
+    Parameters
+    ----------
+    activations, relevance : ndarray of float (n, m)
+
+    Returns
+    -------
+    ndarray of float64 (m,)
+        In -1..1; NaN where either one never changes.
+    """
+    a = activations.astype(np.float64) - activations.mean(axis=0, dtype=np.float64)
+    r = relevance.astype(np.float64) - relevance.mean(axis=0, dtype=np.float64)
+    scale = np.sqrt((a * a).sum(axis=0) * (r * r).sum(axis=0))
+    values = np.full(a.shape[1], np.nan)
+    np.divide((a * r).sum(axis=0), scale, out=values, where=scale > 0)
+    return values

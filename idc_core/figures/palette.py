@@ -1,0 +1,118 @@
+"""The colours of every figure, for a light and for a dark ground.
+
+Meaning never rests on colour alone: figures add a pattern, a mark or a label to every distinction made here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of one theme as ``#rrggbb``.
+
+    Attributes
+    ----------
+    ground, ink, muted, line : str
+        Background, text, secondary text, and thin lines.
+    accent : str
+        The studio's one accent.
+    error : str
+        What misclassified inputs are drawn in.
+    tests : str
+        The original test set (suites keep their colour on every page).
+    counts : tuple of str
+        One-hue scale from few to many; zero has no colour, it is drawn empty.
+    """
+
+    ground: str
+    ink: str
+    muted: str
+    line: str
+    accent: str
+    error: str
+    tests: str
+    counts: tuple[str, ...]
+
+
+LIGHT: Final = Palette(
+    ground="#ffffff",
+    ink="#1b2024",
+    muted="#59646c",
+    line="#d3dadd",
+    accent="#0b6b72",
+    error="#d9622b",
+    tests="#1b2024",
+    counts=("#d5ecec", "#aedadb", "#8accce", "#6ab9bc", "#4da7ab", "#379499"),
+)
+
+DARK: Final = Palette(
+    ground="#12161a",
+    ink="#e7ebee",
+    muted="#a3adb5",
+    line="#39424a",
+    accent="#4fb9c1",
+    error="#f08a4b",
+    tests="#e7ebee",
+    counts=("#4d9aa0", "#66b0b5", "#82c4c8", "#a0d6d9", "#c0e7e9", "#e2f7f7"),
+)
+
+CLASSES: Final = (
+    "#7aa6d6", "#f2a154", "#8cc77f", "#c79fc0", "#edc948",
+    "#f28080", "#8fd0cb", "#c2a189", "#ffb3c1", "#b5b0ab",
+)  # fmt: skip
+"""One fixed colour a class for up to ten classes; more classes are told apart by their labels."""
+
+ON_FILL: Final = "#12161a"
+"""Text on `counts`, `error` and `CLASSES` fills of either theme (contrast at least 4.5)."""
+
+_AGAINST = np.array([[5, 48, 97], [33, 102, 172], [146, 197, 222], [255, 255, 255]], dtype=np.float64)
+_FOR = np.array([[255, 255, 255], [244, 165, 130], [178, 24, 43], [103, 0, 31]], dtype=np.float64)
+RELEVANCE: Final = np.concatenate([_AGAINST, _FOR[1:]])
+"""Anchors of the relevance scale, RGB 0..255: blue against, white for zero, red for."""
+
+
+def palette(dark: bool) -> Palette:
+    """Return the colours for a dark or a light ground."""
+    return DARK if dark else LIGHT
+
+
+def class_colour(index: int) -> str:
+    """Return the fixed colour of a class; colours repeat after ten."""
+    return CLASSES[index % len(CLASSES)]
+
+
+def relevance_colours(relevance: NDArray[np.floating], limit: float) -> NDArray[np.uint8]:
+    """Colour relevance red for and blue against, with white at zero.
+
+    Parameters
+    ----------
+    relevance : ndarray of float, any shape
+        Relevance, in the unit of the score it explains.
+    limit : float
+        Relevance that gets the strongest colour on either side; must be positive.
+
+    Returns
+    -------
+    ndarray of uint8, shape of `relevance` + (3,)
+        RGB.
+
+    Raises
+    ------
+    SettingError
+        If `limit` is not positive.
+    """
+    if not limit > 0:
+        raise SettingError(f"The limit of a relevance scale must be positive; got {limit}.")
+    place = (np.clip(relevance / limit, -1.0, 1.0) + 1.0) / 2.0
+    anchors = np.linspace(0.0, 1.0, len(RELEVANCE))
+    channels = [np.interp(place, anchors, RELEVANCE[:, channel]) for channel in range(3)]
+    colours: NDArray[np.uint8] = np.stack(channels, axis=-1).round().astype(np.uint8)
+    return colours

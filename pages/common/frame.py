@@ -1,0 +1,117 @@
+"""The frame of every page: configuration, heading, bench, and what to show where something goes wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# A page opened by its own address may run before the front door has; torch reads this when first imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.figures.overview import Overview
+from pages.common import work
+from pages.common.bench import DEFAULT, Bench, choose
+from pages.common.registry import PAGES
+from pages.common.results import View, open_view
+from pages.common.text import plural
+
+ASSETS = Path(__file__).parents[2] / "assets"
+LAST_GOOD = "last-good-bench"
+
+
+def frame(name: str) -> DeltaGenerator:
+    """Begin a page: configuration, styles, and its question as the heading.
+
+    Parameters
+    ----------
+    name : str
+        The page's name in the registry.
+
+    Returns
+    -------
+    DeltaGenerator
+        The place of the bench line, above the heading.
+    """
+    page = PAGES[name]
+    # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
+    st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
+    st.html(ASSETS / "styles" / "studio.css")
+    st.logo(ASSETS / "logo.svg", size="large")
+    line = st.empty()
+    st.title(page.question, anchor=False)
+    return line
+
+
+def open_bench(line: DeltaGenerator) -> View:
+    """Draw the sidebar and return what to show; where that fails, say why and show the last good result.
+
+    Parameters
+    ----------
+    line : DeltaGenerator
+        The place of the bench line.
+    """
+    bench = choose()
+    stopped = st.session_state.pop(work.STOPPED, False)
+    try:
+        if stopped:
+            raise CancelledError("Stopped.")
+        view = open_view(bench)
+        st.session_state[LAST_GOOD] = bench
+    except CancelledError:
+        st.info("Stopped. Nothing was lost: start again, or choose something else on the left.")
+        st.button("Start again")
+        view = _last_good(bench)
+    except IdcError as error:
+        st.error(str(error))
+        view = _last_good(bench)
+    line.caption(bench_line(view))
+    notes(view)
+    return view
+
+
+def _last_good(failed: Bench) -> View:
+    """Return the last result of this session, or end the page."""
+    bench = st.session_state.get(LAST_GOOD)
+    if bench is None or bench == failed:
+        st.stop()
+    st.caption("Below is the last result that worked; it is named in the line above the heading.")
+    try:
+        return open_view(bench)
+    except IdcError:
+        st.stop()
+
+
+def bench_line(view: View) -> str:
+    """Write the bench in one line, so that a screenshot explains itself."""
+    from idc_core.models import MODELS
+
+    network = MODELS[view.bench.model].label.partition(" on ")[0]
+    classes = f" of class {view.class_label}" if view.bench.classes else ""
+    return _line(network, view.bench, view.analysis.m, len(view.chosen)) + classes
+
+
+def default_line(result: Overview) -> str:
+    """Write the default bench's line without loading the registry of networks."""
+    return _line("LeNet-5", DEFAULT, len(result.important), result.tests)
+
+
+def _line(network: str, bench: Bench, m: int, tests: int) -> str:
+    return f"{network} · {bench.data} · layer {bench.layer} · m = {m} · {plural(tests, 'test')}"
+
+
+def notes(view: View) -> None:
+    """Say what is unusual about a bench."""
+    if view.analysis.m < view.bench.m:
+        st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all of them are used.")
+    if view.is_classifier and not view.is_comparable:
+        st.caption(
+            f"The network answers with the classes of {view.train.name}, the tests are {view.test.name}: "
+            "right and wrong have no meaning here, coverage has."
+        )
+    if not len(view.chosen):
+        st.warning("No test has the chosen classes. Choose others in the sidebar.")
+        st.stop()

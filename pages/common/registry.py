@@ -1,0 +1,66 @@
+"""The pages: navigation, links and headings are made from this list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """One page.
+
+    Attributes
+    ----------
+    name : str
+        File under ``pages`` without its ending; also its address.
+    title : str
+        Name in the navigation.
+    group : str
+        Menu it is in.
+    icon : str
+        Material symbol.
+    question : str
+        What the page answers; its heading.
+    help : str
+        One line on what can be done there.
+    """
+
+    name: str
+    title: str
+    group: str
+    icon: str
+    question: str
+    help: str
+
+    @property
+    def file(self) -> str:
+        """Path of the page's script, as Streamlit's commands expect it."""
+        return f"pages/{self.name}.py"
+
+
+PAGES: dict[str, PageEntry] = {
+    page.name: page
+    for page in (
+        PageEntry(
+            "overview", "Overview", "Start", ":material/home:",
+            "What have these tests not exercised?",
+            "The result for the chosen network and tests at a glance, and where to look next.",
+        ),
+        PageEntry(
+            "neurons", "Important neurons", "Explore", ":material/hub:",
+            "Which neurons decide, and on what do they look?",
+            "Relevance heatmaps of inputs, the ranking of neurons, and activation against relevance.",
+        ),
+        PageEntry(
+            "clusters", "Clusters", "Explore", ":material/bar_chart:",
+            "What states does each important neuron have?",
+            "A histogram a neuron with its clusters, how their number was chosen, and example inputs.",
+        ),
+        PageEntry(
+            "coverage", "Coverage", "Explore", ":material/grid_on:",
+            "Which combinations of behaviour do the tests reach?",
+            "The grid of combinations: click a cell to see the tests in it.",
+        ),
+    )
+}  # fmt: skip
+"""Pages by name, in the order of the menus."""

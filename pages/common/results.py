@@ -1,0 +1,249 @@
+"""From the bench to results: every engine call of the pages, each computed once.
+
+Results are kept by what they depend on: names, fingerprints of weights and data, the layer, the settings and
+the version of the engine. Arrays are shared between sessions and never changed.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.table import CellTable, tabulate
+from idc_core.progress import Progress
+from pages.common.bench import Bench
+from pages.common.work import Waiting, shelf
+
+if TYPE_CHECKING:
+    from idc_core.analysis import Analysis
+    from idc_core.datasets import Dataset
+    from idc_core.models import Network
+    from idc_core.trace import Traces
+
+ENGINE = 1
+"""Part of every key; raised when the engine computes something else from the same inputs."""
+
+STEPS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Everything a page shows of a bench.
+
+    Attributes
+    ----------
+    bench : Bench
+        What was chosen.
+    model : Network
+        The network, with its card.
+    train, test : Dataset
+        The network's own training inputs, and the tests.
+    train_traces : Traces
+        What the layer showed on the training inputs.
+    analysis : Analysis
+        Important neurons, clusters and cells, for all tests.
+    chosen : ndarray of int64
+        Positions of the tests whose true class is looked at.
+    """
+
+    bench: Bench
+    model: Network
+    train: Dataset
+    test: Dataset
+    train_traces: Traces
+    analysis: Analysis
+    chosen: NDArray[np.int64]
+
+    @property
+    def neurons(self) -> list[str]:
+        """Names of the important neurons, most important first."""
+        return [f"neuron {neuron}" for neuron in self.analysis.important]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Clusters of each important neuron."""
+        return tuple(found.k for found in self.analysis.clusters)
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether there are classes, so that a test can be right or wrong."""
+        return bool(self.test.class_names)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the tests' classes are the ones that the network answers with."""
+        return self.test.class_names == self.train.class_names
+
+    @property
+    def correct(self) -> NDArray[np.bool_] | None:
+        """Whether each test is classified correctly; None where that cannot be said."""
+        return self.analysis.correct if self.is_classifier and self.is_comparable else None
+
+    @property
+    def errors_only(self) -> NDArray[np.int64]:
+        """Rows of the table whose cells only misclassified tests reach."""
+        if self.correct is None:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.table.only_errors).astype(np.int64)
+
+    @cached_property
+    def table(self) -> CellTable:
+        """The covered cells of the chosen tests."""
+        chosen, correct = self.chosen, self.correct
+        return tabulate(
+            self.analysis.assignments[chosen],
+            self.sizes,
+            self.test.targets[chosen] if self.is_classifier else None,
+            None if correct is None else correct[chosen],
+            len(self.test.class_names),
+        )
+
+    @property
+    def class_label(self) -> str:
+        """The class filter in words; empty where there is none."""
+        return ", ".join(self.bench.classes)
+
+
+def open_view(bench: Bench) -> View:
+    """Compute what the pages show of a bench, or find it again; show progress while it takes long.
+
+    Raises
+    ------
+    IdcError
+        If the data or the weights are missing or damaged, or the layer cannot be analysed.
+    """
+    waiting = Waiting(STEPS)
+    model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model))
+    card = model.card
+    train = _data(waiting, card.dataset, "train")
+    test = _data(waiting, bench.data, "test")
+    train_traces = _traces(waiting, model, train, bench.layer, "training inputs")
+    test_traces = _traces(waiting, model, test, bench.layer, "tests")
+    m = min(bench.m, train_traces.activations[bench.layer].shape[1])
+    key = (ENGINE, card.fingerprint, train.fingerprint, test.fingerprint, bench.layer, m)
+
+    def work(report: Progress) -> Analysis:
+        from idc_core.analysis import analyze
+
+        traces = (train_traces, test_traces)
+        return analyze(model, train, test, bench.layer, m, traces=traces, on_progress=report)
+
+    analysis = waiting.get("analysis", key, "clustering the neurons", work)
+    return View(bench, model, train, test, train_traces, analysis, _chosen(test, bench.classes))
+
+
+def warm(bench: Bench) -> None:
+    """Begin to load what the other pages will need, without waiting for it."""
+    jobs = shelf()
+    jobs.job("model", bench.model, lambda report: _load_model(bench.model))
+    for split in ("train", "test"):
+        jobs.job("data", (bench.data, split), _reader(bench.data, split))
+
+
+def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
+    """Return the relevance of some tests' inputs.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    positions : ndarray of int64 (k,)
+        Which tests.
+    target : int or None
+        The class whose score is explained; None for the predicted one.
+
+    Returns
+    -------
+    ndarray of float32 (k, ...)
+        One number an input value; one a word for text.
+    """
+    from idc_core.attribution.relevance import relevance
+
+    def work(report: Progress) -> NDArray[np.float32]:
+        explained = "predicted" if target is None else target
+        inputs = view.test.inputs[positions]
+        found = relevance(view.model, inputs, ["input"], target=explained, on_progress=report)["input"]
+        return np.asarray(found, dtype=np.float32)
+
+    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, tuple(positions.tolist()), target)
+    found: NDArray[np.float32] = Waiting(1).get("heatmaps", key, "explaining the inputs", work)
+    return found
+
+
+PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least certain"}
+"""Ways to choose which tests to show: key and label."""
+
+
+def pick(view: View, how: str) -> NDArray[np.int64]:
+    """Return the chosen tests in the order in which to show them; `how` is a key of `PICKS`."""
+    chosen = view.chosen
+    if how == "misclassified" and view.correct is not None:
+        return chosen[~view.correct[chosen]]
+    if how == "uncertain":
+        return chosen[np.argsort(view.analysis.confidence[chosen], kind="stable")]
+    return chosen
+
+
+def class_importance(view: View) -> NDArray[np.float64] | None:
+    """Return what the training inputs of the chosen classes add to each neuron's importance; None for all."""
+    if not view.bench.classes or not view.is_comparable:
+        return None
+    relevance = view.train_traces.relevance[view.bench.layer]
+    chosen = _chosen(view.train, view.bench.classes)
+    importance: NDArray[np.float64] = relevance[chosen].sum(axis=0, dtype=np.float64)
+    return importance
+
+
+def _data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:
+    from idc_core.datasets import DATASETS
+
+    return waiting.get("data", (name, split), f"reading {DATASETS[name].label} ({split})", _reader(name, split))
+
+
+def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:
+    def read(report: Progress) -> Dataset:
+        from idc_core.datasets import load_dataset
+
+        return load_dataset(name, split, on_progress=report)
+
+    return read
+
+
+def _traces(waiting: Waiting, model: Network, data: Dataset, layer: str, what: str) -> Traces:
+    key = (ENGINE, model.card.fingerprint, data.fingerprint, layer)
+
+    def work(report: Progress) -> Traces:
+        from idc_core.attribution.rules import RelevanceSettings
+        from idc_core.trace import collect
+
+        return collect(model, data, [layer], RelevanceSettings(), on_progress=report)
+
+    return waiting.get("trace", key, f"running {what} through the network", work)
+
+
+def _load_model(name: str) -> Network:
+    import torch
+
+    from idc_core.models import load_model
+
+    # Leave a core to the server and the other sessions.
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+    model = load_model(name)
+    # With torch loaded every collection walks its objects; they live as long as the server anyway.
+    gc.collect()
+    gc.freeze()
+    return model
+
+
+def _chosen(test: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:
+    if not classes:
+        return np.arange(len(test), dtype=np.int64)
+    wanted = [test.class_names.index(name) for name in classes if name in test.class_names]
+    return np.flatnonzero(np.isin(test.targets, wanted)).astype(np.int64)

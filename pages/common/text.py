@@ -1,0 +1,49 @@
+"""Numbers and names as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+
+
+def percent(share: float) -> str:
+    """Write a share of one in per cent, with three digits where it is small."""
+    value = 100.0 * share
+    return f"{value:.1f} %" if value >= 1 or value == 0 else f"{value:.2g} %"
+
+
+def count(number: int) -> str:
+    """Write a whole number with separators, and in millions and more where it is large."""
+    for size, unit in LARGE:
+        if number >= 10 * size or (size == 1e6 and number >= size):
+            return f"{number / size:.1f} {unit}"
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def state(cluster: int, clusters: int) -> str:
+    """Name a neuron's state by where its cluster lies."""
+    if clusters == 1:
+        return "only state"
+    if cluster == 0:
+        return "lowest state"
+    return "highest state" if cluster == clusters - 1 else f"state {cluster}"
+
+
+def cell_name(cell: Sequence[int]) -> str:
+    """Write a cell as the cluster indices of its neurons."""
+    return "-".join(str(int(index)) for index in cell)
+
+
+def parse_cell(text: str, sizes: Sequence[int]) -> tuple[int, ...] | None:
+    """Read a cell from text such as ``2-1-0``; None where it is none of this grid."""
+    parts = [part for part in text.replace("|", "-").replace(",", "-").replace(" ", "-").split("-") if part]
+    if len(parts) != len(sizes) or not all(part.isascii() and part.isdigit() for part in parts):
+        return None
+    cell = tuple(int(part) for part in parts)
+    return cell if all(index < size for index, size in zip(cell, sizes, strict=True)) else None

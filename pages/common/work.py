@@ -1,0 +1,158 @@
+"""Work that outlives the script run that asked for it, and results that later runs find again.
+
+A page asks for a result and waits with a progress bar. The work runs in a thread of its own, so that moving
+a widget or changing the page loses nothing: the next run of the script finds the same job. A job that no page
+has asked for during `GRACE_S` seconds stops by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from idc_core.errors import CancelledError
+from idc_core.progress import Progress
+
+GRACE_S = 5.0
+"""Seconds after which a job that nobody waits for is stopped."""
+
+SILENT_S = 0.4
+"""Seconds of work that show no progress bar: a bar that flashes by tells nothing."""
+
+POLL_S = 0.15
+
+STOPPED = "work-stopped"
+"""Set in a session when its person pressed Stop."""
+
+KEPT = {"model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24}
+"""Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a job is."""
+
+    done: int
+    total: int
+    label: str
+
+
+class Job:
+    """One piece of work in a thread; it stops by itself when nobody waits for it."""
+
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Any]) -> None:
+        self.state = State(0, 0, "")
+        self._wanted = time.monotonic()
+        self._future: Future[Any] = pool.submit(work, self._report)
+
+    def _report(self, done: int, total: int, label: str) -> bool:
+        self.state = State(done, total, label)
+        return time.monotonic() - self._wanted < GRACE_S
+
+    @property
+    def dead(self) -> bool:
+        """Whether the work ended without a result."""
+        return self._future.done() and self._future.exception() is not None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most so long; return whether the work has ended."""
+        self._wanted = time.monotonic()
+        done = threading.Event()
+        self._future.add_done_callback(lambda _: done.set())
+        return done.wait(seconds)
+
+    def result(self) -> Any:
+        """Return what the work returned, or raise what it raised."""
+        return self._future.result()
+
+
+class Shelf:
+    """Jobs by kind and key; of each kind the ones used last are kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: dict[str, OrderedDict[Hashable, Job]] = {kind: OrderedDict() for kind in KEPT}
+        # One at a time: torch already uses the cores, and hooks on one model must not meet.
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="engine")
+
+    def job(self, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> Job:
+        """Return the job of that kind and key, starting it where there is none that ran or runs."""
+        with self._lock:
+            jobs = self._jobs[kind]
+            if key not in jobs or jobs[key].dead:
+                jobs[key] = Job(self._pool, work)
+            jobs.move_to_end(key)
+            while len(jobs) > KEPT[kind]:
+                jobs.popitem(last=False)
+            return jobs[key]
+
+
+@st.cache_resource
+def shelf() -> Shelf:
+    """Return the one shelf that all sessions of this server share."""
+    return Shelf()
+
+
+class Waiting:
+    """A place on the page that shows the progress of several steps, one after the other.
+
+    Parameters
+    ----------
+    steps : int
+        How many results will be asked for.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._place = st.empty()
+        self._steps = steps
+        self._step = 0
+
+    def get(self, kind: str, key: Hashable, doing: str, work: Callable[[Progress], Any]) -> Any:
+        """Return a result, from the shelf or by working; show progress while it takes long.
+
+        Parameters
+        ----------
+        kind : str
+            A key of `KEPT`.
+        key : hashable
+            Everything that the result depends on.
+        doing : str
+            What is being done, for a person.
+        work : callable
+            Called with a progress callback, in another thread: it must not use Streamlit.
+        """
+        self._step += 1
+        while True:
+            job = shelf().job(kind, key, work)
+            if not job.wait(SILENT_S):
+                self._show(job, doing)
+            try:
+                return job.result()
+            except CancelledError:
+                # It was stopping, because nobody had asked for it for a while, when this run asked again.
+                continue
+
+    def _show(self, job: Job, doing: str) -> None:
+        with self._place.container():
+            bar = st.progress(0.0)
+            st.button("Stop", on_click=_stop, key=f"stop-{self._step}")
+            ended = False
+            while not ended:
+                state = job.state
+                share = min(1.0, state.done / state.total) if state.total else 0.0
+                counted = f": {state.done:,} of {state.total:,}" if state.total > 1 else ""
+                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}")
+                ended = job.wait(POLL_S)
+        self._place.empty()
+
+
+def _stop() -> None:
+    """Stop waiting; the job itself stops when no other session waits for it."""
+    st.session_state[STOPPED] = True

@@ -1,0 +1,124 @@
+"""Overview: the result at a glance, and where to look next."""
+
+import numpy as np
+import streamlit as st
+
+from idc_core.coverage.table import widest_gap
+from idc_core.figures import coverage as figures
+from idc_core.figures.grid import lay_out
+from idc_core.figures.overview import Overview
+from idc_core.figures.palette import palette
+from pages.common.bench import DEFAULT, choose, untouched
+from pages.common.frame import default_line, frame, open_bench
+from pages.common.layout import how_to_read, is_dark
+from pages.common.registry import PAGES
+from pages.common.results import warm
+from pages.common.summary import snapshot, summarise
+from pages.common.text import cell_name, count, percent, plural, state
+
+
+def findings(result: Overview) -> dict[str, str]:
+    """Put the findings into words, by the page that shows them."""
+    table = result.table
+    names = [f"neuron {neuron}" for neuron in result.important]
+    lonely = np.flatnonzero(result.errors_only)
+    if result.accuracy is None:
+        coverage = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered."
+    elif len(lonely):
+        others = f" and {plural(len(lonely) - 1, 'other')}" if len(lonely) > 1 else ""
+        verb = "are" if len(lonely) > 1 else "is"
+        coverage = f"Cell {cell_name(table.cells[lonely[0]])}{others} {verb} reached only by misclassified tests."
+    else:
+        coverage = "Every covered cell holds a correctly classified test."
+    gap = widest_gap(table)
+    if gap is not None:
+        where = f"{names[gap.position]} is in its {state(gap.cluster, table.sizes[gap.position])}"
+        reached = f"{count(gap.covered)} of {plural(gap.total, 'cell')}"
+        coverage += f" Coverage is thinnest where {where}: {reached}."
+    rank, cluster, rare = result.rarest
+    return {
+        "coverage": coverage,
+        "clusters": f"The {state(cluster, table.sizes[rank])} of {names[rank]} is reached by only "
+        f"{plural(rare, 'test')} of {result.tests:,}.",
+        "neurons": f"{names[0].capitalize()} alone carries {percent(result.first_share)} of the positive "
+        f"relevance of layer {result.layer}; the {plural(len(names), 'important neuron')} of "
+        f"{result.neurons} carry {percent(result.together_share)}.",
+    }
+
+
+def numbers(result: Overview) -> None:
+    """Show the three numbers."""
+    quality, idc, lonely = st.columns(3)
+    if result.accuracy is not None:
+        text = "Share of the tests that are classified correctly."
+        quality.metric("Accuracy", percent(result.accuracy), border=True, help=text)
+    elif result.rmse is not None:
+        text = "Root mean square error, in the unit of the target."
+        quality.metric("RMSE", f"{result.rmse:.3f}", border=True, help=text)
+    else:
+        text = "The tests' classes are not the ones that the network answers with."
+        quality.metric("Accuracy", "not defined", border=True, help=text)
+    text = "Importance-driven coverage: share of the combinations of clusters that at least one test reaches."
+    idc.metric("IDC", percent(result.table.covered / result.table.total), border=True, help=text)
+    text = "Combinations that are reached, but only by misclassified tests."
+    found = "not defined" if result.accuracy is None else count(int(result.errors_only.sum()))
+    lonely.metric("Cells only errors reach", found, border=True, help=text)
+
+
+def small_grid(result: Overview) -> None:
+    """Show the grid of combinations without clicks."""
+    table, dark = result.table, is_dark()
+    grid = lay_out(table, [str(neuron) for neuron in result.important], max(1, len(table.sizes) // 2))
+    colouring = "covered" if result.accuracy is None else "errors"
+    title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
+    option = figures.coverage_grid(
+        figures.grid_rows(grid, table, colouring),
+        grid,
+        figures.categories(colouring, palette(dark)),
+        title,
+        clickable=False,
+        dark=dark,
+    )
+    height = min(420, figures.grid_height(grid))
+    st.echarts_chart(option, height=height, key="overview-grid", alt=f"Grid of combinations: {title}")
+    folded = " Only the rows and columns with the most tests are drawn." if grid.folded else ""
+    how_to_read(
+        "a cell is a combination of clusters of the important neurons; the number in it counts its tests, "
+        f"an empty cell is behaviour that no test exercised.{folded}"
+    )
+
+
+line = frame("overview")
+st.markdown(
+    "IDC Studio shows which behaviour of a neural network its tests have not exercised. It finds the neurons "
+    "that decide, splits the activations of each into clusters, and shows which combinations of clusters the "
+    "tests reach and which they miss."
+)
+kept = snapshot() if untouched() else None
+if kept is None:
+    result = summarise(open_bench(line))
+else:
+    result = kept
+    line.caption(default_line(kept))
+
+missed = count(result.table.total - result.table.covered)
+st.markdown(
+    f"**{missed} of {plural(result.table.total, 'combination')} of important-neuron behaviour were not "
+    f"exercised by these {plural(result.tests, 'test')}.**"
+)
+numbers(result)
+small_grid(result)
+
+st.header("What to look at", anchor=False)
+for name, sentence in findings(result).items():
+    st.page_link(PAGES[name].file, label=sentence, icon=PAGES[name].icon, help=PAGES[name].help)
+
+st.header("Where to go next", anchor=False)
+st.markdown(
+    "* Choose another network, other tests, another layer or more neurons in the sidebar; every page follows.\n"
+    "* Open **Coverage** and click an empty cell to see which tests come closest to it.\n"
+    "* Open **Important neurons** to see what the network looked at when it was wrong."
+)
+if kept is not None:
+    choose()
+    warm(DEFAULT)
