@@ -59,9 +59,7 @@ class Archive:
                 # Never read without a bound: a member may expand to more than its header says.
                 content = stream.read(member.file_size)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
-            raise DataError(
-                f"{self.path}: the member {name} is damaged ({error}); copy the file again."
-            ) from error
+            raise DataError(f"{self.path}: the member {name} is damaged ({error}); copy the file again.") from error
         if len(content) != member.file_size:
             raise DataError(
                 f"{self.path}: the member {name} has {len(content):,} bytes where the archive says "

@@ -68,7 +68,5 @@ def _read_zip(path: Path, split: str, limit: int | None, on_progress: Progress |
 def _label(path: Path, name: str) -> int:
     folder = name.split("/")[1]
     if folder not in CLASS_NAMES:
-        raise DataError(
-            f"{path}: the member {name} is of no known class; expected one of {', '.join(CLASS_NAMES)}."
-        )
+        raise DataError(f"{path}: the member {name} is of no known class; expected one of {', '.join(CLASS_NAMES)}.")
     return CLASS_NAMES.index(folder)

@@ -94,9 +94,7 @@ def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             table = np.loadtxt(stream, delimiter=",", dtype=np.int64, ndmin=2)
     except (OSError, EOFError, ValueError) as error:
-        raise DataError(
-            f"The digits cannot be read from {path} ({error}): install scikit-learn again."
-        ) from error
+        raise DataError(f"The digits cannot be read from {path} ({error}): install scikit-learn again.") from error
     if table.shape != (1797, 65) or table[:, :64].min() < 0 or table[:, :64].max() > _LEVELS:
         raise DataError(
             f"{path} holds a table of {table.shape}, expected 1,797 digits of 64 pixels in 0..16 and a "

@@ -1,11 +1,13 @@
 """Downloading a dataset into the cache: in one piece or not at all."""
 
 import hashlib
+import os
 import shutil
 import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -115,9 +117,7 @@ def _run(source: Source, folder: Path, label: str, on_progress: Progress | None)
     return ready
 
 
-def _wait(
-    future: Future[None], scratch: Path, megabytes: int, doing: str, on_progress: Progress | None
-) -> None:
+def _wait(future: Future[None], scratch: Path, megabytes: int, doing: str, on_progress: Progress | None) -> None:
     start = time.monotonic()
     while not wait([future], _POLL_SECONDS).done:
         arrived = _size(scratch)
@@ -130,19 +130,19 @@ def _wait(
 
 def _size(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:  # moved on meanwhile
-            continue
+    for place, _, names in os.walk(folder):  # which, unlike Path.rglob, bears folders that vanish meanwhile
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += (Path(place) / name).stat().st_size
     return total
 
 
 def _sweep(cache: Path) -> None:
     """Remove scratch folders that a killed process left behind; those of running ones are younger."""
     for folder in cache.glob(f"{_SCRATCH}*"):
-        if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # a download running beside has just ended
+            if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sha256(path: Path) -> str:

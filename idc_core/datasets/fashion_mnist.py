@@ -19,9 +19,7 @@ CLASS_NAMES = (
     "Bag",
     "Ankle boot",
 )
-_SOURCE = openml_source(
-    "Fashion-MNIST", (28, 28), {"train": (6000,) * 10, "test": (1000,) * 10}, megabytes=31
-)
+_SOURCE = openml_source("Fashion-MNIST", (28, 28), {"train": (6000,) * 10, "test": (1000,) * 10}, megabytes=31)
 
 
 @register(

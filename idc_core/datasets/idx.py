@@ -18,9 +18,7 @@ _MAX_EXPANSION = 100
 _SMALL = 1 << 20
 
 
-def read_idx(
-    path: Path, item_shape: tuple[int, ...], limit: int | None = None
-) -> tuple[NDArray[np.uint8], int]:
+def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
     """Read a gzipped IDX file of unsigned bytes; the whole file is checked, also when only a part is kept.
 
     Parameters

@@ -132,9 +132,7 @@ def _read(archive: Archive, split: str, limit: int | None = None) -> tuple[list[
 def _group(path: Path, name: str) -> int:
     parts = name.split("/")
     if len(parts) != 3 or parts[1] not in GROUPS:
-        raise DataError(
-            f"{path}: the member {name} is in no known group; expected one of {', '.join(GROUPS)}."
-        )
+        raise DataError(f"{path}: the member {name} is in no known group; expected one of {', '.join(GROUPS)}.")
     return GROUPS.index(parts[1])
 
 

@@ -11,9 +11,7 @@ from idc_core.datasets.idx import write_idx
 from idc_core.datasets.labelled import idx_files
 
 
-def openml_source(
-    name: str, item_shape: tuple[int, ...], counts: dict[str, tuple[int, ...]], megabytes: int
-) -> Source:
+def openml_source(name: str, item_shape: tuple[int, ...], counts: dict[str, tuple[int, ...]], megabytes: int) -> Source:
     """Describe how to get an image dataset from OpenML.
 
     Parameters

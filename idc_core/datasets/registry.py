@@ -75,9 +75,7 @@ def register(
     """
 
     def decorate(load: Loader) -> Loader:
-        DATASETS[name] = DatasetEntry(
-            name, label, help, task, class_names, input_shape, citation, licence, load
-        )
+        DATASETS[name] = DatasetEntry(name, label, help, task, class_names, input_shape, citation, licence, load)
         return load
 
     return decorate

@@ -79,22 +79,23 @@ def _find(folder: Path, alternatives: Sequence[Files]) -> Files:
     partial = ""
     for files in alternatives:
         try:
-            there = [name for name in files if (folder / name).is_file()]
+            missing = [name for name in files if not (folder / name).is_file()]
+            if missing and len(missing) < len(files):
+                # A download by another process may have ended between the first look and the last.
+                missing = [name for name in missing if not (folder / name).is_file()]
         except OSError as error:
             raise DataError(f"{folder} cannot be read ({error}).") from error
-        if len(there) == len(files):
+        if not missing:
             return files
-        if there and not partial:
-            missing = next(name for name in files if name not in there)
-            partial = f"{folder} holds {there[0]} but not {missing}, and one is of no use without the other."
+        if len(missing) < len(files) and not partial:
+            there = next(name for name in files if name not in missing)
+            partial = f"{folder} holds {there} but not {missing[0]}, and one is of no use without the other."
     if partial:
         raise DataError(partial)
     return ()
 
 
-def _fetch(
-    dataset: str, label: str, files: Files, source: Source | None, on_progress: Progress | None
-) -> None:
+def _fetch(dataset: str, label: str, files: Files, source: Source | None, on_progress: Progress | None) -> None:
     root, cache = data_folder(), cache_folder()
     wanted = " and ".join(f"{dataset}/{name}" for name in files)
     given = f"a folder (now: {'not set' if root is None else root})"

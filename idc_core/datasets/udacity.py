@@ -90,9 +90,7 @@ def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     missing = {"frame_id", "steering_angle"} - set(reader.fieldnames or ())
     if missing:
-        raise DataError(
-            f"{source} lacks the column {', '.join(sorted(missing))}; expected frame_id,steering_angle."
-        )
+        raise DataError(f"{source} lacks the column {', '.join(sorted(missing))}; expected frame_id,steering_angle.")
     angles: dict[str, float] = {}
     try:
         for row in reader:

@@ -1,5 +1,6 @@
 import pytest
-from dataset_files import write_all
+
+from tests.datasets.dataset_files import write_all
 
 
 @pytest.fixture

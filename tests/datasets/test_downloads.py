@@ -11,12 +11,12 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
-from dataset_files import CIFAR_ZIP, NEWS_ZIP, cifar_members, news_members, tree, write_mnist, write_zip
 
 from idc_core.datasets import cifar10, download, load_dataset, mnist, newsgroups
 from idc_core.datasets.newsgroups import GROUPS
 from idc_core.datasets.openml import openml_source
 from idc_core.errors import CancelledError, DataError
+from tests.datasets.dataset_files import CIFAR_ZIP, NEWS_ZIP, cifar_members, news_members, tree, write_mnist, write_zip
 
 COUNTS = {"train": (3,) * 10, "test": (2,) * 10}
 PIXELS = np.random.default_rng(0).integers(0, 256, (50, 28 * 28))
@@ -68,9 +68,7 @@ def test_what_is_missing_is_downloaded_once_and_read_from_the_cache_afterwards(p
 )
 def test_a_failed_download_is_one_sentence_and_leaves_nothing(places, openml, error):
     openml.error = error
-    with pytest.raises(
-        DataError, match=r"MNIST is not on this computer and could not be downloaded \(.*set IDC_DATA"
-    ):
+    with pytest.raises(DataError, match=r"MNIST is not on this computer and could not be downloaded \(.*set IDC_DATA"):
         load_dataset("mnist")
     assert tree(places[1]) == {}
 
@@ -197,6 +195,20 @@ def test_two_downloads_at_once_do_not_disturb_each_other(places, openml):
     assert len(found) == 4
     assert len(set(found)) == 1
     assert [path.name for path in places[1].iterdir()] == ["mnist"]
+
+
+def test_files_that_appear_while_one_looks_are_not_called_incomplete(places, monkeypatch):
+    """As when another process renames its finished download into place between two looks."""
+    really = Path.is_file
+
+    def look(path):
+        there = really(path)
+        if path.parent == places[1] / "mnist" and not there:
+            write_mnist(path.parent)
+        return there
+
+    monkeypatch.setattr(Path, "is_file", look)
+    assert len(load_dataset("mnist")) == 40
 
 
 def test_what_a_killed_process_left_is_swept_away_by_the_next_download(places, openml):

@@ -3,13 +3,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from dataset_files import digits, idx_bytes, tree, write_gz, write_mnist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.idx import read_idx, write_idx
 from idc_core.errors import DataError
+from tests.datasets.dataset_files import digits, idx_bytes, tree, write_gz, write_mnist
 
 IMAGES, LABELS = digits(40, 2)
 IMAGE_FILE, LABEL_FILE = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
@@ -128,9 +128,7 @@ def test_one_file_without_the_other_is_refused(places):
 @pytest.mark.parametrize("count", [10, 200_000])
 def test_a_bomb_is_refused_before_it_takes_memory(tmp_path, count):
     # Sixty million zeros in sixty thousand bytes; the header is silent about them or claims even more.
-    path = write_gz(
-        tmp_path / "x.gz", idx_bytes(np.zeros((10, 28, 28)), shape=(count, 28, 28)) + bytes(60_000_000)
-    )
+    path = write_gz(tmp_path / "x.gz", idx_bytes(np.zeros((10, 28, 28)), shape=(count, 28, 28)) + bytes(60_000_000))
     tracemalloc.start()
     with pytest.raises(DataError, match="more"):
         read_idx(path, (28, 28))

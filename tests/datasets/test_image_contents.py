@@ -4,12 +4,12 @@ import io
 
 import numpy as np
 import pytest
-from dataset_files import CIFAR_ZIP, cifar_members, write_zip
 from PIL import Image
 
 from idc_core.datasets import digits as digits_module
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
+from tests.datasets.dataset_files import CIFAR_ZIP, cifar_members, write_zip
 
 
 def test_cifar_pixels_labels_and_order(small):

@@ -88,9 +88,7 @@ def test_fingerprint_sees_one_pixel_one_target_one_name_and_the_shape():
         (Items(inputs, targets, vocabulary=("w",)), ("a",)),
     ]
     assert len({content_fingerprint(items, names) for items, names in variants}) == len(variants)
-    assert content_fingerprint(Items(inputs.copy(), targets.copy()), ("a",)) == content_fingerprint(
-        *variants[0]
-    )
+    assert content_fingerprint(Items(inputs.copy(), targets.copy()), ("a",)) == content_fingerprint(*variants[0])
 
 
 def test_a_dataset_cannot_be_changed(small):
@@ -102,9 +100,7 @@ def test_a_dataset_cannot_be_changed(small):
 
 
 def test_unknown_dataset_lists_the_known_ones():
-    with pytest.raises(
-        DataError, match=r"'mnits'.*digits, mnist, fashion-mnist, cifar10, udacity, 20newsgroups"
-    ):
+    with pytest.raises(DataError, match=r"'mnits'.*digits, mnist, fashion-mnist, cifar10, udacity, 20newsgroups"):
         load_dataset("mnits")
 
 

@@ -4,11 +4,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from dataset_files import NEWS_ZIP, news_members, write_zip
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.newsgroups import GROUPS, build_vocabulary, encode_texts
 from idc_core.errors import DataError
+from tests.datasets.dataset_files import NEWS_ZIP, news_members, write_zip
 
 HARD = {
     "1": b"Subject: x\n\nBob wrote:\n> old\n| older\nIn article <1> c writes:\nnew text\n\nBob\n",

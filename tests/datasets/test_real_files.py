@@ -13,9 +13,7 @@ DATA = os.environ.get("IDC_DATA", "")
 
 def needs(name):
     there = bool(DATA) and (Path(DATA) / name).is_dir()
-    return pytest.mark.skipif(
-        not there, reason=f"the environment variable IDC_DATA names no folder with {name}/"
-    )
+    return pytest.mark.skipif(not there, reason=f"the environment variable IDC_DATA names no folder with {name}/")
 
 
 def statistics(data):

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from dataset_files import UDACITY_ZIP, picture, udacity_members, write_zip
 from hypothesis import given
 from hypothesis import strategies as st
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.udacity import split_frames
 from idc_core.errors import DataError
+from tests.datasets.dataset_files import UDACITY_ZIP, picture, udacity_members, write_zip
 
 
 def slow_split(count):

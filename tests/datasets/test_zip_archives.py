@@ -3,11 +3,11 @@ import tracemalloc
 import zipfile
 
 import pytest
-from dataset_files import CIFAR_ZIP, cifar_members, picture, tree, write_zip
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.archive import open_archive
 from idc_core.errors import DataError
+from tests.datasets.dataset_files import CIFAR_ZIP, cifar_members, picture, tree, write_zip
 
 FIRST = "test/airplane/0000.jpg"
 
@@ -41,9 +41,7 @@ def test_names_that_lead_out_are_refused_and_nothing_is_written(places, name):
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_a_thousandfold_expansion_is_refused_before_it_takes_memory(places, method):
-    path = write_zip(
-        places[0] / "cifar10" / CIFAR_ZIP, {**cifar_members(1), FIRST: bytes(50_000_000)}, method
-    )
+    path = write_zip(places[0] / "cifar10" / CIFAR_ZIP, {**cifar_members(1), FIRST: bytes(50_000_000)}, method)
     tracemalloc.start()
     with pytest.raises(DataError, match=f"{CIFAR_ZIP}: the member"):
         load_dataset("cifar10")
