@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.console import ProgressLine, Subparsers, table
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from idc_core.analysis import Analysis
@@ -51,9 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Analyse, print the result, write it where asked, and return the exit status."""
     if arguments.json is not None and not arguments.json.absolute().parent.is_dir():
-        raise SettingError(
-            f"The folder of --json {arguments.json} does not exist; make it, or name another file."
-        )
+        raise SettingError(f"The folder of --json {arguments.json} does not exist; make it, or name another file.")
 
     started = time.perf_counter()
     from idc_core.analysis import analyze
@@ -66,17 +64,18 @@ def run(arguments: argparse.Namespace) -> int:
         model = load_model(arguments.model)
         seconds["load model"] = time.perf_counter() - started
         card = model.card
+        tests = card.dataset if arguments.data is None else arguments.data
+        _check_fit(card, tests)
         started = time.perf_counter()
         # The clusters describe what the network was trained on, whatever tests are put to it.
         train = load_dataset(card.dataset, "train", arguments.limit_train, on_progress=progress)
-        tests = arguments.data or card.dataset
         test = load_dataset(tests, "test", arguments.limit_test, on_progress=progress)
         seconds["load data"] = time.perf_counter() - started
         analysis = analyze(
             model,
             train,
             test,
-            arguments.layer or card.default_layer,
+            card.default_layer if arguments.layer is None else arguments.layer,
             m=arguments.m,
             rule=arguments.rule,
             epsilon=arguments.epsilon,
@@ -91,6 +90,19 @@ def run(arguments: argparse.Namespace) -> int:
         _write(arguments.json, document)
         print(f"\nwritten to {arguments.json}")
     return 0
+
+
+def _check_fit(card: ModelCard, tests: str) -> None:
+    """Refuse a test set of another shape before anything is read; an unknown name is refused when it is loaded."""
+    from idc_core.datasets import DATASETS
+
+    takes = DATASETS[card.dataset].input_shape
+    fitting = [name for name, entry in DATASETS.items() if entry.input_shape == takes]
+    if tests in DATASETS and tests not in fitting:
+        raise DataError(
+            f"{card.name} takes inputs of shape {takes}, but those of {tests} have {DATASETS[tests].input_shape}; "
+            f"--data can be {' or '.join(fitting)}."
+        )
 
 
 def make_document(
@@ -169,8 +181,7 @@ def render(document: dict[str, Any]) -> str:
             f"fitted on {train['inputs']:,} training inputs of {train['name']}, "
             f"examined with {test['inputs']:,} tests of {test['name']}: {quality}",
             table(neurons, ">>>><"),
-            f"covered {document['covered']:,} of {document['total']:,} cells: "
-            f"IDC {_percent(document['idc'])}",
+            f"covered {document['covered']:,} of {document['total']:,} cells: IDC {_percent(document['idc'])}",
             table(steps, "<>"),
         )
     )

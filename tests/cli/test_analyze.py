@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from idc_core.cli import main
+from idc_core.cli.analyze import render
 from idc_core.datasets import load_dataset
 from idc_core.models import load_model
 
@@ -85,6 +86,11 @@ def test_printed_text_says_what_the_document_holds(analyse):
         assert any(line.startswith(f"{step} ") for line in lines)
 
 
+def test_regression_is_judged_by_its_error(analyse):
+    document, _ = analyse("--m", 2)
+    assert "tests of digits: RMSE 0.1235" in render(document | {"accuracy": None, "rmse": 0.123456})
+
+
 @pytest.mark.parametrize(
     ("arguments", "settings"),
     [
@@ -131,7 +137,9 @@ def test_alone_it_works_offline_on_digits(tmp_path):
         (("--clusters", "1"), ("1", "2")),
         (("--limit-train", "0"), ("0", "1 or more")),
         (("--limit-test", "-5"), ("-5", "1 or more")),
-        (("--data", "20newsgroups"), ("20newsgroups",)),
+        (("--data", ""), ("''", "digits")),
+        (("--data", "cifar10"), ("cifar10", "(1, 28, 28)", "(3, 32, 32)", "fashion-mnist")),
+        (("--data", "20newsgroups"), ("20newsgroups", "(1, 28, 28)", "digits")),
         (("--json", "no/such/folder/result.json"), ("no/such/folder", "--json")),
     ],
 )
