@@ -93,15 +93,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_fit(card: ModelCard, tests: str) -> None:
-    """Refuse a test set of another shape before anything is read; an unknown name is refused when it is loaded."""
+    """Refuse a test set of another form before anything is read; an unknown name is refused when it is loaded."""
     from idc_core.datasets import DATASETS
 
-    takes = DATASETS[card.dataset].input_shape
-    fitting = [name for name, entry in DATASETS.items() if entry.input_shape == takes]
+    own = DATASETS[card.dataset]
+    fitting = [name for name, data in DATASETS.items() if (data.input_shape, data.task) == (own.input_shape, own.task)]
     if tests in DATASETS and tests not in fitting:
+        other = DATASETS[tests]
         raise DataError(
-            f"{card.name} takes inputs of shape {takes}, but those of {tests} have {DATASETS[tests].input_shape}; "
-            f"--data can be {' or '.join(fitting)}."
+            f"{card.name} does {own.task} of inputs of shape {own.input_shape}, but {tests} is for {other.task} of "
+            f"inputs of shape {other.input_shape}; --data can be {' or '.join(fitting)}."
         )
 
 
@@ -152,8 +153,9 @@ def make_document(
             "drop_zeros": arguments.drop_zeros,
             "original": arguments.original,
         },
-        "accuracy": None if analysis.accuracy is None else float(analysis.accuracy),
-        "rmse": None if analysis.rmse is None else float(analysis.rmse),
+        # Answers in the classes of the training data are neither right nor wrong about tests with other classes.
+        "accuracy": analysis.accuracy if train.class_names == test.class_names else None,
+        "rmse": analysis.rmse,
         "importance": [float(value) for value in analysis.importance],
         "neurons": neurons,
         "covered": int(analysis.covered),
@@ -166,9 +168,6 @@ def make_document(
 def render(document: dict[str, Any]) -> str:
     """Return the document as the text that the command prints."""
     settings, train, test = document["settings"], document["train"], document["test"]
-    # An RMSE has the unit of the targets, which the data set defines.
-    error = document["rmse"]
-    quality = f"accuracy {_percent(document['accuracy'])}" if error is None else f"RMSE {error:.4f}"
     neurons: list[tuple[str, ...]] = [("RANK", "NEURON", "IMPORTANCE", "CLUSTERS", "CENTROIDS")]
     for entry in document["neurons"]:
         centroids = "  ".join(f"{value:.4g}" for value in entry["centroids"])
@@ -179,12 +178,20 @@ def render(document: dict[str, Any]) -> str:
         (
             f"{document['model']['label']}, layer {settings['layer']}, m = {settings['m']}\n"
             f"fitted on {train['inputs']:,} training inputs of {train['name']}, "
-            f"examined with {test['inputs']:,} tests of {test['name']}: {quality}",
+            f"examined with {test['inputs']:,} tests of {test['name']}: {_quality(document)}",
             table(neurons, ">>>><"),
             f"covered {document['covered']:,} of {document['total']:,} cells: IDC {_percent(document['idc'])}",
             table(steps, "<>"),
         )
     )
+
+
+def _quality(document: dict[str, Any]) -> str:
+    if document["rmse"] is not None:
+        return f"RMSE {document['rmse']:.4f}"  # in the unit of the targets, which the data set defines
+    if document["accuracy"] is None:
+        return "their classes are not the network's, so there is no accuracy"
+    return f"accuracy {_percent(document['accuracy'])}"
 
 
 def _percent(share: float) -> str:

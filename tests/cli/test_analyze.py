@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -88,7 +89,21 @@ def test_printed_text_says_what_the_document_holds(analyse):
 
 def test_regression_is_judged_by_its_error(analyse):
     document, _ = analyse("--m", 2)
-    assert "tests of digits: RMSE 0.1235" in render(document | {"accuracy": None, "rmse": 0.123456})
+    assert "tests of digits: RMSE 0.1235\n" in render(document | {"accuracy": None, "rmse": 0.123456})
+
+
+def test_tests_with_other_classes_have_no_accuracy(analyse, monkeypatch):
+    import idc_core.datasets
+
+    def load(name, split, limit, **options):
+        loaded = load_dataset(name, split, limit, **options)
+        return replace(loaded, class_names=tuple("abcdefghij")) if split == "test" else loaded
+
+    monkeypatch.setattr(idc_core.datasets, "load_dataset", load)
+    document, out = analyse("--m", 2)
+    assert document["accuracy"] is None
+    assert "there is no accuracy" in out
+    assert document["covered"] > 0
 
 
 @pytest.mark.parametrize(
