@@ -1,6 +1,7 @@
 """Six groups of the 20 Newsgroups collection."""
 
 import re
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
@@ -140,6 +141,8 @@ def _make(scratch: Path, ready: Path) -> None:
     """Download the collection and keep the six groups, in the layout that `load` reads."""
     from sklearn.datasets import fetch_20newsgroups
 
+    # A retry is no news: whether the download worked is said at the end.
+    warnings.filterwarnings("ignore", "Retry downloading", UserWarning)
     with zipfile.ZipFile(ready / _ZIP, "w", zipfile.ZIP_DEFLATED) as archive:
         for split, expected in _MESSAGES.items():
             # It compares what it downloads with the SHA-256 sum that scikit-learn knows.
