@@ -13,7 +13,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md")
 
 def blocks(document, language):
     fenced = re.compile(rf"^```{language}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-    return fenced.findall((ROOT / document).read_text())
+    return fenced.findall((ROOT / document).read_text(encoding="utf-8"))
 
 
 def planned_paths():
@@ -43,7 +43,7 @@ def test_readme_example_runs():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_and_pictures_exist(document):
-    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text())
+    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8"))
     missing = [
         target
         for target in targets
@@ -55,7 +55,7 @@ def test_links_and_pictures_exist(document):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_paths_in_prose_exist(document):
     """A word in backticks with a slash is a path from the root, unless it holds the placeholder NAME."""
-    words = re.findall(r"`([\w.\-]+/[\w./\-]*)`", (ROOT / document).read_text())
+    words = re.findall(r"`([\w.\-]+/[\w./\-]*)`", (ROOT / document).read_text(encoding="utf-8"))
     missing = [word for word in words if "NAME" not in word and not (ROOT / word).exists()]
     assert not missing
 
