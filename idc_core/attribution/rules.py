@@ -107,11 +107,11 @@ def epsilon_rule(epsilon: float, bias: Bias) -> Rule:
     """R_i = sum_j x_i w_ij R_j / (z_j + epsilon sign z_j), with sign 0 = +1 (equation 1 of [3], eq. 58 of [1])."""
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        stabiliser = _signed(max(epsilon, TINY), z)
-        share = relevance / (z.detach() + stabiliser)
+        denominator = _signed(max(epsilon, TINY), z).add_(z.detach())
+        share = torch.div(relevance, denominator, out=denominator)
         shares = _contributions(inputs, z, share)
         if bias == "redistribute":
-            lost = stabiliser if affine.offset is None else stabiliser + affine.offset
+            lost = _signed(max(epsilon, TINY), z) + _or_zero(affine.offset)
             shares = _add(shares, _spread_equally(affine, inputs, share * lost))
         return shares
 

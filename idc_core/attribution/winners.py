@@ -51,18 +51,16 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     """
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
-    winners = [padded[window] == z for window in windows]
-    count = winners[0].to(torch.uint8 if len(windows) < 256 else torch.int32)
-    for winner in winners[1:]:
-        count += winner
-    share = relevance / count
-    result = torch.zeros_like(padded, dtype=relevance.dtype)
+    # 1 where an input equals its window's maximum, else 0: arithmetic on floats is several times faster than masks.
+    winners = [(padded[window] - z).sign_().add_(1) for window in windows]
+    share = relevance / reduce(torch.add, winners)
     disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
+    result = torch.zeros_like(padded)
     for window, winner in zip(windows, winners, strict=True):
         if disjoint:
-            result[window] = share * winner
+            torch.mul(share, winner, out=result[window])
         else:
-            result[window] += share * winner
+            result[window].addcmul_(share, winner)
     return result[inside]
 
 
