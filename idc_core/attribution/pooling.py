@@ -59,26 +59,19 @@ def _sizes(dimensions: int, kernel_size: Any, stride: Any, *others: Any) -> list
     return [tuple(size) if isinstance(size, tuple | list) else (size,) * dimensions for size in sizes]
 
 
-def _adaptive_max_pool(dimensions: int) -> Handler:
-    pool = getattr(F, f"adaptive_max_pool{dimensions}d")
-
-    def handler(settings: RelevanceSettings, x: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-        if return_indices:
-            raise UnsupportedOperationError("adaptive max pooling that returns indices")
-        sizes = adaptive_windows(x.shape[-dimensions:], output_size)
-        if sizes is None:
-            raise UnsupportedOperationError(
-                f"adaptive max pooling of {tuple(x.shape[-dimensions:])} to {output_size}, whose windows differ in size"
-            )
-        result: Tensor = WinnerRelevance.apply(lambda v: pool(v, output_size), sizes, x)  # type: ignore[no-untyped-call]
-        return result
-
-    return handler
+def _adaptive_max_pool(
+    settings: RelevanceSettings, input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor:
+    if return_indices:
+        raise UnsupportedOperationError("adaptive max pooling that returns indices")
+    windows, sizes = adaptive_windows(input, output_size)
+    result: Tensor = WinnerRelevance.apply(lambda x: max_pool(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
+    return result
 
 
 for _dimensions in (1, 2, 3):
     FASTER[f"max_pool{_dimensions}d"], OPERATIONS[f"max_pool{_dimensions}d"] = _max_pool(_dimensions)
-    OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = _adaptive_max_pool(_dimensions)
+    OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = _adaptive_max_pool
 
 
 @operation("amax")

@@ -90,14 +90,38 @@ def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
     return z if any(k > 1 for k in sizes[0]) else z.clone()
 
 
-def adaptive_windows(spatial: tuple[int, ...], output_size: Any) -> Sizes | None:
-    """Return the regular windows of an adaptive pooling, or None where its windows differ in size."""
+def adaptive_windows(x: Tensor, output_size: Any) -> tuple[Tensor, Sizes]:
+    """Lay the windows of an adaptive pooling side by side, so that they are those of a regular one.
+
+    Parameters
+    ----------
+    x : Tensor, (n, channels, *spatial)
+    output_size : int or sequence of (int or None)
+        What the pooling is asked for; window i of an axis spans floor(i size / out) to ceil((i + 1) size / out).
+
+    Returns
+    -------
+    Tensor, (n, channels, *laid out)
+        Shorter windows are filled up with values that never win.
+    list of tuples
+        The regular pooling's kernel size, stride, padding and dilation.
+    """
+    spatial = x.shape[2:]
     wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)
-    outputs = [size if want is None else int(want) for size, want in zip(spatial, wanted, strict=True)]
-    if any(size % out for size, out in zip(spatial, outputs, strict=True)):
-        return None
-    kernel = tuple(size // out for size, out in zip(spatial, outputs, strict=True))
-    return [kernel, kernel, (0,) * len(kernel), (1,) * len(kernel)]
+    kernel = []
+    for axis, (size, want) in enumerate(zip(spatial, wanted, strict=True), start=2):
+        out = size if want is None else int(want)
+        starts = [i * size // out for i in range(out)]
+        ends = [-(-(i + 1) * size // out) for i in range(out)]
+        longest = max(end - start for start, end in zip(starts, ends, strict=True))
+        kernel.append(longest)
+        if size == out * longest:
+            continue
+        spans = [[*range(start, end), *[size] * longest][:longest] for start, end in zip(starts, ends, strict=True)]
+        places = [place for span in spans for place in span]
+        nothing = x.new_full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), float("-inf"))
+        x = torch.cat([x, nothing], axis).index_select(axis, torch.tensor(places, device=x.device))
+    return x, [tuple(kernel), tuple(kernel), (0,) * len(kernel), (1,) * len(kernel)]
 
 
 def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...]]:
