@@ -257,7 +257,14 @@ def _probe(model: nn.Module, one: Tensor, layers: Sequence[str], settings: Relev
     """Try everything on one input, so that a refusal comes before any work; return its activations' size in bytes."""
     watch = Watch(settings, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, lambda: watch, name_all=True):
-        scores = run_watched(model, one, watch)
+        try:
+            scores = run_watched(model, one, watch)
+        except (RuntimeError, IndexError) as error:
+            shape, dtype = tuple(one.shape[1:]), str(one.dtype).removeprefix("torch.")
+            raise DataError(
+                f"The network cannot read inputs of shape {shape} and type {dtype} ({error}). "
+                "Choose data of the form it was built for."
+            ) from error
         if settings is not None:
             propagate(watch, scores, start_relevance(scores, "predicted"))
     return max(1, (watch.elements + one.numel()) * scores.element_size())

@@ -2,7 +2,8 @@
 
 import pytest
 
-from idc_core.coverage import CRITERIA, Criterion, criterion
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import SettingError
 
 
