@@ -39,7 +39,7 @@ run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1
 	{ echo "Port $(PORT) is already in use: stop what runs there, or choose another one: make run PORT=8502" >&2; exit 1; }
 	@echo "Opening the dashboard on http://127.0.0.1:$(PORT) (Ctrl-C stops it)."
 	@exec $(ENV_PYTHON) -m streamlit run app.py --server.address=127.0.0.1 --server.port=$(PORT) \
-	--server.showEmailPrompt=false --browser.gatherUsageStats=false
+	--server.showEmailPrompt=false --browser.gatherUsageStats=false --logger.hideWelcomeMessage=true
 
 test: $(DEV_READY) chromium ## install what is missing and run linter, types, unit tests, page tests and browser tests
 	@echo "Running linter, types, unit tests, page tests and browser tests."
