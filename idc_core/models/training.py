@@ -149,7 +149,7 @@ def fit(
             group["lr"] = recipe.learning_rate * share(step, steps)
         loss = _loss(network(some.to(device)), wanted.to(device), data.task, recipe.label_smoothing)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         value = loss.item()
         if not math.isfinite(value):
