@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from idc_core.attribution.interception import INPUT, Watch, propagate, start_relevance
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.attribution.session import check_layers, run_watched, undisturbed, watching
-from idc_core.errors import DataError, SettingError, UnsupportedOperationError
+from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.progress import Progress, report
 
 BATCH_BYTES = 24 * 2**20
@@ -115,25 +115,29 @@ def trace(
     """
     layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     check_layers(model, layers)
+    if batch_size is not None and batch_size < 1:
+        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
     source, total = _source(inputs)
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
         raise SettingError(f"target must be 'predicted', a class or one class an input, not {wanted!r}.")
-    done = 0
+    done, size, careful = 0, 1, False
     for part in source:
-        if not len(part):
+        if not _rows(part):
             continue
-        if batch_size is None or done == 0:
-            footprint = _probe(model, _place(model, part[:1]), layers, settings)
-            batch_size = batch_size or max(1, min(4096, BATCH_BYTES // footprint))
-        for begin in range(0, len(part), batch_size):
-            batch = _place(model, part[begin : begin + batch_size])
+        if done == 0:
+            footprint, careful = _probe(model, _place(model, part[:1]), layers, settings)
+            size = batch_size or max(1, min(4096, BATCH_BYTES // footprint))
+        for begin in range(0, len(part), size):
+            batch = _place(model, part[begin : begin + size])
             chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch))
-            yield _run(model, batch, layers, settings, chosen, done)
+            yield _run(model, batch, layers, settings, chosen, done, careful)
             done += len(batch)
             report(on_progress, done, total or done, "inputs through the network")
     if not done:
         raise DataError("There are no inputs to run: expected at least one.")
+    if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
+        raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one an input.")
 
 
 def collect(
@@ -187,14 +191,19 @@ def collect(
 
 
 def neuron_axes(model: nn.Module, layers: Iterable[str]) -> dict[str, int]:
-    """Return along which axis each layer's neurons lie in an output of three dimensions.
+    """Return along which axis of its output each layer's neurons lie.
 
-    Layers with units (dense, recurrent, embedding, layer norm) hold them last; convolutions and everything else
-    hold channels in axis 1. Outputs of two dimensions have their units, of four and more their channels, in axis 1.
+    Layers with units (dense, recurrent, embedding, layer norm over one axis) hold them last; convolutions and
+    everything else hold channels in axis 1.
     """
     modules = dict(model.named_modules())
-    units = (nn.Linear, nn.RNNBase, nn.Embedding, nn.EmbeddingBag, nn.LayerNorm)
-    return {layer: 2 if isinstance(modules.get(layer), units) else 1 for layer in layers}
+    return {layer: -1 if _has_units(modules.get(layer)) else 1 for layer in layers}
+
+
+def _has_units(module: nn.Module | None) -> bool:
+    if isinstance(module, nn.LayerNorm):
+        return len(module.normalized_shape) == 1
+    return isinstance(module, nn.Linear | nn.RNNBase | nn.Embedding | nn.EmbeddingBag)
 
 
 def neuron_activation(value: Tensor, axis: int = 1) -> Tensor:
@@ -210,24 +219,22 @@ def neuron_relevance(value: Tensor, axis: int = 1) -> Tensor:
 
 
 def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
-    neurons = axis if value.dim() == 3 else 1
-    return tuple(d for d in range(1, value.dim()) if d != neurons)
+    return tuple(d for d in range(1, value.dim()) if d != axis % value.dim())
 
 
 def _run(
     model: nn.Module, batch: Tensor, layers: Sequence[str], settings: RelevanceSettings | None, target: str | Tensor,
-    start: int,
+    start: int, careful: bool,
 ) -> TraceBatch:  # fmt: skip
-    watch = Watch(settings, watch_input=INPUT in layers)
+    watch = Watch(settings, watch_input=INPUT in layers, careful=careful)
     with undisturbed(model), watching(model, layers, lambda: watch):
         scores = run_watched(model, batch, watch)
+        _check(watch, scores, len(batch), layers)
         relevances = None
         if settings is not None:
             if not isinstance(target, str) and not bool(((target >= 0) & (target < scores.shape[1])).all()):
                 raise SettingError(f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs.")
             relevances = propagate(watch, scores, start_relevance(scores, target))
-    if len(scores) != len(batch):
-        raise DataError(f"The network returned {len(scores)} rows for {len(batch)} inputs; expected one row an input.")
     activations = _combined(watch, [capture.value.detach() for capture in watch.captures], layers, torch.mean)
     relevance = {} if relevances is None else _combined(watch, relevances, layers, torch.sum)
     if INPUT in layers and not batch.is_floating_point():
@@ -237,52 +244,86 @@ def _run(
     return TraceBatch(start, scores.detach(), activations, relevance)
 
 
+def _check(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str]) -> None:
+    """Refuse a network or a layer whose output is not one row an input, and a layer that did not run."""
+    if len(scores) != rows:
+        raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row an input.")
+    for layer in layers:
+        shapes = [tuple(use.shape) for use in (c.rows_first(c.value) for c in watch.captures if c.layer == layer)]
+        if not shapes and layer == INPUT:
+            raise UnsupportedOperationError(
+                "The network's input is whole numbers that no embedding looks up as they are, so that there is no "
+                "relevance of 'input'. Choose a layer of the network."
+            )
+        if not shapes:
+            raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
+        if len(set(shapes)) > 1:
+            found = " and ".join(str(shape[1:]) for shape in shapes)
+            raise UnsupportedOperationError(
+                f"Layer {layer!r} runs {len(shapes)} times with different shapes ({found}). Choose one that runs once."
+            )
+        if shapes[0][:1] != (rows,):
+            raise UnsupportedOperationError(
+                f"Layer {layer!r} gives an array of shape {shapes[0]} for {rows} inputs; expected one row an input. "
+                "Choose a layer that keeps the inputs apart."
+            )
+
+
 def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], over: Any) -> dict[str, Tensor]:
     """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel."""
     found: dict[str, Tensor] = {}
     for layer in layers:
-        uses = [value for capture, value in zip(watch.captures, values, strict=True) if capture.layer == layer]
-        if not uses:
-            raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
-        if len({use.shape for use in uses}) > 1:
-            shapes = " and ".join(str(tuple(use.shape[1:])) for use in uses)
-            raise UnsupportedOperationError(
-                f"Layer {layer!r} runs {len(uses)} times with different shapes ({shapes}). Choose one that runs once."
-            )
+        uses = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
         found[layer] = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
     return found
 
 
-def _probe(model: nn.Module, one: Tensor, layers: Sequence[str], settings: RelevanceSettings | None) -> int:
-    """Try everything on one input, so that a refusal comes before any work; return its activations' size in bytes."""
+def _probe(
+    model: nn.Module, one: Tensor, layers: Sequence[str], settings: RelevanceSettings | None
+) -> tuple[int, bool]:
+    """Try everything on one input, so that a refusal comes before any work.
+
+    Returns the size of its activations in bytes, and whether the network writes into what must be kept.
+    """
     watch = Watch(settings, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, lambda: watch, name_all=True):
-        try:
-            scores = run_watched(model, one, watch)
-        except (RuntimeError, IndexError) as error:
-            shape, dtype = tuple(one.shape[1:]), str(one.dtype).removeprefix("torch.")
-            raise DataError(
-                f"The network cannot read inputs of shape {shape} and type {dtype} ({error}). "
-                "Choose data of the form it was built for."
-            ) from error
+        scores = run_watched(model, one.clone(), watch)
+        _check(watch, scores, 1, layers)
         if settings is not None:
             propagate(watch, scores, start_relevance(scores, "predicted"))
-    return max(1, (watch.elements + one.numel()) * scores.element_size())
+    for layer in watch.overwritten:
+        if settings is not None and layer != INPUT:
+            raise UnsupportedOperationError(
+                f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
+            )
+    return max(1, (watch.elements + one.numel()) * scores.element_size()), bool(watch.overwritten)
 
 
 def _source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     inputs = getattr(inputs, "inputs", inputs)
     if isinstance(inputs, Tensor | np.ndarray):
-        return (inputs,), len(inputs)
+        return (inputs,), _rows(inputs)
     if isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes):
         return (batch[0] if isinstance(batch, tuple | list) else batch for batch in inputs), None
     raise DataError(f"Expected a tensor, an array, a data set or an iterable of batches, not {type(inputs).__name__}.")
 
 
+def _rows(part: Any) -> int:
+    """Return the number of inputs in a batch."""
+    if not isinstance(part, Tensor | np.ndarray) or not part.ndim:
+        kind = f"a single {part.dtype} number" if isinstance(part, Tensor | np.ndarray) else type(part).__name__
+        raise DataError(f"Expected batches that are tensors or arrays, one row an input, not {kind}.")
+    return len(part)
+
+
+@torch.inference_mode(False)
 def _place(model: nn.Module, batch: Any) -> Tensor:
     """Return a batch on the network's device, in its dtype, images with the channels last in memory."""
-    if isinstance(batch, np.ndarray) and not batch.flags.writeable:
-        batch = batch.copy()
+    if isinstance(batch, np.ndarray):
+        if batch.dtype.kind not in "fiub":
+            raise DataError(f"Expected an array of numbers, not of {batch.dtype}.")
+        if not batch.flags.writeable or not batch.dtype.isnative or min(batch.strides) < 0:
+            batch = batch.astype(batch.dtype.newbyteorder("="), order="C")
     tensor = torch.as_tensor(batch)
     parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
     if parameter is not None:
@@ -290,20 +331,23 @@ def _place(model: nn.Module, batch: Any) -> Tensor:
         tensor = tensor.to(parameter.device, dtype)
     if tensor.dim() == 4:
         tensor = tensor.contiguous(memory_format=torch.channels_last)
-    return tensor.detach()
+    return tensor.clone() if tensor.is_inference() else tensor.detach()
 
 
 def _targets(target: int | Iterable[int], total: int | None) -> Tensor:
-    classes = torch.as_tensor(np.asarray(target))
+    target = target if isinstance(target, int | Tensor | np.ndarray) else list(target)
+    classes = torch.as_tensor(target)
     if classes.is_floating_point() or classes.dim() > 1 or classes.dtype == torch.bool:
         raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r:.80}.")
     if classes.dim() and total is not None and len(classes) != total:
         raise DataError(f"There are {len(classes)} target classes for {total} inputs; expected one an input.")
-    return classes.long()
+    return classes.long().cpu()
 
 
 def _slice(targets: Tensor, start: int, count: int) -> Tensor:
-    return targets.expand(count) if not targets.dim() else targets[start : start + count]
+    if targets.dim() and len(targets) < start + count:
+        raise DataError(f"There are {len(targets)} target classes for at least {start + count} inputs.")
+    return targets[start : start + count] if targets.dim() else targets.expand(count)
 
 
 def _join(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -2,32 +2,54 @@
 
 Operations are intercepted, not modules, so residual sums written with ``+``, functional activations and modules used
 twice are met like anything else. Nothing is recorded before the earliest watched layer, which is where the way back
-ends. In-place operations on watched values are run out of place, so that no captured value changes afterwards.
+ends. In-place operations on watched values are run out of place, so that no captured value changes afterwards; where
+nothing is watched yet they run as they are, and `Watch.overwritten` tells whether that reached a captured value.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from idc_core.attribution import normalisation, pooling, recurrent  # noqa: F401 - they enter their operations
-from idc_core.attribution.operations import ACTIVATIONS, FASTER, OPERATIONS, STRUCTURAL, pass_on
+from idc_core.attribution import joining, normalisation, pooling, recurrent  # noqa: F401 - they enter operations
+from idc_core.attribution.operations import ACTIVATIONS, FASTER, OPERATIONS, SOFTMAX, STRUCTURAL, pass_on
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import ModelError, UnsupportedOperationError
 
 INPUT = "input"
 """The name under which the network's own input is watched, beside the names of its modules."""
 
+READS = frozenset(
+    (
+        ".shape", ".dtype", ".device", ".ndim", ".layout", ".is_cuda", ".requires_grad", "size", "dim", "ndimension",
+        "numel", "nelement", "stride", "is_contiguous", "is_floating_point", "get_device", "element_size", "__len__",
+        "__repr__", "__format__",
+    )
+)  # fmt: skip
+"""What only asks about a tensor, so that a captured layer still waits for its activation function."""
+
+IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__"))
+"""In-place operators; every other in-place operation has a name that ends in an underscore."""
+
+UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
+
 
 @dataclass
 class Capture:
-    """What one use of a watched layer gave."""
+    """What one use of a watched layer gave; `swapped` where the layer puts positions before inputs."""
 
     layer: str
     value: Tensor
+    swapped: bool = False
+    version: int = 0
+
+    def rows_first(self, value: Tensor) -> Tensor:
+        """Return a value of this capture's shape with one row an input."""
+        return value.transpose(0, 1) if self.swapped else value
 
 
 @dataclass
@@ -38,6 +60,8 @@ class Watch(TorchFunctionMode):
     ----------
     settings : RelevanceSettings or None
         None captures activations only and records no graph.
+    careful : bool
+        Copy the input and what is captured, because the network writes into them afterwards.
     """
 
     settings: RelevanceSettings | None
@@ -45,22 +69,42 @@ class Watch(TorchFunctionMode):
     where: list[str] = field(default_factory=list)
     elements: int = 0
     watch_input: bool = False
+    careful: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
         self._pending: list[Capture] = []
         self._current: dict[int, tuple[Tensor, Tensor]] = {}
         self._before_softmax: dict[int, tuple[Tensor, Tensor]] = {}
+        self._rewritten: set[int] = set()
+        self._given: Capture | None = None
 
-    def layer_ran(self, layer: str, output: Any) -> None:
-        """Note that a watched layer gave this output; an activation function right behind it still belongs to it."""
+    @property
+    def overwritten(self) -> list[str]:
+        """What the network wrote into after it was captured: "input" and names of layers."""
+        kept = self.captures if self._given is None else [self._given, *self.captures]
+        return [capture.layer for capture in kept if capture.value._version != capture.version]
+
+    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
+        """Note that a watched layer gave this output; an activation function right behind it still belongs to it.
+
+        Returns what the network goes on with instead of the output, or None.
+        """
         tensor = output[0] if isinstance(output, tuple | list) else output
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")
-        self._pending.append(Capture(layer, self._now(tensor)))
+        capture = Capture(layer, self._now(tensor))
+        if not isinstance(module, nn.RNNBase):
+            self._pending.append(capture)
+            return None
+        capture.swapped = not module.batch_first
+        value = self._settle(capture)
+        return None if self.settings is None else _mark(recurrent.with_last_states(module, value, output[1]))
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
+        inputs = inputs.clone() if self.careful else inputs
+        self._given = Capture(INPUT, inputs, version=inputs._version)
         if not self.watch_input or not inputs.is_floating_point():
             return inputs
         self.watch_input = False
@@ -77,7 +121,8 @@ class Watch(TorchFunctionMode):
         scores = self._now(output)
         if id(scores) in self._before_softmax:
             scores = self._before_softmax[id(scores)][1]
-        scores = scores[:, None] if scores.dim() == 1 else scores
+        if scores.dim() == 1:
+            scores = _mark(scores[:, None]) if _marked(scores) else scores[:, None]
         if scores.dim() != 2:
             raise ModelError(
                 f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes)."
@@ -87,10 +132,14 @@ class Watch(TorchFunctionMode):
     def _settle(self, capture: Capture) -> Tensor:
         """Fix a captured value; where nothing before it is watched, the way back ends here."""
         value = self._now(capture.value)
+        if value.is_inference():
+            with torch.inference_mode(False):
+                value = value.clone()
         if self.settings is not None and not value.requires_grad:
             value = _mark(value.detach().requires_grad_())
             self._current[id(capture.value)] = (capture.value, value)
-        capture.value = value
+        capture.value = value.clone() if self.careful and self.settings is None else value
+        capture.version = capture.value._version
         self.captures.append(capture)
         return value
 
@@ -105,24 +154,32 @@ class Watch(TorchFunctionMode):
     ) -> Any:
         """Run one operation of the network."""
         kwargs = kwargs or {}
-        name = getattr(func, "__name__", type(func).__name__)
+        name = _name(func)
         if self._current:
             args, kwargs = _replace(args, self._now), _replace(kwargs, self._now)
-        if self._pending and name != "__get__":
+        if name in READS:
+            return func(*args, **kwargs)
+        if self._pending:
             activated = self._activate(func, name, args, kwargs)
             if activated is not None:
                 return activated
             args, kwargs = _replace(args, self._now), _replace(kwargs, self._now)
         if self.settings is None or not _any_tracked(args, kwargs):
             result = FASTER.get(name, func)(*args, **kwargs)
-            if self.watch_input and name == "embedding":
+            if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
-            self._count(result)
-            return result
-        result = self._propagate(func, name, args, kwargs)
+            if name in SOFTMAX and result.dim() == 2:
+                self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
+        else:
+            result = self._propagate(func, name, args, kwargs)
         self._count(result)
         return result
+
+    def _reads_input(self, args: tuple[Any, ...]) -> bool:
+        """Return whether an embedding looks the network's own input up, not positions or segments."""
+        given = self._given
+        return given is not None and args[0].shape == given.value.shape and bool((args[0] == given.value).all())
 
     def _activate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
@@ -149,41 +206,51 @@ class Watch(TorchFunctionMode):
 
     def _propagate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
-        if any(tensor.requires_grad and not _marked(tensor) for tensor in _tensors(args, kwargs)):
-            hidden = "an operation that PyTorch does not show (custom or compiled)"
-            raise UnsupportedOperationError(self._refusal(hidden))
+        tracked = [tensor for tensor in _tensors(args, kwargs) if tensor.requires_grad]
         plain, in_place = _plain_name(name, kwargs)
-        try:
-            result = self._run(func, plain, args, kwargs)
-        except UnsupportedOperationError as error:
-            raise UnsupportedOperationError(self._refusal(str(error))) from None
-        if in_place and isinstance(args[0], Tensor):
-            self._current[id(args[0])] = (args[0], result)
+        # What the network itself runs without gradients still carries relevance.
+        with torch.inference_mode(False):
+            try:
+                self._check_origin(tracked)
+                result = self._run(func, plain, args, kwargs, in_place)
+            except UnsupportedOperationError as error:
+                raise UnsupportedOperationError(self._refusal(str(error))) from None
+        target = args[0] if args else kwargs.get("input")
+        if in_place and isinstance(target, Tensor) and result is not target:
+            self._current[id(target)] = (target, result)
+            self._rewritten.add(target.untyped_storage().data_ptr())
         return result
 
-    def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        settings = self.settings
-        if id(args[0] if args else None) in self._before_softmax and name != "__get__":
+    def _check_origin(self, tracked: list[Tensor]) -> None:
+        for tensor in tracked:
+            if not _marked(tensor):
+                raise UnsupportedOperationError(_unseen(tensor))
+            if self._rewritten and tensor.untyped_storage().data_ptr() in self._rewritten:
+                raise UnsupportedOperationError("a tensor of which another view was changed in place")
+
+    def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
+        if any(tensor.requires_grad and id(tensor) in self._before_softmax for tensor in _tensors(args, kwargs)):
             raise UnsupportedOperationError("softmax inside the network (attention)")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         if name in ACTIVATIONS:
             x, *rest = args if args else (kwargs.pop("input"),)
             return _mark(pass_on(lambda value: ACTIVATIONS[name](value, *rest, **kwargs), x))
         if name in OPERATIONS:
-            return _mark(OPERATIONS[name](settings, *args, **kwargs))
-        if name in ("softmax", "log_softmax"):
-            x = args[0] if args else kwargs["input"]
+            return _mark(_handled(self.settings, name, args, kwargs))
+        if name in SOFTMAX:
             result = func(*args, **kwargs)
-            self._before_softmax[id(result)] = (result, x)
+            self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
             return _mark(result)
+        if name == "__setitem__":
+            raise UnsupportedOperationError("__setitem__ (writing into a part of a tensor)")
+        if in_place and args:
+            args = (args[0].clone(), *args[1:])
         result = func(*args, **kwargs)
         if name not in STRUCTURAL and any(_tracked(x) for x in _tensors((result,), {})):
             raise UnsupportedOperationError(name)
         return _mark(result)
 
     def _refusal(self, reason: str) -> str:
-        if reason.startswith("Relevance"):
-            return reason
         place = f" in module {self.where[-1]!r}" if self.where and self.where[-1] else ""
         advice = "Choose a layer behind it, or replace the operation."
         return f"Relevance cannot be propagated through {reason}{place}. {advice}"
@@ -237,16 +304,39 @@ def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
         )
     if not _marked(scores):
         raise UnsupportedOperationError(
-            "Relevance cannot be propagated through the network's last operation, which PyTorch does not show "
-            "(custom or compiled). Choose a network of ordinary operations."
+            f"Relevance cannot be propagated through {_unseen(scores)}, the network's last operation. "
+            "Choose a network of ordinary operations."
         )
     relevances = torch.autograd.grad(scores, values, start, allow_unused=True)
     return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]
 
 
+def _handled(settings: RelevanceSettings | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operation by its handler; arguments that the handler does not know are refused."""
+    handler = OPERATIONS[name]
+    if kwargs:
+        try:
+            signature(handler).bind(settings, *args, **kwargs)
+        except TypeError:
+            raise UnsupportedOperationError(f"{name} with the arguments {', '.join(kwargs)}") from None
+    return handler(settings, *args, **kwargs)
+
+
+def _name(func: Any) -> str:
+    """Return the name of an operation; an attribute of a tensor has a dot in front."""
+    name = getattr(func, "__name__", type(func).__name__)
+    return f".{getattr(func.__self__, '__name__', 'attribute')}" if name == "__get__" else name
+
+
+def _unseen(tensor: Tensor) -> str:
+    """Describe the operation that gave a tensor unseen, by the name its gradient goes by."""
+    known = "" if tensor.grad_fn is None else tensor.grad_fn.name().removesuffix("Backward")
+    return f"{known}, {UNSEEN}" if known else UNSEEN
+
+
 def _plain_name(name: str, kwargs: dict[str, Any]) -> tuple[str, bool]:
     """Return the name of the out-of-place form, and whether the operation was in place."""
-    if name.startswith("__i") and name.endswith("__") and name not in ("__init__", "__invert__"):
+    if name in IN_PLACE:
         return name, True
     if name.endswith("_") and not name.endswith("__"):
         return name[:-1], True
@@ -257,12 +347,13 @@ def _mark(result: Any) -> Any:
     """Mark what a known operation gave, so that the result of an unseen one is noticed."""
     for tensor in _tensors((result,), {}):
         if tensor.requires_grad:
-            tensor._idc_followed = True  # type: ignore[attr-defined]
+            tensor._idc_followed = (tensor.grad_fn,)  # type: ignore[attr-defined]
     return result
 
 
 def _marked(tensor: Tensor) -> bool:
-    return getattr(tensor, "_idc_followed", False)
+    """Return whether a known operation gave this tensor; a custom function around it has its own gradient."""
+    return getattr(tensor, "_idc_followed", None) == (tensor.grad_fn,)
 
 
 def _tracked(x: Any) -> bool:
@@ -291,8 +382,3 @@ def _replace(value: Any, now: Callable[[Tensor], Tensor]) -> Any:
     if type(value) in (tuple, list):
         return type(value)(_replace(item, now) for item in value)
     return value
-
-
-def module_names(model: nn.Module) -> list[str]:
-    """Return the names under which layers can be asked for, in the order they are registered."""
-    return [name for name, _ in model.named_modules() if name]

@@ -22,26 +22,29 @@ OPERATIONS: dict[str, Handler] = {}
 """Operation name -> handler(settings, *args, **kwargs)."""
 
 FASTER: dict[str, Handler] = {}
-"""Operation name -> the same operation, run faster than PyTorch does; used where nothing is watched."""
+"""Operation name -> what runs in its place where nothing is watched: the same numbers, faster, or from any layout."""
+
+SOFTMAX = frozenset(("softmax", "log_softmax"))
+"""What turns scores into probabilities; relevance starts before it."""
 
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
-    name: getattr(torch, name, None) or getattr(F, name)
+    name: getattr(torch, name, None) or getattr(F, name.removeprefix("_").replace("log_sigmoid", "logsigmoid"))
     for name in (
         "relu", "relu6", "leaky_relu", "prelu", "rrelu", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus",
-        "softsign", "tanh", "tanhshrink", "sigmoid", "logsigmoid", "hardtanh", "hardswish", "hardsigmoid",
-        "threshold", "clamp", "clamp_min", "clamp_max",
+        "softsign", "tanh", "tanhshrink", "softshrink", "hardshrink", "sigmoid", "log_sigmoid", "hardtanh", "hardswish",
+        "hardsigmoid", "threshold", "_threshold", "clamp", "clamp_min", "clamp_max", "clip",
     )
 }  # fmt: skip
 """Element-wise non-linearities; each hands its relevance on unchanged."""
 
 STRUCTURAL = frozenset(
     (
-        "reshape", "view", "view_as", "reshape_as", "flatten", "unflatten", "ravel", "permute", "transpose", "t",
-        "swapaxes", "swapdims", "movedim", "moveaxis", "squeeze", "unsqueeze", "contiguous", "clone", "cat",
-        "concat", "concatenate", "stack", "hstack", "vstack", "split", "split_with_sizes", "chunk", "tensor_split",
-        "unbind", "__getitem__", "select", "narrow", "index_select", "gather", "expand", "expand_as", "repeat",
-        "tile", "flip", "roll", "to", "type", "type_as", "float", "double", "pixel_shuffle", "pixel_unshuffle",
-        "channel_shuffle", "masked_fill", "__get__", "positive",
+        "reshape", "reshape_as", "flatten", "unflatten", "ravel", "permute", "transpose", "t", "swapaxes", "swapdims",
+        "movedim", "moveaxis", "squeeze", "unsqueeze", "contiguous", "clone", "split", "split_with_sizes", "chunk",
+        "tensor_split", "unbind", "__getitem__", "select", "narrow", "index_select", "gather", "expand", "expand_as",
+        "repeat", "tile", "flip", "roll", "to", "type", "type_as", "float", "double", "pixel_shuffle",
+        "pixel_unshuffle", "channel_shuffle", "positive", "broadcast_to", "repeat_interleave", ".T", ".mT", ".H",
+        ".mH",
     )
 )  # fmt: skip
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
@@ -118,16 +121,16 @@ for _dimensions in (1, 2, 3):
 
 
 @operation("matmul", "__matmul__", "mm", "bmm", "mv")
-def _matmul(settings: RelevanceSettings, a: Tensor, b: Tensor) -> Tensor:
-    _refuse_product("matmul", a, b)
-    if depends(a):
-        return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(x[0], w), b), a)  # type: ignore[arg-type]
-    return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(w, x[0]), a), b)  # type: ignore[arg-type]
+def _matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    _refuse_product("matmul", input, other)
+    if depends(input):
+        return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(x[0], w), other), input)  # type: ignore[arg-type]
+    return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(w, x[0]), input), other)  # type: ignore[arg-type]
 
 
 @operation("__rmatmul__")
-def _rmatmul(settings: RelevanceSettings, a: Tensor, b: Tensor) -> Any:
-    return _matmul(settings, b, a)
+def _rmatmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
+    return _matmul(settings, other, input)
 
 
 @operation("addmm")
@@ -143,13 +146,13 @@ def _add_product(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> T
 
 
 @operation("add", "__add__", "__radd__", "__iadd__")
-def add(settings: RelevanceSettings, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+def add(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """Run a sum, residual connections among them; each summand takes its share, a constant is a bias."""
-    b = scaled(b, alpha)
-    if depends(a) and depends(b):
-        shape = torch.broadcast_shapes(a.shape, b.shape)
-        return affine(settings, Affine("sum", _total), a.expand(shape), b.expand(shape))
-    (x, constant) = (a, b) if depends(a) else (b, a)
+    other = scaled(other, alpha)
+    if depends(input) and depends(other):
+        shape = torch.broadcast_shapes(input.shape, other.shape)
+        return affine(settings, Affine("sum", _total), input.expand(shape), other.expand(shape))
+    (x, constant) = (input, other) if depends(input) else (other, input)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
     x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
     return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x)
@@ -175,41 +178,41 @@ def scaled(x: Any, factor: Any) -> Any:
 
 
 @operation("sub", "subtract", "__sub__", "__isub__")
-def _sub(settings: RelevanceSettings, a: Any, b: Any, *, alpha: float = 1) -> Any:
-    return add(settings, a, scaled(b, -alpha))
+def _sub(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1) -> Any:
+    return add(settings, input, scaled(other, -alpha))
 
 
 @operation("rsub", "__rsub__")
-def _rsub(settings: RelevanceSettings, a: Any, b: Any) -> Any:
-    return _sub(settings, b, a)
+def _rsub(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    return _sub(settings, other, input)
 
 
 @operation("neg", "negative", "__neg__")
-def _neg(settings: RelevanceSettings, x: Tensor) -> Tensor:
-    return pass_on(torch.neg, x)
+def _neg(settings: RelevanceSettings, input: Tensor) -> Tensor:
+    return pass_on(torch.neg, input)
 
 
 @operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
-def _mul(settings: RelevanceSettings, a: Any, b: Any) -> Any:
-    _refuse_product("mul", a, b)
-    return scaled(a, b) if depends(a) else scaled(b, a)
+def _mul(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    _refuse_product("mul", input, other)
+    return scaled(input, other) if depends(input) else scaled(other, input)
 
 
 @operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
-def _div(settings: RelevanceSettings, a: Any, b: Any) -> Any:
-    if depends(b):
-        raise UnsupportedOperationError("division by a quantity that depends on the input")
-    return scaled(a, 1 / b)
+def _div(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    if depends(other):
+        raise UnsupportedOperationError("div by a quantity that depends on the input")
+    return scaled(input, 1 / other)
 
 
 @operation("mean")
-def _mean(settings: RelevanceSettings, x: Tensor, *dim: Any, **options: Any) -> Tensor:
-    return affine(settings, Affine("pooling", lambda v, _, __: v[0].mean(*dim, **options)), x)
+def _mean(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
+    return affine(settings, Affine("pooling", lambda v, _, __: v[0].mean(*dim, **options)), input)
 
 
 @operation("sum")
-def _sum(settings: RelevanceSettings, x: Tensor, *dim: Any, **options: Any) -> Tensor:
-    return affine(settings, Affine("pooling", lambda v, _, __: v[0].sum(*dim, **options)), x)
+def _sum(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
+    return affine(settings, Affine("pooling", lambda v, _, __: v[0].sum(*dim, **options)), input)
 
 
 @operation(
@@ -221,3 +224,25 @@ def _dropout(
     if training:
         raise UnsupportedOperationError("dropout that stays active in evaluation, so that no two passes agree")
     return input
+
+
+def _view(input: Tensor, *shape: Any, **options: Any) -> Tensor:
+    """Return a view, or a copy where there is none: images run with the channels last in memory."""
+    try:
+        return input.view(*shape, **options)
+    except RuntimeError:
+        return input.reshape(*shape)
+
+
+@operation("view")
+def _followed_view(settings: RelevanceSettings, input: Tensor, *shape: Any, **options: Any) -> Tensor:
+    return _view(input, *shape, **options)
+
+
+@operation("view_as")
+def _followed_view_as(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    return input.reshape(other.shape)
+
+
+FASTER["view"] = _view
+FASTER["view_as"] = Tensor.reshape_as

@@ -16,8 +16,8 @@ from idc_core.errors import UnsupportedOperationError
 
 
 def _average(function: Callable[..., Tensor]) -> Handler:
-    def handler(settings: RelevanceSettings, x: Tensor, *args: Any, **options: Any) -> Tensor:
-        return affine(settings, Affine("pooling", lambda v, _, __: function(v[0], *args, **options)), x)
+    def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
+        return affine(settings, Affine("pooling", lambda v, _, __: function(v[0], *args, **options)), input)
 
     return handler
 
@@ -47,8 +47,9 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
             raise UnsupportedOperationError("max pooling that returns indices")
         _, kernel_size, stride, padding, dilation, *_ = bound.args
         sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
-        result: Tensor = WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, input)  # type: ignore[no-untyped-call]
-        return result
+        batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
+        result: Tensor = WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, batched)  # type: ignore[no-untyped-call]
+        return result if batched is input else result.squeeze(0)
 
     return plain, handler
 
@@ -75,17 +76,17 @@ for _dimensions in (1, 2, 3):
 
 
 @operation("amax")
-def _amax(settings: RelevanceSettings, x: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+def _amax(settings: RelevanceSettings, input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Return the largest value; equal largest values share its relevance, as PyTorch's own gradient of amax does."""
-    result: Tensor = torch.amax(x, dim, keepdim)
+    result: Tensor = torch.amax(input, dim, keepdim)
     return result
 
 
 @operation("max")
-def _max(settings: RelevanceSettings, x: Tensor, *args: Any, **options: Any) -> Any:
+def _max(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Any:
     dim = options.get("dim", args[0] if args else None)
     if not isinstance(dim, int):
         raise UnsupportedOperationError("max without a dimension, or of two tensors")
     keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
-    index = x.detach().argmax(dim, keepdim=keepdim)
-    return torch.return_types.max((torch.amax(x, dim, keepdim), index))
+    index = input.detach().argmax(dim, keepdim=keepdim)
+    return torch.return_types.max((torch.amax(input, dim, keepdim), index))

@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
+from idc_core.attribution.joining import concatenate
 from idc_core.attribution.operations import add, linear, operation, pass_on, scaled
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import UnsupportedOperationError
@@ -23,7 +24,7 @@ def _lstm_step(
     settings: RelevanceSettings, x: Tensor, state: tuple[Tensor, Tensor], weights: tuple[Tensor, ...]
 ) -> tuple[Tensor, Tensor]:
     hidden, cell = state
-    joined = torch.cat([x, hidden], 1)
+    joined = concatenate(settings, [x, hidden], 1)
     weight = torch.cat(weights[:2], 1)
     bias = weights[2] + weights[3] if len(weights) > 2 else None
     into, forget, _, out = F.linear(joined.detach(), weight, bias).chunk(4, 1)
@@ -58,10 +59,37 @@ def _lstm(
                 state = _lstm_step(settings, step, state, tuple(weights[index * each : (index + 1) * each]))
                 outputs.append(state[0])
             directions.append(torch.stack(outputs[::-1] if backwards else outputs))
-            hidden.append(state[0])
             cells.append(state[1])
         x = torch.cat(directions, 2)
-    return x.transpose(0, 1) if batch_first else x, torch.stack(hidden), torch.stack(cells)
+        hidden.append(last_states(x, 1 + bidirectional))
+    output = x.transpose(0, 1) if batch_first else x
+    # The last layer's states are read off the output, so that relevance reaches the output whichever is used.
+    hidden[-1] = last_states(output.transpose(0, 1) if batch_first else output, 1 + bidirectional)
+    return output, torch.cat(hidden), torch.stack(cells)
+
+
+def last_states(output: Tensor, directions: int) -> Tensor:
+    """Return where each direction of a recurrent layer ended, (directions, n, states), from (length, n, states)."""
+    ends = zip((-1, 0), output.chunk(directions, 2), strict=False)
+    return torch.stack([states[end] for end, states in ends])
+
+
+def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, Any]:
+    """Return what a recurrent layer returns, with its last states read off this output.
+
+    Parameters
+    ----------
+    module : RNNBase
+    output : Tensor, (length, n, states) or (n, length, states)
+        The layer's output, to which relevance shall find back.
+    states : Tensor or pair of Tensors, (layers * directions, n, states)
+        What the layer gave beside it: hidden states, and cells for an LSTM.
+    """
+    directions = 1 + module.bidirectional
+    last = last_states(output.transpose(0, 1) if module.batch_first else output, directions)
+    hidden = states[0] if isinstance(states, tuple) else states
+    hidden = torch.cat([hidden[:-directions], last])
+    return output, (hidden, *states[1:]) if isinstance(states, tuple) else hidden
 
 
 @operation("lstm_cell")

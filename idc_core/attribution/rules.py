@@ -162,6 +162,10 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
             shares = _add(shares, part.contributions(share))
             if bias == "redistribute":
                 shares = _add(shares, _spread_equally(affine, inputs, share * part.offset))
+        if bias == "redistribute":
+            nothing = (parts[0].total == 0) & (parts[1].total == 0)
+            if bool(nothing.any()):
+                shares = _add(shares, _spread_equally(affine, inputs, torch.where(nothing, relevance, 0.0)))
         return shares
 
     return rule
@@ -272,11 +276,19 @@ def _contributions(inputs: tuple[Tensor, ...], z: Tensor, share: Tensor) -> tupl
 
 
 def _spread_equally(affine: Affine, inputs: tuple[Tensor, ...], amount: Tensor) -> tuple[Tensor, ...]:
-    """Divide an amount at every output equally among the inputs that feed it (padding is no input)."""
+    """Divide an amount at every output equally among the inputs that feed it (padding is no input).
+
+    An output that no input feeds, such as a window of padding alone, divides its amount among all inputs of its row.
+    """
     with torch.enable_grad():
         ones = tuple(torch.ones_like(x).requires_grad_() for x in inputs)
         fan_in = affine.equally(ones)
-    return torch.autograd.grad(fan_in, ones, amount / fan_in.detach())
+    fed = fan_in.detach() != 0
+    shares = torch.autograd.grad(fan_in, ones, torch.where(fed, amount / fan_in.detach(), 0.0))
+    if bool(fed.all()):
+        return shares
+    unfed = torch.where(fed, 0.0, amount).flatten(1).sum(1) / sum(x[0].numel() for x in inputs)
+    return tuple(share + unfed.reshape(-1, *[1] * (share.dim() - 1)) for share in shares)
 
 
 def _add(*terms: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

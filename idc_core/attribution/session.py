@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.attribution.interception import INPUT, Watch
-from idc_core.errors import ModelError, UnsupportedOperationError
+from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
@@ -26,7 +25,7 @@ def lock_of(model: nn.Module) -> threading.RLock:
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Hold the network's lock with the network in evaluation mode and its parameters frozen; restore both after."""
-    with lock_of(model):
+    with lock_of(model), torch.inference_mode(False):
         training = [module for module in model.modules() if module.training]
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         try:
@@ -62,31 +61,35 @@ def watching(
     modules = dict(model.named_modules())
     owner = threading.get_ident()
 
-    def ran(layer: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
+    def entering(name: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any) -> None:
             if threading.get_ident() == owner:
-                with torch._C.DisableTorchFunction():
-                    watch().layer_ran(layer, output)
+                watch().where.append(name)
+
+        return hook
+
+    def leaving(module: nn.Module, args: Any, output: Any) -> None:
+        if threading.get_ident() == owner:
+            watch().where.pop()
+
+    def ran(layer: str) -> Callable[..., Any]:
+        def hook(module: nn.Module, args: Any, output: Any) -> Any:
+            if threading.get_ident() != owner:
+                return None
+            with torch._C.DisableTorchFunction():
+                return watch().layer_ran(layer, module, output)
 
         return hook
 
     with ExitStack() as hooks:
         if name_all:
             for name, module in modules.items():
-                hooks.enter_context(module.register_forward_pre_hook(partial(_enter, watch, name)))
-                hooks.enter_context(module.register_forward_hook(partial(_leave, watch)))
+                hooks.enter_context(module.register_forward_pre_hook(entering(name)))
+                hooks.enter_context(module.register_forward_hook(leaving))
         for layer in layers:
             if layer != INPUT or INPUT in modules:
                 hooks.enter_context(modules[layer].register_forward_hook(ran(layer)))
         yield
-
-
-def _enter(watch: Callable[[], Watch], name: str, module: nn.Module, args: Any) -> None:
-    watch().where.append(name)
-
-
-def _leave(watch: Callable[[], Watch], module: nn.Module, args: Any, output: Any) -> None:
-    watch().where.pop()
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
@@ -127,9 +130,23 @@ def run_watched(model: nn.Module, inputs: Tensor, watch: Watch) -> Tensor:
     Returns
     -------
     Tensor, (n, classes)
+
+    Raises
+    ------
+    ModelError
+        If the network itself fails on the inputs, or does not return scores.
     """
     with torch.set_grad_enabled(watch.settings is not None):
         inputs = watch.begin(inputs)
-        with watch:
-            output = model(inputs)
+        try:
+            with watch:
+                output = model(inputs)
+        except IdcError:
+            raise
+        except Exception as error:
+            kind = str(inputs.dtype).removeprefix("torch.")
+            raise ModelError(
+                f"The network failed on inputs of shape {tuple(inputs.shape)} and type {kind}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         return watch.end(output)
