@@ -79,11 +79,22 @@ def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]
     S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020,
     Algorithm 1. The original program takes the higher number first where importances are equal.
     """
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= len(importance):
-        raise SettingError(f"m must be a whole number from 1 to {len(importance)}, the layer's neurons, not {m!r}.")
+    check_m(m, len(importance))
     if not np.isfinite(importance).all():
         raise SettingError(
             "The relevance of some neurons is not finite. Check the network's weights and the scaling of its inputs, "
             "or use the epsilon rule."
         )
     return np.argsort(-importance, kind="stable")[:m].astype(np.int64)
+
+
+def check_m(m: int, neurons: int) -> None:
+    """Refuse a number of important neurons that a layer cannot have.
+
+    Raises
+    ------
+    SettingError
+        If m is not a whole number from 1 to `neurons`.
+    """
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= neurons:
+        raise SettingError(f"m must be a whole number from 1 to {neurons}, the layer's neurons, not {m!r}.")

@@ -12,7 +12,7 @@ from idc_core.clustering import Clusters, cluster
 from idc_core.coverage.cells import CellCounts, assign
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
-from idc_core.importance import find_priority, most_important
+from idc_core.importance import check_m, find_priority, most_important
 from idc_core.progress import Progress, report
 from idc_core.trace import Inputs, neuron_activation, neuron_axes, neuron_relevance, trace
 
@@ -127,7 +127,7 @@ class IDC(Criterion):
         truth = self._truth(getattr(inputs, "targets", None) if targets is None else targets)
         importance: NDArray[np.float64] | None = None
         activations = []
-        dense = True
+        dense, seen = True, 0
         for batch in trace(
             self.model, inputs, [self.layer], self.settings, batch_size=self.batch_size, on_progress=on_progress
         ):
@@ -137,10 +137,14 @@ class IDC(Criterion):
                 predicted = batch.scores.argmax(1).cpu().numpy()
                 right = predicted == _rows(truth, batch.start, len(predicted))
                 active, relevant = active[right], relevant[right]
+            check_m(self.m, active.shape[1])
             summed = self.priority.total(relevant)
             importance = summed if importance is None else importance + summed
             activations.append(active)
             dense = batch.activations[self.layer].dim() == 2
+            seen = batch.start + len(batch.scores)
+        if truth is not None and len(truth) != seen:
+            raise DataError(f"There are {len(truth)} targets for {seen} inputs; expected one an input.")
         if importance is None or not any(map(len, activations)):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         return self.learn(np.concatenate(activations), importance, dense=dense, on_progress=on_progress)
