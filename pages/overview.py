@@ -8,7 +8,7 @@ from idc_core.figures import coverage as figures
 from idc_core.figures.grid import lay_out
 from idc_core.figures.overview import Overview
 from idc_core.figures.palette import palette
-from pages.common.bench import DEFAULT, choose, untouched
+from pages.common.bench import DEFAULT, confirm_untouched, untouched
 from pages.common.frame import default_line, frame, open_bench
 from pages.common.layout import how_to_read, is_dark
 from pages.common.registry import PAGES
@@ -88,7 +88,7 @@ def small_grid(result: Overview) -> None:
     )
 
 
-line = frame("overview")
+page = frame("overview")
 st.markdown(
     "IDC Studio shows which behaviour of a neural network its tests have not exercised. It finds the neurons "
     "that decide, splits the activations of each into clusters, and shows which combinations of clusters the "
@@ -96,10 +96,10 @@ st.markdown(
 )
 kept = snapshot() if untouched() else None
 if kept is None:
-    result = summarise(open_bench(line))
+    result = summarise(open_bench(page))
 else:
     result = kept
-    line.caption(default_line(kept))
+    page.line.caption(default_line(kept))
 
 missed = count(result.table.total - result.table.covered)
 st.markdown(
@@ -120,5 +120,5 @@ st.markdown(
     "* Open **Important neurons** to see what the network looked at when it was wrong."
 )
 if kept is not None:
-    choose()
+    confirm_untouched(page.name)
     warm(DEFAULT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -40,24 +40,40 @@ class Bench:
 DEFAULT = Bench("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
-_KEYS = tuple(vars(DEFAULT))
+TOUCHED = "touched-bench"
+"""Set where the sidebar turned out not to hold the default bench."""
+
+LOST = "lost-bench"
+"""What a change of page lost and the next run puts back."""
+
+KEPT = "kept-bench"
+"""The page that was last shown in this session, and what was chosen there, by the key of its widget."""
 
 
 def untouched() -> bool:
     """Whether everything is as the studio opens, as far as can be told before the sidebar is drawn."""
-    chosen = {
-        **st.query_params.to_dict(),
-        **{key: st.session_state[key] for key in _KEYS if key in st.session_state},
-    }
+    if st.session_state.pop(TOUCHED, False) or LOST in st.session_state:
+        return False
+    chosen = st.query_params.to_dict()
+    chosen |= {key: st.session_state[key] for key in vars(DEFAULT) if key in st.session_state}
     defaults = {**vars(DEFAULT), "classes": []}
     return all(chosen.get(key, default) == default for key, default in defaults.items())
 
 
-def choose() -> Bench:
-    """Draw the sidebar and return what is chosen; every choice is part of the page's address."""
+def confirm_untouched(page: str) -> None:
+    """Draw the sidebar after the default result, and begin anew where something else was chosen after all."""
+    if choose(page) != DEFAULT:
+        st.session_state[TOUCHED] = True
+        st.rerun()
+
+
+def choose(page: str) -> Bench:
+    """Draw the sidebar on a page and return what is chosen; every choice is part of the page's address."""
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
 
+    for key, value in st.session_state.pop(LOST, {}).items():
+        st.session_state[key] = value
     with st.sidebar:
         model = st.selectbox(
             "Network",
@@ -98,7 +114,22 @@ def choose() -> Bench:
             help="How many neurons are combined. Every further neuron multiplies the number of combinations.",
         )
         classes = _choose_classes(DATASETS[data])
+    _keep(page, {"model": model, "data": data, "layer": layer, "m": m, "classes": list(classes)})
     return Bench(model, data, layer, m, classes)
+
+
+def _keep(page: str, chosen: dict[str, Any]) -> None:
+    """Carry over to another page what was chosen.
+
+    Streamlit does so by itself, except that a value which came with an address, rather than from a click, is
+    replaced by the default at the first change of page. Then the values are put back and the page begins anew.
+    """
+    last, before = st.session_state.get(KEPT, (page, chosen))
+    lost = {} if last == page else {k: v for k, v in before.items() if chosen[k] != v and k not in st.query_params}
+    st.session_state[KEPT] = (page, {**chosen, **lost})
+    if lost:
+        st.session_state[LOST] = lost
+        st.rerun()
 
 
 def _choose_classes(entry: DatasetEntry) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-# A page opened by its own address may run before the front door has; torch reads this when first imported.
+# Read by OpenMP when torch is first imported: waiting threads must not spin beside other processes.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
@@ -15,7 +16,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.overview import Overview
 from pages.common import work
 from pages.common.bench import DEFAULT, Bench, choose
-from pages.common.registry import PAGES
+from pages.common.registry import FRONT_DOOR, PAGES, navigation
 from pages.common.results import View, open_view
 from pages.common.text import plural
 
@@ -23,7 +24,23 @@ ASSETS = Path(__file__).parents[2] / "assets"
 LAST_GOOD = "last-good-bench"
 
 
-def frame(name: str) -> DeltaGenerator:
+@dataclass(frozen=True)
+class Frame:
+    """A page that has begun.
+
+    Attributes
+    ----------
+    name : str
+        The page's name in the registry.
+    line : DeltaGenerator
+        The place of the bench line, above the heading.
+    """
+
+    name: str
+    line: DeltaGenerator
+
+
+def frame(name: str) -> Frame:
     """Begin a page: configuration, styles, and its question as the heading.
 
     Parameters
@@ -33,28 +50,29 @@ def frame(name: str) -> DeltaGenerator:
 
     Returns
     -------
-    DeltaGenerator
-        The place of the bench line, above the heading.
+    Frame
     """
     page = PAGES[name]
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
+    if FRONT_DOOR not in st.session_state:
+        navigation()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(page.question, anchor=False)
-    return line
+    return Frame(name, line)
 
 
-def open_bench(line: DeltaGenerator) -> View:
+def open_bench(page: Frame) -> View:
     """Draw the sidebar and return what to show; where that fails, say why and show the last good result.
 
     Parameters
     ----------
-    line : DeltaGenerator
-        The place of the bench line.
+    page : Frame
+        The page.
     """
-    bench = choose()
+    bench = choose(page.name)
     stopped = st.session_state.pop(work.STOPPED, False)
     try:
         if stopped:
@@ -68,7 +86,7 @@ def open_bench(line: DeltaGenerator) -> View:
     except IdcError as error:
         st.error(str(error))
         view = _last_good(bench)
-    line.caption(bench_line(view))
+    page.line.caption(bench_line(view))
     notes(view)
     return view
 

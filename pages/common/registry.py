@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+FOLDER = Path(__file__).parents[1]
+FRONT_DOOR = "front-door"
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,9 @@ class PageEntry:
     help: str
 
     @property
-    def file(self) -> str:
-        """Path of the page's script, as Streamlit's commands expect it."""
-        return f"pages/{self.name}.py"
+    def file(self) -> Path:
+        """Path of the page's script."""
+        return FOLDER / f"{self.name}.py"
 
 
 PAGES: dict[str, PageEntry] = {
@@ -64,3 +71,18 @@ PAGES: dict[str, PageEntry] = {
     )
 }  # fmt: skip
 """Pages by name, in the order of the menus."""
+
+
+def navigation() -> Page:
+    """Draw the navigation and return the page to run.
+
+    Streamlit opens the first page that is asked for by its own address without the front door, as long as there
+    is a folder named ``pages``; such a page draws the navigation itself, and from then on all go through the door.
+    """
+    st.session_state[FRONT_DOOR] = True
+    groups: dict[str, list[Page]] = {}
+    for index, page in enumerate(PAGES.values()):
+        groups.setdefault(page.group, []).append(
+            st.Page(page.file, title=page.title, help=page.help, url_path=page.name, default=index == 0)
+        )
+    return st.navigation(groups, position="top")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def summarise(view: View) -> Overview:
         first_share=first,
         together_share=together,
         rarest=rarest_state(analysis.assignments[chosen], view.sizes),
-        table=view.table,
+        table=replace(view.table, by_class=view.table.by_class[:, :0]),
     )
 
 

@@ -1,0 +1,104 @@
+"""What the covered cells hold, against counting by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from idc_core.coverage.table import members, nearest, state_counts, tabulate, typical, widest_gap
+from idc_core.errors import SettingError
+
+SIZES = (2, 3, 2)
+
+
+@st.composite
+def benches(draw):
+    """Assignments, classes and whether each test is right."""
+    n = draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    assignments = np.stack([rng.integers(0, size, n) for size in SIZES], axis=1).astype(np.uint8)
+    return assignments, rng.integers(0, 4, n), rng.random(n) < 0.7
+
+
+@given(benches())
+def test_every_cell_holds_its_tests(bench):
+    assignments, targets, correct = bench
+    table = tabulate(assignments, SIZES, targets, correct, classes=4)
+    held = {tuple(cell): row for row, cell in enumerate(table.cells.tolist())}
+    assert set(held) == {tuple(cell) for cell in assignments.tolist()}
+    assert (table.covered, table.total) == (len(held), 12)
+    for cell, row in held.items():
+        inside = [i for i, one in enumerate(assignments.tolist()) if tuple(one) == cell]
+        assert members(assignments, cell).tolist() == inside
+        assert table.counts[row] == len(inside)
+        assert table.wrong[row] == sum(not correct[i] for i in inside)
+        assert table.only_errors[row] == all(not correct[i] for i in inside)
+        assert table.by_class[row].tolist() == [sum(targets[i] == c for i in inside) for c in range(4)]
+
+
+def test_without_right_answers_nothing_is_wrong():
+    table = tabulate(np.array([[0], [1], [1]], np.uint8), (2,))
+    assert table.wrong.tolist() == [0, 0]
+    assert table.by_class.shape == (2, 0)
+
+
+@given(benches())
+def test_nearest_cells_are_the_nearest(bench):
+    table = tabulate(bench[0], SIZES)
+    for cell in itertools.product(*map(range, SIZES)):
+        rows, steps = nearest(table, cell, count=4)
+        away = {
+            row: sum(abs(a - b) for a, b in zip(one, cell, strict=True))
+            for row, one in enumerate(table.cells.tolist())
+            if tuple(one) != cell
+        }
+        assert steps.tolist() == sorted(away.values())[:4]
+        assert [away[row] for row in rows.tolist()] == steps.tolist()
+
+
+def test_of_equally_near_cells_the_fuller_one_comes_first():
+    table = tabulate(np.array([[0], [2], [2]], np.uint8), (3,))
+    rows, steps = nearest(table, (1,))
+    assert table.cells[rows].tolist() == [[2], [0]]
+    assert steps.tolist() == [1, 1]
+
+
+@given(benches())
+def test_widest_gap_is_the_thinnest_state(bench):
+    table = tabulate(bench[0], SIZES)
+    gap = widest_gap(table)
+    cells = {tuple(cell) for cell in table.cells.tolist()}
+    if len(cells) == table.total:
+        assert gap is None
+        return
+    shares = []
+    for position, size in enumerate(SIZES):
+        for cluster in range(size):
+            every = [cell for cell in itertools.product(*map(range, SIZES)) if cell[position] == cluster]
+            shares.append((sum(cell in cells for cell in every) / len(every), position, cluster, len(every)))
+    share, position, cluster, total = min(shares, key=lambda one: one[0])
+    assert (gap.position, gap.cluster, gap.total) == (position, cluster, total)
+    assert gap.covered / gap.total == pytest.approx(share)
+
+
+@given(benches())
+def test_state_counts_count_tests(bench):
+    for neuron, counts in enumerate(state_counts(bench[0], SIZES)):
+        assert counts.tolist() == [sum(bench[0][:, neuron] == c) for c in range(SIZES[neuron])]
+
+
+def test_typical_inputs_lie_closest_to_the_centroid():
+    values = np.array([0.0, 5.0, 1.25, 0.5, 6.0])
+    clusters = np.array([0, 1, 0, 0, 1], np.uint8)
+    assert typical(values, clusters, 0, 1.0, 2).tolist() == [2, 3]
+    assert typical(values, clusters, 1, 5.2, 9).tolist() == [1, 4]
+
+
+def test_shapes_that_disagree_are_refused():
+    assignments = np.zeros((3, 2), np.uint8)
+    with pytest.raises(SettingError, match=r"shape \(n, 3\); got \(3, 2\)"):
+        tabulate(assignments, (2, 2, 2))
+    with pytest.raises(SettingError, match=r"in targets, shape \(3,\); got \(2,\)"):
+        tabulate(assignments, (2, 2), targets=np.zeros(2, int), classes=1)

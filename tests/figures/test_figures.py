@@ -1,0 +1,231 @@
+"""Figures: what they draw is what was counted, in both themes, and never more marks than can be told apart."""
+
+import numpy as np
+import pytest
+
+from idc_core.clustering import cluster
+from idc_core.coverage.growth import growth
+from idc_core.coverage.table import tabulate
+from idc_core.errors import DataError, SettingError
+from idc_core.figures import clusters as cluster_figures
+from idc_core.figures import coverage, neurons, palette, pictures
+from idc_core.figures.grid import MOST_CELLS, lay_out
+from idc_core.figures.growth import growth_curve
+from idc_core.figures.overview import Overview, rarest_state, shares
+
+SIZES = (2, 3, 2, 4)
+NAMES = ("7", "1", "4", "9")
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    assignments = np.stack([rng.integers(0, size, 30) for size in SIZES], axis=1).astype(np.uint8)
+    return tabulate(assignments, SIZES, rng.integers(0, 3, 30), rng.random(30) < 0.5, classes=3)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, from the definition of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_can_be_read(dark):
+    colours = palette.palette(dark)
+    for text in (colours.ink, colours.muted):
+        assert contrast(text, colours.ground) >= 4.5
+    for fill in (*colours.counts, colours.error, *palette.CLASSES):
+        assert contrast(palette.ON_FILL, fill) >= 4.5
+    for line in (colours.accent, colours.error, colours.tests):
+        assert contrast(line, colours.ground) >= 3
+
+
+def test_relevance_is_red_for_blue_against_and_white_at_zero():
+    red, blue, white = palette.relevance_colours(np.array([2.0, -2.0, 0.0]), 2.0).tolist()
+    assert white == [255, 255, 255]
+    assert red[0] > red[2] + 50
+    assert blue[2] > blue[0] + 50
+    with pytest.raises(SettingError, match="must be positive"):
+        palette.relevance_colours(np.zeros(2), 0.0)
+
+
+@pytest.mark.parametrize("split", range(5))
+def test_every_cell_has_one_place_in_the_grid(table, split):
+    grid = lay_out(table, NAMES, split)
+    assert not grid.folded
+    assert grid.table_row.size == table.total
+    cells = {grid.cell(position) for position in range(table.total)}
+    assert len(cells) == table.total
+    for position, row in enumerate(grid.table_row.ravel()):
+        covered = [tuple(cell) for cell in table.cells.tolist()]
+        cell = grid.cell(position)
+        assert (covered.index(cell) if cell in covered else -1) == row
+        assert grid.place(cell) is not None
+
+
+def test_a_split_outside_the_neurons_is_refused(table):
+    with pytest.raises(SettingError, match="Between 0 and 4 neurons"):
+        lay_out(table, NAMES, 5)
+
+
+def test_huge_grids_are_folded_to_their_fullest_rows_and_columns():
+    rng = np.random.default_rng(1)
+    assignments = rng.integers(0, 4, (3000, 12)).astype(np.uint8)
+    table = tabulate(assignments, [4] * 12)
+    grid = lay_out(table, [str(i) for i in range(12)], 6)
+    assert grid.folded
+    assert grid.table_row.size <= MOST_CELLS
+    assert len(set(grid.row_labels)) == len(grid.row_labels)
+    tests = [int((assignments[:, :6] == cell).all(axis=1).sum()) for cell in grid.row_cells]
+    assert tests == sorted(tests, reverse=True)
+    assert grid.place(grid.cell(0)) is not None
+
+
+@pytest.mark.parametrize("colouring", coverage.COLOURINGS)
+def test_grid_rows_hold_what_the_table_counted(table, colouring):
+    grid = lay_out(table, NAMES, 2)
+    rows = coverage.grid_rows(grid, table, colouring, ("a", "b", "c"))
+    for position, row in enumerate(grid.table_row.ravel()):
+        drawn = rows.iloc[position]
+        assert drawn["cell"] == f"{drawn['row']} | {drawn['column']}"
+        assert (drawn["category"] > 0) == (row >= 0)
+        if row < 0:
+            assert (drawn["mark"], drawn["tests"]) == ("", "no test")
+            continue
+        count, wrong = int(table.counts[row]), int(table.wrong[row])
+        assert drawn["mark"] == ("\u00d7" if wrong == count else str(count))
+        assert drawn["tests"].startswith(f"{count} test")
+        assert (f"{wrong} misclassified" in drawn["tests"]) == (wrong > 0)
+        if colouring == "class":
+            assert drawn["category"] == 1 + table.by_class[row].argmax()
+        if colouring == "errors":
+            assert drawn["category"] == (1 if wrong == 0 else 3 if wrong == count else 2)
+
+
+@pytest.mark.parametrize("colouring", coverage.COLOURINGS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_category_drawn_is_in_the_legend(table, colouring, dark):
+    grid = lay_out(table, NAMES, 2)
+    rows = coverage.grid_rows(grid, table, colouring, ("a", "b", "c"))
+    legend = coverage.categories(colouring, palette.palette(dark), ("a", "b", "c"))
+    option = coverage.coverage_grid(rows, grid, legend, "A finding", selected=grid.place((0, 0, 0, 0)), dark=dark)
+    shown = {piece["value"] for piece in option["visualMap"]["pieces"]}
+    assert set(rows["category"]) <= shown
+    assert option["series"][0]["selectedMode"] == "single"
+    assert len(option["series"]) == 2
+
+
+def test_unknown_colouring_is_refused(table):
+    with pytest.raises(SettingError, match="covered, count, class, errors; got 'mood'"):
+        coverage.grid_rows(lay_out(table, NAMES, 2), table, "mood")
+
+
+def test_pictures_grow_by_whole_numbers_and_stay_sharp():
+    inputs = np.random.default_rng(0).random((2, 1, 28, 28)).astype(np.float32)
+    shown = pictures.pictures(inputs)
+    assert shown.shape == (2, 84, 84, 3)
+    assert (shown[:, ::3, ::3, 0] == (inputs[:, 0] * 255).round()).all()
+    assert len({tuple(pixel) for pixel in shown[0, :3, :3].reshape(-1, 3).tolist()}) == 1
+    assert pictures.pictures(np.zeros((1, 3, 100, 100))).shape == (1, 100, 100, 3)
+    with pytest.raises(SettingError, match=r"got \(2, 5\)"):
+        pictures.pictures(np.zeros((2, 5)))
+
+
+def test_heatmaps_put_relevance_beside_its_input():
+    inputs = np.zeros((2, 3, 10, 10), np.float32)
+    relevance = np.zeros_like(inputs)
+    relevance[0, :, 0, 0] = 1.0
+    relevance[0, :, 0, 1] = -1.0
+    shown = pictures.heatmaps(inputs, relevance, smallest=10)
+    assert shown.shape == (2, 10, 10 + pictures.GAP + 10, 3)
+    right = shown[:, :, 10 + pictures.GAP :]
+    assert right[0, 0, 0].tolist() == palette.RELEVANCE[-1].astype(int).tolist()
+    assert right[0, 0, 1].tolist() == palette.RELEVANCE[0].astype(int).tolist()
+    assert (right[1] == 255).all()
+    with pytest.raises(SettingError, match="like the inputs"):
+        pictures.heatmaps(inputs, relevance[:1])
+
+
+def test_ranking_draws_the_chosen_neurons_apart():
+    importance = np.array([1.0, 5.0, -2.0, 3.0])
+    figure = neurons.ranking(importance, np.array([1, 3]), "A finding", per_class=importance / 2, class_label="x")
+    chosen, others, diamonds = figure.data
+    assert list(chosen.x) == ["1", "3"]
+    assert list(chosen.y) == [5.0, 3.0]
+    assert list(others.x) == ["0", "2"]
+    assert chosen.marker.pattern.shape != others.marker.pattern.shape
+    assert list(diamonds.y) == [2.5, 1.5, 0.5, -1.0]
+
+
+def test_scatter_draws_every_misclassified_test_it_can():
+    rng = np.random.default_rng(0)
+    n = 5 * neurons.MOST_POINTS
+    activations, relevance = rng.random((n, 2)), rng.random((n, 2))
+    correct = rng.random(n) > 0.02
+    figure = neurons.activation_relevance(activations, relevance, correct, ["a", "b"], "A finding")
+    right, wrong = figure.data[:2]
+    assert len(wrong.x) == (~correct).sum()
+    assert len(right.x) + len(wrong.x) == neurons.MOST_POINTS
+    assert right.marker.symbol != wrong.marker.symbol
+
+
+def test_correlation_is_pearsons():
+    rng = np.random.default_rng(0)
+    a, r = rng.random((50, 3)), rng.random((50, 3))
+    a[:, 2] = 4.0
+    found = neurons.correlations(a, r)
+    assert found[:2] == pytest.approx([np.corrcoef(a[:, i], r[:, i])[0, 1] for i in range(2)])
+    assert np.isnan(found[2])
+
+
+@pytest.mark.parametrize("train", [np.linspace(0, 1, 30), np.zeros(30)], ids=["spread", "constant"])
+def test_histograms_hold_every_training_input(train):
+    found = cluster(train)
+    figure = cluster_figures.histograms([found], train[:, None], np.zeros((0, 1)), ["a"], "A finding")
+    bars = next(trace for trace in figure.data if trace.name == "training inputs")
+    assert np.nansum(bars.y) == pytest.approx(100.0)
+    lines = next(trace for trace in figure.data if trace.name == "centroid")
+    assert sorted({float(x) for x in lines.x}) == pytest.approx(sorted(set(found.centroids)))
+
+
+def test_silhouettes_star_the_chosen_number():
+    found = cluster(np.concatenate([np.zeros(20), np.ones(20), 5 + np.zeros(20)]) + np.linspace(0, 0.1, 60))
+    trace = cluster_figures.silhouettes([found], ["a"], "A finding").data[0]
+    assert list(trace.x) == [2, 3, 4]
+    assert [k for k, symbol in zip(trace.x, trace.marker.symbol, strict=True) if symbol == "star"] == [found.k]
+
+
+def test_growth_curve_is_in_per_cent_of_all_cells():
+    figure = growth_curve(growth(np.array([0, 1, 1, 2])), 8, "A finding")
+    given = next(trace for trace in figure.data if trace.name == "given order")
+    assert list(given.y) == pytest.approx([0, 12.5, 25, 25, 37.5])
+
+
+def test_shares_are_of_positive_relevance():
+    importance = np.array([6.0, -9.0, 3.0, 1.0])
+    assert shares(importance, np.array([0, 2])) == pytest.approx((0.6, 0.9))
+    assert shares(-np.abs(importance), np.array([0])) == (0.0, 0.0)
+
+
+def test_rarest_state_is_the_least_visited():
+    assignments = np.array([[0, 0], [0, 1], [1, 1], [0, 1], [1, 1]], np.uint8)
+    assert rarest_state(assignments, (2, 2)) == (1, 0, 1)
+    assert rarest_state(assignments, (3, 2)) == (0, 2, 0)
+
+
+def test_overview_survives_its_file(table):
+    kept = Overview(("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, (0, 1, 2), table)
+    again = Overview.from_json(kept.to_json())
+    assert again.to_json() == kept.to_json()
+    assert again.table.cells.tolist() == table.cells.tolist()
+    assert again.errors_only.tolist() == table.only_errors.tolist()
+    for broken in ("", "[]", "{}", '{"table": 3}', kept.to_json().replace('"tests"', '"texts"')):
+        with pytest.raises(DataError, match="write it anew"):
+            Overview.from_json(broken)

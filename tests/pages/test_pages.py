@@ -1,0 +1,185 @@
+"""Every page opens on a finished result and survives whatever its address says."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.common.bench import DEFAULT
+from pages.common.registry import PAGES
+from pages.common.results import open_view
+from pages.common.summary import SNAPSHOT, snapshot, summarise
+
+ROOT = Path(__file__).parents[2]
+EXPLORE = ("neurons", "clusters", "coverage")
+
+
+@pytest.fixture(scope="module")
+def default_view():
+    return open_view(DEFAULT)
+
+
+def words(app) -> str:
+    """Everything a person can read in the main area, charts aside."""
+    kinds = (app.markdown, app.caption, app.title, app.header, app.subheader, app.info, app.warning, app.error)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_opens_on_a_finished_result(open_page, name):
+    app = open_page(name)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value == PAGES[name].question
+    assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_front_door_leads_to_every_page(name):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    assert not app.exception
+    app.switch_page(PAGES[name].file).run()
+    assert not app.exception
+    assert app.title[0].value == PAGES[name].question
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_wrong_address_falls_back_to_the_default_bench(open_page, name):
+    app = open_page(
+        name, model="nonsense", data="nonsense", layer="nonsense", m="99", classes="nonsense",
+        cell="9-9", colour="nonsense", rows="77", tests="nonsense", explain="nonsense", neuron="x", cluster="y",
+    )  # fmt: skip
+    assert not app.exception
+    assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("m", [1, 12])
+def test_ends_of_m(open_page, name, m):
+    app = open_page(name, m=str(m))
+    assert not app.exception
+    assert f"m = {m} ·" in words(app)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_class_filter(open_page, name):
+    app = open_page(name, classes=["3", "5"])
+    assert not app.exception
+    assert "tests of class 3, 5" in words(app)
+    assert "540 tests" not in app.caption[0].value
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_layer_with_fewer_neurons_than_m(open_page, name):
+    app = open_page(name, model="LeNet-1 on digits", layer="conv1")
+    assert not app.exception
+    assert "Layer conv1 has 4 neurons: all of them are used." in words(app)
+    assert "LeNet-1 · digits · layer conv1 · m = 4 · 540 tests" in words(app)
+
+
+def test_sidebar_changes_what_a_page_shows(open_page):
+    app = open_page("coverage")
+    before = words(app)
+    app.slider(key="m").set_value(3).run()
+    assert not app.exception
+    assert "m = 3 ·" in words(app)
+    assert words(app) != before
+    app.selectbox(key="layer").select("fc1").run()
+    assert not app.exception
+    assert "layer fc1 · m = 3" in words(app)
+
+
+def test_only_fitting_tests_are_offered(open_page):
+    app = open_page("coverage")
+    offered = app.selectbox(key="data").options
+    assert "MNIST" in offered
+    assert "Fashion-MNIST" in offered
+    assert "CIFAR-10" not in offered
+    app.selectbox(key="model").select("convnet-cifar10").run()
+    assert app.selectbox(key="data").options == ["CIFAR-10"]
+
+
+def test_a_data_set_that_is_not_there_leaves_a_sentence_and_the_last_good_result(open_page, monkeypatch, tmp_path):
+    app = open_page("coverage")
+    # Neither a data folder, nor a cache, nor a network: every proxy points nowhere.
+    monkeypatch.delenv("IDC_DATA", raising=False)
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    app.selectbox(key="data").select("fashion-mnist").run()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "fashion-mnist" in app.error[0].value.lower()
+    assert "Traceback" not in app.error[0].value
+    assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
+
+
+def test_cell_in_the_address_is_opened(open_page):
+    app = open_page("coverage", m="2", cell="0-0")
+    assert not app.exception
+    assert app.subheader[0].value == "Cell 0-0"
+
+
+def test_uncovered_cell_names_its_nearest_covered_cells(open_page, default_view):
+    covered = {tuple(cell) for cell in default_view.table.cells.tolist()}
+    empty = next(cell for cell in itertools.product(*map(range, default_view.sizes)) if cell not in covered)
+    app = open_page("coverage", cell="-".join(map(str, empty)))
+    assert not app.exception
+    assert "No test reaches this cell." in words(app)
+    nearest = app.dataframe[0].value
+    assert list(nearest.columns) == ["cell", "steps away", "tests", "misclassified"]
+    for cell, steps in zip(nearest["cell"], nearest["steps away"], strict=True):
+        indices = tuple(map(int, cell.split("-")))
+        assert indices in covered
+        assert steps == sum(abs(a - b) for a, b in zip(indices, empty, strict=True)) > 0
+
+
+def test_cell_that_does_not_fit_gets_a_sentence(open_page):
+    app = open_page("coverage", m="2", cell="7-7-7")
+    assert not app.exception
+    assert "is no cell of this grid. Expected 2 numbers" in app.warning[0].value
+    assert app.subheader[0].value.startswith("Cell ")
+
+
+def test_overview_file_equals_the_live_result(default_view):
+    live = json.loads(summarise(default_view).to_json())
+    kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    for name in ("first_share", "together_share", "accuracy"):
+        assert kept.pop(name) == pytest.approx(live.pop(name), rel=1e-5)
+    assert kept == live, "run `python -m pages.common.summary` to write the Overview's file anew"
+
+
+def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
+    assert snapshot() is not None
+    other = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    other["fingerprints"][0] = "0" * 16
+    (tmp_path / "overview.json").write_text(json.dumps(other), encoding="utf-8")
+    monkeypatch.setattr("pages.common.summary.SNAPSHOT", tmp_path / "overview.json")
+    assert snapshot() is None
+
+
+@pytest.mark.parametrize("how", ["misclassified", "least certain"])
+def test_heatmaps_of_other_tests_and_classes(open_page, how):
+    app = open_page("neurons", tests=how, explain="3")
+    assert not app.exception
+    assert app.selectbox(key="explain").value == "3"
+
+
+def test_charts_state_their_finding_and_name_their_axes(open_page):
+    for name in EXPLORE:
+        app = open_page(name)
+        assert charts(app)
+        for chart in charts(app):
+            layout = chart["layout"]
+            assert len(layout["title"]["text"]) > 20
+            for axis in ("xaxis", "yaxis"):
+                titles = [layout[key].get("title", {}).get("text") for key in layout if key.startswith(axis)]
+                assert any(titles), f"{name}: no {axis} of {layout['title']['text']!r} has a title"
+        for chart in app.get("plotly_chart"):
+            assert chart.proto.alt
