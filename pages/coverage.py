@@ -100,6 +100,8 @@ def draw_cell(cell: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 st.markdown(sentence())
+
+st.header("The grid of combinations", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     offered = [
         key

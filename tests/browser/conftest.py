@@ -1,0 +1,120 @@
+"""A server and a browser for the whole session, and pages that tell when they are idle."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+QUIET_MS = 400
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory) -> Iterator[str]:
+    """Address of a server of this project."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    options = ("--server.headless=true", f"--server.port={port}", "--server.fileWatcherType=none")
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", *options],
+            cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
+        )  # fmt: skip
+        try:
+            url = f"http://127.0.0.1:{port}"
+            deadline = time.monotonic() + 60
+            while not _answers(url) and server.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.2)
+            if not _answers(url):
+                pytest.fail(f"the server did not start:\n{log.read_text()}")
+            yield url
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as reply:
+            return reply.status == 200
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, or the one that Playwright installed."""
+    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    with sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(
+                executable_path=found,
+                args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+            )  # fmt: skip
+        except Error as error:
+            pytest.fail(f"no browser could be started; install Chromium (apt-get install chromium): {error}")
+        yield started
+        started.close()
+
+
+class Visitor(NamedTuple):
+    """A browser's page, the address it looks at, and what went wrong in it."""
+
+    page: Page
+    address: str
+    errors: list[str]
+
+    def open(self, path: str = "") -> None:
+        """Open an address of the studio and wait until it is idle."""
+        self.page.goto(f"{self.address}/{path}")
+        self.page.wait_for_selector('[data-testid="stApp"]')
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page's script has stopped running for a while."""
+        self.page.wait_for_timeout(150)
+        self.page.wait_for_function(
+            """quiet => {
+                const app = document.querySelector('[data-testid="stApp"]');
+                const idle = app && app.getAttribute('data-test-script-state') === 'notRunning'
+                    && !document.querySelector('[data-testid="stSkeleton"]')
+                    && document.querySelector('h1');
+                if (!idle) { window.idleSince = undefined; return false; }
+                window.idleSince = window.idleSince ?? performance.now();
+                return performance.now() - window.idleSince > quiet;
+            }""",
+            arg=QUIET_MS,
+            timeout=60_000,
+        )
+
+    def text(self) -> str:
+        """Return all text of the main area."""
+        return self.page.locator('[data-testid="stMain"]').inner_text()
+
+    def bench(self) -> str:
+        """Return the bench line."""
+        return self.page.locator('[data-testid="stCaptionContainer"]').first.inner_text()
+
+
+@pytest.fixture
+def visitor(browser, address) -> Iterator[Visitor]:
+    """A fresh browser session."""
+    page = browser.new_page(viewport={"width": 1440, "height": 1200}, color_scheme="light")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    yield Visitor(page, address, errors)
+    page.close()

@@ -1,0 +1,157 @@
+"""What only a browser shows: clicks, addresses, downloads, narrow windows, and a console without errors."""
+
+import io
+import itertools
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from pages.common.bench import DEFAULT
+from pages.common.registry import PAGES
+from pages.common.results import open_view
+from pages.common.text import cell_name
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+def follow(visitor, name):
+    """Open a page through the navigation."""
+    page = visitor.page
+    page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
+    page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
+    visitor.settle()
+
+
+def click_cell(visitor, view, cell):
+    """Click a cell of the default grid, whose rows are the first half of the neurons."""
+    half = len(view.sizes) // 2
+    row = int(np.ravel_multi_index(cell[:half], view.sizes[:half]))
+    column = int(np.ravel_multi_index(cell[half:], view.sizes[half:]))
+    rows, columns = int(np.prod(view.sizes[:half])), int(np.prod(view.sizes[half:]))
+    chart = visitor.page.get_by_test_id("stEChartsChart").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    # The margins that the figure sets: labels of the longest row name left, title above, legend below.
+    left, right = 40 + 6 * len(cell_name(cell[:half])), 8
+    top, bottom = 38, 84
+    x = left + (column + 0.5) * (box["width"] - left - right) / columns
+    y = top + (row + 0.5) * (box["height"] - top - bottom) / rows
+    visitor.page.mouse.click(box["x"] + x, box["y"] + y)
+    visitor.page.wait_for_timeout(300)
+    visitor.settle()
+
+
+def test_every_page_opens_without_an_error_in_the_console(visitor):
+    visitor.open()
+    for name, entry in PAGES.items():
+        follow(visitor, name)
+        assert visitor.page.get_by_test_id("stException").count() == 0
+        assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.bench()
+        assert entry.title in visitor.page.title()
+    assert visitor.errors == []
+
+
+def test_nothing_is_fetched_from_elsewhere(visitor):
+    elsewhere = []
+    visitor.page.on("request", lambda r: None if r.url.startswith((visitor.address, "data:", "blob:"))
+                    else elsewhere.append(r.url))  # fmt: skip
+    visitor.open()
+    for name in PAGES:
+        follow(visitor, name)
+    assert elsewhere == []
+
+
+@pytest.mark.parametrize("covered", [True, False])
+def test_a_click_opens_a_cell(visitor, view, covered):
+    cells = {tuple(cell): int(count) for cell, count in zip(view.table.cells.tolist(), view.table.counts, strict=True)}
+    if covered:
+        cell = max(cells, key=lambda one: cells[one])
+    else:
+        cell = next(one for one in np.ndindex(*view.sizes) if one not in cells)
+    visitor.open("coverage")
+    click_cell(visitor, view, cell)
+    page = visitor.page
+    expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
+    if covered:
+        assert f"{cells[cell]} tests, " in visitor.text()
+        assert page.get_by_test_id("stImage").locator("img").count() == min(12, cells[cell])
+        sizes = page.get_by_test_id("stImage").locator("img").first.evaluate("i => [i.naturalWidth, i.width]")
+        assert sizes == [84, 84]
+    else:
+        assert "No test reaches this cell." in visitor.text()
+    assert f"cell={cell_name(cell)}" in page.url
+
+
+def test_an_address_reopens_the_view(visitor, view):
+    cell = cell_name(view.table.cells[-1])
+    visitor.open(f"coverage?cell={cell}&colour=how+often&classes=3&classes=5")
+    assert "tests of class 3, 5" in visitor.bench()
+    expect(visitor.page.get_by_role("heading", name=f"Cell {cell}", exact=True)).to_be_visible()
+    visitor.page.reload()
+    visitor.settle()
+    assert "tests of class 3, 5" in visitor.bench()
+    expect(visitor.page.get_by_role("heading", name=f"Cell {cell}", exact=True)).to_be_visible()
+
+
+def test_what_an_address_chose_survives_a_change_of_page(visitor):
+    visitor.open("clusters?m=3&layer=fc1")
+    assert "layer fc1 · m = 3" in visitor.bench()
+    for name in ("coverage", "neurons", "overview", "clusters"):
+        follow(visitor, name)
+        assert "layer fc1 · m = 3" in visitor.bench(), name
+
+
+def test_moving_m_changes_the_result_and_the_address(visitor):
+    visitor.open("coverage")
+    before = visitor.text()
+    visitor.page.get_by_role("slider").focus()
+    visitor.page.keyboard.press("ArrowLeft")
+    expect(visitor.page.get_by_text("m = 5 ·").first).to_be_visible()
+    visitor.settle()
+    assert "m=5" in visitor.page.url
+    assert visitor.text() != before
+
+
+def test_inputs_of_a_cell_can_be_taken_away(visitor, view):
+    row = int(view.table.counts.argmax())
+    visitor.open(f"coverage?cell={cell_name(view.table.cells[row])}")
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="Inputs: the chosen cell (npz)").click()
+    content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
+    positions = np.flatnonzero((view.analysis.assignments == view.table.cells[row]).all(axis=1))
+    assert content["ids"].tolist() == view.test.ids[positions].tolist()
+    assert (content["inputs"] == view.test.inputs[positions]).all()
+
+
+def test_the_table_can_be_taken_away(visitor, view):
+    visitor.open("coverage")
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="Covered cells (CSV)").click()
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0].startswith("cell,tests,misclassified,class_0")
+    assert len(lines) == 1 + view.table.covered
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_scrolls_sideways_in_a_narrow_window(visitor, name):
+    visitor.page.set_viewport_size({"width": 800, "height": 900})
+    visitor.open(name if name != "overview" else "")
+    main = visitor.page.get_by_test_id("stMain")
+    assert main.evaluate("m => m.scrollWidth - m.clientWidth") <= 1
+    levels = visitor.page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_the_finding_points_to_its_page(visitor):
+    visitor.open()
+    visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
