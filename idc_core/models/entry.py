@@ -31,8 +31,8 @@ class Recipe:
         The optimiser's learning rate; the highest one where the schedule varies it.
     batch, epochs : int
         Inputs a step and passes over the training split.
-    weight_decay, label_smoothing : float
-        L2 penalty, and the share of each target spread over all classes.
+    weight_decay : float
+        Share of each weight taken away per unit of learning rate and step, apart from the gradient.
     note : str
         Where the recipe departs from the paper's and why, in a sentence.
     """
@@ -41,10 +41,9 @@ class Recipe:
     learning_rate: float
     batch: int
     epochs: int
-    schedule: str = "constant"
+    schedule: str = "one-cycle"
     augmentation: str = "none"
     weight_decay: float = 0.0
-    label_smoothing: float = 0.0
     note: str = ""
 
 

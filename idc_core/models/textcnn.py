@@ -64,7 +64,7 @@ ENTRIES = (
         default_layer="conv2",
         parameters=666_054,
         recipe=Recipe(
-            "adam", 4e-3, batch=32, epochs=20, schedule="one-cycle", augmentation="drop-words", weight_decay=0.01,
+            "adamw", 4e-3, batch=32, epochs=20, augmentation="drop-words", weight_decay=0.01,
             note="Epochs, learning rate and dropout were chosen on 700 messages held out from the training split.",
         ),
         citation="Y. Kim, Convolutional Neural Networks for Sentence Classification, EMNLP 2014",

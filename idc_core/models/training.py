@@ -147,7 +147,7 @@ def fit(
         some, wanted = augment(some, wanted, generator)
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * share(step, steps)
-        loss = _loss(network(some.to(device)), wanted.to(device), data.task, recipe.label_smoothing)
+        loss = _loss(network(some.to(device)), wanted.to(device), data.task)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -191,10 +191,10 @@ def _arrange(network: nn.Module, layout: torch.memory_format) -> None:
             parameter.data = parameter.data.contiguous(memory_format=layout)
 
 
-def _loss(outputs: Tensor, targets: Tensor, task: str, smoothing: float) -> Tensor:
+def _loss(outputs: Tensor, targets: Tensor, task: str) -> Tensor:
     if task == "regression":
         return F.mse_loss(outputs.squeeze(1), targets)
-    return F.cross_entropy(outputs, targets, label_smoothing=smoothing)
+    return F.cross_entropy(outputs, targets)
 
 
 @contextmanager

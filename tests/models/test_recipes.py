@@ -36,13 +36,20 @@ def test_mirror_shift_gives_mirrored_shifted_copies_and_nothing_else():
 
 def test_mirror_steering_turns_picture_and_angle_together():
     pictures = torch.rand(100, 3, 4, 4, generator=seeded(1))
-    angles = torch.linspace(0.1, 0.5, 100)
+    angles = torch.linspace(0.1, 0.5, 100)  # far from zero, so that a sign shows who was mirrored
     changed, turned = mirror_steering(pictures, angles, seeded())
     mirrored = turned < 0
     assert 30 < int(mirrored.sum()) < 70
-    assert torch.equal(turned.abs(), angles)
-    assert torch.equal(changed[mirrored], pictures[mirrored].flip(3))
-    assert torch.equal(changed[~mirrored], pictures[~mirrored])
+    padded = np.pad(pictures.numpy(), ((0, 0), (0, 0), (4, 4), (8, 8)), mode="edge")
+    lefts = set()
+    for item in range(100):
+        left = round((abs(float(turned[item])) - float(angles[item])) / 0.008) + 8
+        lefts.add(left)
+        picture = changed[item].flip(2) if mirrored[item] else changed[item]
+        windows = [padded[item, :, top : top + 4, left : left + 4] for top in range(9)]
+        assert any(np.array_equal(picture.numpy(), window) for window in windows)
+    assert lefts <= set(range(17))
+    assert len(lefts) > 12
 
 
 def test_drop_words_keeps_padding_and_most_words():
