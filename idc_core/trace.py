@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.interception import INPUT, Watch, propagate, start_relevance
+from idc_core.attribution.interception import INPUT, Habits, Watch
+from idc_core.attribution.propagation import propagate, start_relevance
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.attribution.session import check_layers, run_watched, undisturbed, watching
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
@@ -121,17 +122,17 @@ def trace(
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
         raise SettingError(f"target must be 'predicted', a class or one class an input, not {wanted!r}.")
-    done, size, careful = 0, 1, False
+    done, size, habits = 0, 1, Habits()
     for part in source:
         if not _rows(part):
             continue
         if done == 0:
-            footprint, careful = _probe(model, _place(model, part[:1]), layers, settings)
+            footprint, habits = _probe(model, _place(model, part[:1]), layers, settings)
             size = batch_size or max(1, min(4096, BATCH_BYTES // footprint))
         for begin in range(0, len(part), size):
             batch = _place(model, part[begin : begin + size])
             chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch))
-            yield _run(model, batch, layers, settings, chosen, done, careful)
+            yield _run(model, batch, layers, settings, chosen, done, habits)
             done += len(batch)
             report(on_progress, done, total or done, "inputs through the network")
     if not done:
@@ -224,9 +225,9 @@ def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
 
 def _run(
     model: nn.Module, batch: Tensor, layers: Sequence[str], settings: RelevanceSettings | None, target: str | Tensor,
-    start: int, careful: bool,
+    start: int, habits: Habits,
 ) -> TraceBatch:  # fmt: skip
-    watch = Watch(settings, watch_input=INPUT in layers, careful=careful)
+    watch = Watch(settings, habits, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, lambda: watch):
         scores = run_watched(model, batch, watch)
         _check(watch, scores, len(batch), layers)
@@ -279,15 +280,18 @@ def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], over: A
 
 
 def _probe(
-    model: nn.Module, one: Tensor, layers: Sequence[str], settings: RelevanceSettings | None
-) -> tuple[int, bool]:
+    model: nn.Module, one: Tensor, layers: Sequence[str], settings: RelevanceSettings | None,
+    habits: Habits | None = None,
+) -> tuple[int, Habits]:  # fmt: skip
     """Try everything on one input, so that a refusal comes before any work.
 
-    Returns the size of its activations in bytes, and whether the network writes into what must be kept.
+    Returns the size of its activations in bytes, and what was found out about the network.
     """
-    watch = Watch(settings, watch_input=INPUT in layers)
+    watch = Watch(settings, habits, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, lambda: watch, name_all=True):
         scores = run_watched(model, one.clone(), watch)
+        if watch.forked:
+            return _probe(model, one, layers, settings, Habits(forks=frozenset(watch.forked)))
         _check(watch, scores, 1, layers)
         if settings is not None:
             propagate(watch, scores, start_relevance(scores, "predicted"))
@@ -296,7 +300,8 @@ def _probe(
             raise UnsupportedOperationError(
                 f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
             )
-    return max(1, (watch.elements + one.numel()) * scores.element_size()), bool(watch.overwritten)
+    found = Habits(bool(watch.overwritten), habits.forks if habits else frozenset())
+    return max(1, (watch.elements + one.numel()) * scores.element_size()), found
 
 
 def _source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:

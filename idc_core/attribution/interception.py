@@ -38,7 +38,7 @@ IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ima
 UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
 
 
-@dataclass
+@dataclass(eq=False)
 class Capture:
     """What one use of a watched layer gave; `swapped` where the layer puts positions before inputs."""
 
@@ -52,7 +52,23 @@ class Capture:
         return value.transpose(0, 1) if self.swapped else value
 
 
-@dataclass
+@dataclass(frozen=True)
+class Habits:
+    """What a first pass has found out about how a network treats what is captured.
+
+    Attributes
+    ----------
+    overwrites : bool
+        It writes into its input or into a captured output, so that they must be copied.
+    forks : frozenset of str
+        Layers whose output it uses before their activation function as well; theirs is captured before it.
+    """
+
+    overwrites: bool = False
+    forks: frozenset[str] = frozenset()
+
+
+@dataclass(eq=False)
 class Watch(TorchFunctionMode):
     """A pass over one batch during which layers are captured.
 
@@ -60,16 +76,17 @@ class Watch(TorchFunctionMode):
     ----------
     settings : RelevanceSettings or None
         None captures activations only and records no graph.
-    careful : bool
-        Copy the input and what is captured, because the network writes into them afterwards.
+    habits : Habits, optional
+        What a first pass has found out; None finds it out.
     """
 
     settings: RelevanceSettings | None
+    habits: Habits | None = None
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
     elements: int = 0
     watch_input: bool = False
-    careful: bool = False
+    forked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -78,6 +95,7 @@ class Watch(TorchFunctionMode):
         self._before_softmax: dict[int, tuple[Tensor, Tensor]] = {}
         self._rewritten: set[int] = set()
         self._given: Capture | None = None
+        self._unactivated: dict[int, tuple[Tensor, str]] = {}
 
     @property
     def overwritten(self) -> list[str]:
@@ -103,7 +121,7 @@ class Watch(TorchFunctionMode):
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
-        inputs = inputs.clone() if self.careful else inputs
+        inputs = inputs.clone() if self.habits and self.habits.overwrites else inputs
         self._given = Capture(INPUT, inputs, version=inputs._version)
         if not self.watch_input or not inputs.is_floating_point():
             return inputs
@@ -119,10 +137,11 @@ class Watch(TorchFunctionMode):
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
         scores = self._now(output)
+        self._note_forks([scores])
         if id(scores) in self._before_softmax:
             scores = self._before_softmax[id(scores)][1]
         if scores.dim() == 1:
-            scores = _mark(scores[:, None]) if _marked(scores) else scores[:, None]
+            scores = _mark(scores[:, None]) if followed(scores) else scores[:, None]
         if scores.dim() != 2:
             raise ModelError(
                 f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes)."
@@ -138,7 +157,8 @@ class Watch(TorchFunctionMode):
         if self.settings is not None and not value.requires_grad:
             value = _mark(value.detach().requires_grad_())
             self._current[id(capture.value)] = (capture.value, value)
-        capture.value = value.clone() if self.careful and self.settings is None else value
+        copy = self.settings is None and self.habits is not None and self.habits.overwrites
+        capture.value = value.clone() if copy else value
         capture.version = capture.value._version
         self.captures.append(capture)
         return value
@@ -159,6 +179,8 @@ class Watch(TorchFunctionMode):
             args, kwargs = _replace(args, self._now), _replace(kwargs, self._now)
         if name in READS:
             return func(*args, **kwargs)
+        if self._unactivated:
+            self._note_forks(_tensors(args, kwargs))
         if self._pending:
             activated = self._activate(func, name, args, kwargs)
             if activated is not None:
@@ -176,6 +198,10 @@ class Watch(TorchFunctionMode):
         self._count(result)
         return result
 
+    def _note_forks(self, tensors: list[Tensor]) -> None:
+        """Note layers whose output is used although an activation function has already been taken of it."""
+        self.forked.update(self._unactivated[id(x)][1] for x in tensors if id(x) in self._unactivated)
+
     def _reads_input(self, args: tuple[Any, ...]) -> bool:
         """Return whether an embedding looks the network's own input up, not positions or segments."""
         given = self._given
@@ -189,13 +215,16 @@ class Watch(TorchFunctionMode):
             return None
         self._pending = [c for c in self._pending if c not in touched]
         plain, in_place = _plain_name(name, kwargs)
-        own = [c for c in touched if c.value is x]
+        forks = self.habits.forks if self.habits else frozenset()
+        own = [c for c in touched if c.value is x and c.layer not in forks]
         if plain not in ACTIVATIONS or not own:
             for capture in touched:
                 self._settle(capture)
             return None
         result = self._propagate(func, name, args, kwargs) if _tracked(x) else func(*args, **kwargs)
         self._count(result)
+        if self.habits is None and not in_place:
+            self._unactivated.update((id(c.value), (c.value, c.layer)) for c in own)
         for capture in touched:
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
@@ -223,8 +252,8 @@ class Watch(TorchFunctionMode):
 
     def _check_origin(self, tracked: list[Tensor]) -> None:
         for tensor in tracked:
-            if not _marked(tensor):
-                raise UnsupportedOperationError(_unseen(tensor))
+            if not followed(tensor):
+                raise UnsupportedOperationError(unseen(tensor))
             if self._rewritten and tensor.untyped_storage().data_ptr() in self._rewritten:
                 raise UnsupportedOperationError("a tensor of which another view was changed in place")
 
@@ -260,57 +289,6 @@ class Watch(TorchFunctionMode):
             self.elements += result.numel()
 
 
-def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
-    """Return the relevance to start from: the chosen class's score, zero elsewhere.
-
-    Parameters
-    ----------
-    scores : Tensor, (n, classes)
-        Scores before the softmax.
-    target : "predicted" or Tensor, int64 (n,)
-        The class to explain, an input.
-
-    Returns
-    -------
-    Tensor, (n, classes)
-    """
-    chosen = scores.argmax(1) if isinstance(target, str) else target
-    start = torch.zeros_like(scores)
-    rows = torch.arange(len(scores), device=scores.device)
-    start[rows, chosen] = scores.detach()[rows, chosen]
-    return start
-
-
-def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
-    """Send relevance from the scores back to every capture in one backward pass.
-
-    Parameters
-    ----------
-    watch : Watch
-        A finished pass.
-    scores, start : Tensor, (n, classes)
-        The scores of that pass and the relevance to start from.
-
-    Returns
-    -------
-    list of Tensor
-        One a capture, in its shape; zero where no way leads back to it.
-    """
-    values = [capture.value for capture in watch.captures]
-    if not scores.requires_grad:
-        raise UnsupportedOperationError(
-            f"The scores do not depend on {', '.join(sorted({c.layer for c in watch.captures}))} through operations "
-            "that can be followed. Choose a layer that the scores are computed from."
-        )
-    if not _marked(scores):
-        raise UnsupportedOperationError(
-            f"Relevance cannot be propagated through {_unseen(scores)}, the network's last operation. "
-            "Choose a network of ordinary operations."
-        )
-    relevances = torch.autograd.grad(scores, values, start, allow_unused=True)
-    return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]
-
-
 def _handled(settings: RelevanceSettings | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation by its handler; arguments that the handler does not know are refused."""
     handler = OPERATIONS[name]
@@ -328,7 +306,7 @@ def _name(func: Any) -> str:
     return f".{getattr(func.__self__, '__name__', 'attribute')}" if name == "__get__" else name
 
 
-def _unseen(tensor: Tensor) -> str:
+def unseen(tensor: Tensor) -> str:
     """Describe the operation that gave a tensor unseen, by the name its gradient goes by."""
     known = "" if tensor.grad_fn is None else tensor.grad_fn.name().removesuffix("Backward")
     return f"{known}, {UNSEEN}" if known else UNSEEN
@@ -351,7 +329,7 @@ def _mark(result: Any) -> Any:
     return result
 
 
-def _marked(tensor: Tensor) -> bool:
+def followed(tensor: Tensor) -> bool:
     """Return whether a known operation gave this tensor; a custom function around it has its own gradient."""
     return getattr(tensor, "_idc_followed", None) == (tensor.grad_fn,)
 

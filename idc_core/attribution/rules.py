@@ -149,13 +149,12 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         parts = _Part(affine, inputs, True), _Part(affine, inputs, False)
-        weights: list[Tensor | float] = [alpha, 1.0 - alpha]
-        if bias == "redistribute" or affine.offset is None:
-            empty = [part.total == 0 for part in parts]
-            weights = [
-                torch.where(empty[1], 1.0, alpha) * ~empty[0],
-                torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1],
-            ]
+        free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
+        empty = [(part.total == 0) & free for part in parts]
+        weights = [
+            torch.where(empty[1], 1.0, alpha) * ~empty[0],
+            torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1],
+        ]
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for part, weight, sign in zip(parts, weights, (1.0, -1.0), strict=True):
             share = weight * relevance / (part.total + sign * TINY)

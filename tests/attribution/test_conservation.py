@@ -1,0 +1,97 @@
+"""Relevance is neither lost nor made: every layer through which all of it passes sums to the start score."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from idc_core import relevance
+from tests.attribution.networks import CASES, ROWS, Written, settle, total
+
+RULES = {
+    "z": {"rule": "z"},
+    "epsilon": {"rule": "epsilon"},
+    "big epsilon": {"rule": "epsilon", "epsilon": 0.1},
+    "gamma": {"rule": "gamma"},
+    "alpha-beta": {"rule": "alpha-beta", "alpha": 2.0},
+    "alpha 1": {"rule": "alpha-beta", "alpha": 1.0},
+    "composite": {"rule": "composite", "epsilon": 0.1, "gamma": 0.5},
+}
+
+
+def start_scores(network, inputs):
+    with torch.no_grad():
+        return network(inputs.clone()).amax(1)
+
+
+def check(network, inputs, layers, tolerance=1e-9, **settings):
+    start = start_scores(network, inputs)
+    found = relevance(network, inputs, layers, **settings)
+    assert list(found) == list(layers)
+    for name, values in found.items():
+        assert np.isfinite(values).all()
+        np.testing.assert_allclose(total(values), start, rtol=tolerance, err_msg=name)
+    return found
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", CASES)
+def test_biases_redistributed(name, rule):
+    case = CASES[name]
+    check(case.network(), case.inputs, case.layers, bias="redistribute", **RULES[rule])
+
+
+@pytest.mark.parametrize("rule", ["z", "epsilon", "gamma", "alpha-beta"])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.free])
+def test_no_biases(name, rule):
+    case = CASES[name]
+    check(case.network(bias=False), case.inputs, case.layers, 1e-7, bias="absorb", rule=rule, epsilon=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["epsilon", "gamma", "alpha-beta", "composite"])
+@pytest.mark.parametrize("name", ["convolutional block", "nested containers", "lstm both ways", "text convolution"])
+def test_single_precision(name, rule):
+    case = CASES[name]
+    inputs = case.inputs.float() if case.inputs.is_floating_point() else case.inputs
+    check(case.network().float(), inputs, case.layers, 1e-4, bias="redistribute", rule=rule)
+
+
+@pytest.mark.parametrize("target", [1, np.array([2, 0, 1, 0])])
+def test_another_class_than_the_predicted_one(target):
+    case = CASES["convolutional block"]
+    network = case.network()
+    with torch.no_grad():
+        start = network(case.inputs)[range(4), target]
+    found = relevance(network, case.inputs, case.layers, bias="redistribute", target=target)
+    for values in found.values():
+        np.testing.assert_allclose(total(values), start, rtol=1e-9)
+
+
+def test_branches_share_the_start_score():
+    network = settle(
+        Written(
+            lambda net, x: net.out(F.relu(net.a(x)) + net.c(F.relu(net.b(x)))),
+            a=nn.Linear(6, 5), b=nn.Linear(6, 4), c=nn.Linear(4, 5), out=nn.Linear(5, 3),
+        )
+    )  # fmt: skip
+    found = relevance(network, ROWS, ["a", "b", "c", "out"], bias="redistribute")
+    for one, other in (("a", "b"), ("a", "c")):
+        np.testing.assert_allclose(total(found[one]) + total(found[other]), total(found["out"]), rtol=1e-9)
+    assert np.abs(total(found["a"])).min() > 0 < np.abs(total(found["b"])).min()
+
+
+def test_a_layer_used_twice_in_a_row_carries_the_relevance_twice():
+    network = settle(Written(lambda net, x: net.out(net.a(net.a(x).tanh()).tanh()), a=nn.Linear(6, 6),
+                             out=nn.Linear(6, 3)))  # fmt: skip
+    found = relevance(network, ROWS, ["input", "a", "out"], bias="redistribute")
+    np.testing.assert_allclose(total(found["a"]), 2 * total(found["out"]), rtol=1e-9)
+    np.testing.assert_allclose(total(found["input"]), total(found["out"]), rtol=1e-9)
+
+
+def test_a_bias_that_absorbs_keeps_its_share():
+    network = settle(nn.Sequential(nn.Linear(6, 3)))
+    with torch.no_grad():
+        scores, predicted = network(ROWS).max(1)
+    found = relevance(network, ROWS, ["input"], "z", bias="absorb")["input"]
+    np.testing.assert_allclose(total(found), scores - network[0].bias[predicted].detach(), rtol=1e-9)
