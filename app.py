@@ -1,5 +1,8 @@
 """The front door of IDC Studio: routes only. `streamlit run app.py` starts it."""
 
-from pages.common.registry import navigation
+import streamlit as st
 
+from pages.common.registry import FRONT_DOOR, navigation
+
+st.session_state[FRONT_DOOR] = True
 navigation().run()

@@ -28,7 +28,8 @@ def sentence() -> str:
     covered, score = count(table.covered), percent(table.covered / table.total)
     parts = [f"**{covered} of {plural(table.total, 'cell')} are covered (IDC {score}).**"]
     if view.correct is not None:
-        parts.append(f"{count(len(errors_only))} of them only by misclassified tests.")
+        number = count(len(errors_only)) if len(errors_only) else "None"
+        parts.append(f"{number} of them only by misclassified tests.")
     gap = widest_gap(table)
     if gap is not None:
         where = f"{names[gap.position]} is in its {state(gap.cluster, sizes[gap.position])}"

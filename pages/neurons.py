@@ -55,7 +55,8 @@ layout.how_to_read(
     "beside every input is its relevance: red parts speak for the explained answer, blue parts against it, "
     "white ones do not matter. Every heatmap has its own scale."
     if view.test.inputs.ndim == 4
-    else "words that speak strongly for the explained class are bold on red, words against it italic on blue."
+    else "words that speak strongly for the explained class are bold on red, words against it italic on blue; "
+    "dots stand for words that the network does not know."
 )
 
 st.header("Which neurons decide", anchor=False)
@@ -102,7 +103,7 @@ read = (
     "one with negative relevance speaks against the predicted class."
 )
 if len(view.chosen) > figures.MOST_POINTS:
-    read += f" {figures.MOST_POINTS} tests are drawn, misclassified ones first."
+    read += f" {figures.MOST_POINTS} tests are drawn, up to half of them misclassified."
 layout.chart(
     view,
     "activation-relevance",

@@ -38,8 +38,8 @@ def findings(result: Overview) -> dict[str, str]:
     rank, cluster, rare = result.rarest
     return {
         "coverage": coverage,
-        "clusters": f"The {state(cluster, table.sizes[rank])} of {names[rank]} is reached by only "
-        f"{plural(rare, 'test')} of {result.tests:,}.",
+        "clusters": f"The state that the tests reach least often is the {state(cluster, table.sizes[rank])} of "
+        f"{names[rank]}: {plural(rare, 'test')} of {result.tests:,}.",
         "neurons": f"{names[0].capitalize()} alone carries {percent(result.first_share)} of the positive "
         f"relevance of layer {result.layer}; the {plural(len(names), 'important neuron')} of "
         f"{result.neurons} carry {percent(result.together_share)}.",
@@ -101,10 +101,12 @@ else:
     result = kept
     page.line.caption(default_line(kept))
 
-missed = count(result.table.total - result.table.covered)
+missed = result.table.total - result.table.covered
 st.markdown(
-    f"**{missed} of {plural(result.table.total, 'combination')} of important-neuron behaviour were not "
+    f"**{count(missed)} of {plural(result.table.total, 'combination')} of important-neuron behaviour were not "
     f"exercised by these {plural(result.tests, 'test')}.**"
+    if missed
+    else f"**These {plural(result.tests, 'test')} exercised every combination of important-neuron behaviour.**"
 )
 numbers(result)
 small_grid(result)

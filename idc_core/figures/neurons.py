@@ -15,7 +15,7 @@ from idc_core.figures.style import finish
 MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
 
-MOST_POINTS = 400
+MOST_POINTS = 300
 """Tests drawn at most for one neuron."""
 
 
@@ -96,7 +96,7 @@ def ranking(
         )
     figure.update_xaxes(
         title=f"{unit}, by summed relevance", type="category", categoryorder="array", categoryarray=names,
-        tickangle=0, showgrid=False,
+        tickangle=-90 if len(names) > MOST_BARS // 2 else 0, showgrid=False,
     )  # fmt: skip
     figure.update_yaxes(title="summed relevance (score units)")
     return finish(figure, title, colours, height=380)
@@ -125,7 +125,7 @@ def activation_relevance(
     title : str
         The finding.
     seed : int
-        Draws the tests that are shown where there are more than `MOST_POINTS`; misclassified ones go first.
+        Draws the tests that are shown where there are more than `MOST_POINTS`; up to half are misclassified.
     dark : bool
         Whether the ground is dark.
 
@@ -163,13 +163,13 @@ def activation_relevance(
 
 
 def _sample(right: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
-    """Which tests to draw: all misclassified ones that fit, then a seeded sample of the others."""
-    if len(right) <= MOST_POINTS:
-        return np.ones(len(right), dtype=np.bool_)
-    rng = np.random.default_rng(seed)
-    order = np.argsort(right + rng.random(len(right)), kind="stable")
+    """Choose the tests to draw: a seeded sample in which half are misclassified, where there are enough."""
     shown = np.zeros(len(right), dtype=np.bool_)
-    shown[order[:MOST_POINTS]] = True
+    rng = np.random.default_rng(seed)
+    wrong, fine = rng.permutation(np.flatnonzero(~right)), rng.permutation(np.flatnonzero(right))
+    few = max(MOST_POINTS // 2, MOST_POINTS - len(fine))
+    shown[wrong[:few]] = True
+    shown[fine[: MOST_POINTS - min(few, len(wrong))]] = True
     return shown
 
 

@@ -11,7 +11,7 @@ from idc_core.figures.palette import relevance_colours
 SMALLEST_SIDE = 84
 """Pixels that a picture in a gallery has at least."""
 
-GAP = 4
+GAP = 6
 """Pixels between a picture and its heatmap."""
 
 
@@ -73,9 +73,10 @@ def heatmaps(
 
     Returns
     -------
-    ndarray of uint8 (n, H * f, 2 * W * f + GAP, 3)
-        The image on the left, its relevance on the right: red for, blue against, white for zero. Every image
-        has its own symmetric scale, so that a faint and a strong decision can both be read.
+    ndarray of uint8 (n, H * f, 2 * W * f + GAP, 4)
+        RGBA: the image on the left, its relevance on the right after a transparent gap, red for, blue against,
+        white for zero. Every image has its own symmetric scale, so that a faint and a strong decision can both
+        be read.
 
     Raises
     ------
@@ -91,6 +92,8 @@ def heatmaps(
         [relevance_colours(one, limit if limit > 0 else 1.0) for one, limit in zip(per_pixel, limits, strict=True)]
     )
     right = enlarge(coloured, smallest)
-    # A transparent gap would need a fourth channel on every picture; mid grey reads on either ground.
-    gap = np.full((len(left), left.shape[1], GAP, 3), 128, dtype=np.uint8)
-    return np.concatenate([left, gap, right], axis=2)
+    shown = np.zeros((*left.shape[:2], 2 * left.shape[2] + GAP, 4), dtype=np.uint8)
+    for place, part in ((slice(None, left.shape[2]), left), (slice(left.shape[2] + GAP, None), right)):
+        shown[:, :, place, :3] = part
+        shown[:, :, place, 3] = 255
+    return shown

@@ -55,7 +55,7 @@ def frame(name: str) -> Frame:
     page = PAGES[name]
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
-    if FRONT_DOOR not in st.session_state:
+    if not st.session_state.pop(FRONT_DOOR, False):
         navigation()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")

@@ -10,6 +10,7 @@ from streamlit.navigation.page import Page
 
 FOLDER = Path(__file__).parents[1]
 FRONT_DOOR = "front-door"
+"""Set by the front door for the page that it runs."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ PAGES: dict[str, PageEntry] = {
         ),
         PageEntry(
             "neurons", "Important neurons", "Explore", ":material/hub:",
-            "Which neurons decide, and on what do they look?",
+            "Which neurons decide, and what does the network look at?",
             "Relevance heatmaps of inputs, the ranking of neurons, and activation against relevance.",
         ),
         PageEntry(
@@ -76,10 +77,9 @@ PAGES: dict[str, PageEntry] = {
 def navigation() -> Page:
     """Draw the navigation and return the page to run.
 
-    Streamlit opens the first page that is asked for by its own address without the front door, as long as there
-    is a folder named ``pages``; such a page draws the navigation itself, and from then on all go through the door.
+    As long as no page has gone through the front door, Streamlit opens the files of a folder named ``pages``
+    without it; such a page draws the navigation itself, and from then on all go through the door.
     """
-    st.session_state[FRONT_DOOR] = True
     groups: dict[str, list[Page]] = {}
     for index, page in enumerate(PAGES.values()):
         groups.setdefault(page.group, []).append(

@@ -144,8 +144,9 @@ def test_heatmaps_put_relevance_beside_its_input():
     relevance[0, :, 0, 0] = 1.0
     relevance[0, :, 0, 1] = -1.0
     shown = pictures.heatmaps(inputs, relevance, smallest=10)
-    assert shown.shape == (2, 10, 10 + pictures.GAP + 10, 3)
-    right = shown[:, :, 10 + pictures.GAP :]
+    assert shown.shape == (2, 10, 10 + pictures.GAP + 10, 4)
+    assert (shown[:, :, 10 : 10 + pictures.GAP, 3] == 0).all()
+    right = shown[:, :, 10 + pictures.GAP :, :3]
     assert right[0, 0, 0].tolist() == palette.RELEVANCE[-1].astype(int).tolist()
     assert right[0, 0, 1].tolist() == palette.RELEVANCE[0].astype(int).tolist()
     assert (right[1] == 255).all()
@@ -164,16 +165,18 @@ def test_ranking_draws_the_chosen_neurons_apart():
     assert list(diamonds.y) == [2.5, 1.5, 0.5, -1.0]
 
 
-def test_scatter_draws_every_misclassified_test_it_can():
+@pytest.mark.parametrize(("errors", "drawn"), [(0.02, "all"), (0.5, neurons.MOST_POINTS // 2), (1.0, "full")])
+def test_scatter_draws_both_kinds_of_tests(errors, drawn):
     rng = np.random.default_rng(0)
     n = 5 * neurons.MOST_POINTS
     activations, relevance = rng.random((n, 2)), rng.random((n, 2))
-    correct = rng.random(n) > 0.02
+    correct = rng.random(n) >= errors
     figure = neurons.activation_relevance(activations, relevance, correct, ["a", "b"], "A finding")
-    right, wrong = figure.data[:2]
-    assert len(wrong.x) == (~correct).sum()
-    assert len(right.x) + len(wrong.x) == neurons.MOST_POINTS
-    assert right.marker.symbol != wrong.marker.symbol
+    marks = {trace.name: trace for trace in figure.data[:2] if trace.xaxis == "x"}
+    expected = {"all": (~correct).sum(), "full": neurons.MOST_POINTS}.get(drawn, drawn)
+    assert len(marks["misclassified"].x) == expected
+    assert sum(len(trace.x) for trace in marks.values()) == neurons.MOST_POINTS
+    assert len({trace.marker.symbol for trace in marks.values()}) == len(marks)
 
 
 def test_correlation_is_pearsons():
