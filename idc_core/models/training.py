@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
 from idc_core.models.entry import ModelCard, ModelEntry, Network, Recipe
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
-from idc_core.models.weights import fingerprint, write_weights, write_whole
+from idc_core.models.weights import fingerprint, make_folder, write_weights, write_whole
 from idc_core.progress import Progress, report
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def train(
     Raises
     ------
     ModelError
-        If the name is unknown, its weights are published ones, or training diverged.
+        If the name is unknown, its weights are published ones, the folder cannot be written to, or training
+        diverged.
     SettingError
         If the device is not there or the seed is negative.
     DataError
@@ -74,12 +76,8 @@ def train(
     entry = find_entry(name)
     if entry.recipe is None:
         raise ModelError(f"{name!r} has the weights published with its paper; it has no recipe.")
-    if device not in ("cpu", "cuda"):
-        raise SettingError(f"The device must be 'cpu' or 'cuda', not {device!r}.")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise SettingError("The device 'cuda' was asked for, but torch finds no such GPU; use 'cpu'.")
-    if not 0 <= seed < 2**63:
-        raise SettingError(f"The seed must be a whole number from 0 to 2**63 - 1, not {seed}.")
+    _check_settings(seed, device)
+    make_folder(out)  # now, not after a quarter of an hour of training
     from idc_core.datasets import DATASETS, load_dataset  # here: loading a model needs no readers of data
 
     training = load_dataset(entry.dataset, "train", on_progress=on_progress)
@@ -135,14 +133,10 @@ def fit(
     _arrange(network.to(device), torch.channels_last)
     network.train()
     optimizer = OPTIMIZERS[recipe.optimizer](network.parameters(), recipe.learning_rate, recipe.weight_decay)
-    # A last batch of a few inputs would make a wild step, so each epoch drops it, a different one each time.
     batch = min(recipe.batch, len(data))
     batches = len(data) // batch
     steps = batches * recipe.epochs
-    for step in range(steps):
-        if step % batches == 0:
-            order = torch.randperm(len(data), generator=generator)
-        chosen = order[step % batches * batch : (step % batches + 1) * batch].numpy()
+    for step, chosen in enumerate(_orders(len(data), batch, recipe.epochs, generator)):
         some, wanted = torch.from_numpy(data.inputs[chosen]), torch.from_numpy(data.targets[chosen])
         some, wanted = augment(some, wanted, generator)
         for group in optimizer.param_groups:
@@ -182,6 +176,26 @@ def measure(network: nn.Module, data: Dataset) -> dict[str, float]:
         return {"accuracy": float(np.mean(outputs.argmax(1) == data.targets))}
     errors = outputs[:, 0].astype(np.float64) - data.targets
     return {"rmse": float(np.sqrt(np.mean(errors**2)))}
+
+
+def _check_settings(seed: int, device: str) -> None:
+    if device not in ("cpu", "cuda"):
+        raise SettingError(f"The device must be 'cpu' or 'cuda', not {device!r}.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SettingError("The device 'cuda' was asked for, but torch finds no such GPU; use 'cpu'.")
+    if not 0 <= seed < 2**63:
+        raise SettingError(f"The seed must be a whole number from 0 to 2**63 - 1, not {seed}.")
+
+
+def _orders(count: int, batch: int, epochs: int, generator: torch.Generator) -> Iterator[NDArray[np.int64]]:
+    """Yield the positions of every batch of every epoch, in an order that is new every epoch.
+
+    A last batch of a few inputs would make a wild step, so each epoch drops it, a different one each time.
+    """
+    for _ in range(epochs):
+        order = torch.randperm(count, generator=generator).numpy()
+        for start in range(0, count - batch + 1, batch):
+            yield order[start : start + batch]
 
 
 def _arrange(network: nn.Module, layout: torch.memory_format) -> None:

@@ -95,6 +95,22 @@ def write_weights(network: nn.Module, path: Path) -> None:
     write_whole(path, save(state))
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder unless it is there.
+
+    Raises
+    ------
+    ModelError
+        If that is not possible, or nothing can be written into it.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"The folder {path} cannot be made ({error}); name another one with --out.") from error
+    if not os.access(path, os.W_OK):
+        raise ModelError(f"The folder {path} cannot be written to; name another one with --out.")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader never sees half of it.
 
@@ -103,8 +119,8 @@ def write_whole(path: Path, content: bytes) -> None:
     ModelError
         If the folder cannot be written to.
     """
+    make_folder(path.parent)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise ModelError(f"{path} cannot be written ({error}); name another folder with --out.") from error

@@ -80,6 +80,14 @@ def test_stopping_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_folder_that_cannot_be_made_is_said_before_training(tmp_path):
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    seen = []
+    with pytest.raises(ModelError, match="taken cannot be made"):
+        train(NAME, out=tmp_path / "taken", on_progress=lambda *step: seen.append(step))
+    assert seen == []
+
+
 def test_settings_that_make_no_sense_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SettingError, match="'cuda' was asked for"):

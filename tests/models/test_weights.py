@@ -127,5 +127,5 @@ def test_written_weights_come_back_the_same_and_alone(tmp_path):
 
 def test_folder_that_is_a_file_is_explained(tmp_path):
     (tmp_path / "taken").write_text("", encoding="utf-8")
-    with pytest.raises(ModelError, match="cannot be written"):
+    with pytest.raises(ModelError, match="cannot be made"):
         write_weights(find_entry(NAME).build(), tmp_path / "taken" / "weights.safetensors")
