@@ -1,0 +1,290 @@
+"""What cannot be propagated is refused by name, before more than one input has run."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from idc_core import IDC, relevance
+from idc_core.errors import DataError, IdcError, ModelError, SettingError, UnsupportedOperationError
+from idc_core.trace import collect, trace
+from tests.attribution.networks import IMAGES, ROWS, SEQUENCES, TOKENS, Written, numbers, settle
+
+MANY = numbers(64, 6)
+
+
+class Triple(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def gate(net, x):
+    return net.out(x * torch.sigmoid(net.a(x)))
+
+
+def attention(net, x):
+    weights = torch.softmax(net.a(x), 1)
+    return net.out(x + weights)
+
+
+def write(net, x):
+    y = net.a(x)
+    y[:, 0] = 0
+    return net.out(y)
+
+
+def other_view(net, x):
+    y = net.a(x)
+    y[:, :2].add_(1.0)
+    return net.out(y)
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return torch.exp(x)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def dense(width=6):
+    return {"a": nn.Linear(6, 6), "out": nn.Linear(width, 3)}
+
+
+# name: forward pass, modules, inputs, what the message must name
+OPERATIONS = {
+    "x * x": (lambda net, x: net.out(x * x), dense(), ROWS, ("mul",)),
+    "gate": (gate, dense(), ROWS, ("mul", "depend")),
+    "division": (lambda net, x: net.out(1 / (x.abs() + 1)), dense(), ROWS, ("abs",)),
+    "division by x": (lambda net, x: net.out(1 / x), dense(), ROWS, ("div",)),
+    "floor division": (lambda net, x: net.out(torch.div(x, 2, rounding_mode="floor")), dense(), ROWS,
+                       ("div", "rounding_mode")),
+    "exp": (lambda net, x: net.out(torch.exp(x)), dense(), ROWS, ("exp",)),
+    "exp_": (lambda net, x: net.out(net.a(x).exp_()), dense(), ROWS, ("exp",)),
+    "power": (lambda net, x: net.out(x**2), dense(), ROWS, ("pow",)),
+    "exp in a module": (lambda net, x: net.out(net.block(x)), {**dense(), "block": Block()}, ROWS,
+                        ("exp", "'block.inner'")),
+    "softmax": (attention, dense(), ROWS, ("softmax", "attention")),
+    "softmax transposed": (lambda net, x: net.out(torch.softmax(x, 1).T.T), dense(), ROWS, ("softmax",)),
+    "softmax as a factor": (lambda net, x: torch.ones(6, 6, dtype=x.dtype) @ torch.softmax(net.a(x), 1).T,
+                            dense(), ROWS, ("softmax",)),
+    "attention": (lambda net, x: net.out(net.mixer(x, x, x)[0][:, 0]),
+                  {"mixer": nn.MultiheadAttention(6, 2, batch_first=True), "out": nn.Linear(6, 3)}, SEQUENCES,
+                  ("multi_head_attention", "'mixer'")),
+    "scaled attention": (lambda net, x: net.out(F.scaled_dot_product_attention(x, x, x)[:, 0]), dense(), SEQUENCES,
+                         ("scaled_dot_product_attention",)),
+    "transformer": (lambda net, x: net.out(net.encoder(x)[:, 0]),
+                    {"encoder": nn.TransformerEncoderLayer(6, 2, 8, batch_first=True), "out": nn.Linear(6, 3)},
+                    SEQUENCES, ("attention", "'encoder")),
+    "gru": (lambda net, x: net.out(net.gru(x)[0][:, -1]),
+            {"gru": nn.GRU(6, 6, batch_first=True), "out": nn.Linear(6, 3)}, SEQUENCES, ("gru", "'gru'")),
+    "packed sequence": (
+        lambda net, x: net.out(net.lstm(nn.utils.rnn.pack_padded_sequence(
+            net.a(x), [5] * len(x), batch_first=True))[1][0][-1]),
+        {"a": nn.Linear(6, 6), "lstm": nn.LSTM(6, 6), "out": nn.Linear(6, 3)}, SEQUENCES, ("pack",)),
+    "projected lstm": (lambda net, x: net.out(net.lstm(x)[0][:, -1]),
+                       {"lstm": nn.LSTM(6, 5, proj_size=2, batch_first=True), "out": nn.Linear(2, 3)}, SEQUENCES,
+                       ("LSTM with a projection", "'lstm'")),
+    "group norm": (lambda net, x: net.norm(x).mean((2, 3)), {"norm": nn.GroupNorm(1, 2)}, IMAGES,
+                   ("group_norm", "'norm'")),
+    "batch statistics": (lambda net, x: net.norm(x).mean((2, 3)),
+                         {"norm": nn.BatchNorm2d(2, track_running_stats=False)}, IMAGES,
+                         ("batch_norm", "stored statistics", "'norm'")),
+    "pooling with indices": (lambda net, x: F.max_pool2d(x, 2, return_indices=True)[0].mean((2, 3)), {}, IMAGES,
+                             ("indices",)),
+    "dropout": (lambda net, x: net.out(F.dropout(x)), dense(), ROWS, ("dropout", "evaluation")),
+    "custom function": (lambda net, x: net.out(Triple.apply(net.a(x))), dense(), ROWS, ("Triple", "custom", "'out'")),
+    "custom last function": (lambda net, x: Triple.apply(net.out(x)), dense(), ROWS, ("Triple", "custom", "last")),
+    "weights from the input": (lambda net, x: F.linear(x, x[:3]), {}, ROWS[:6], ("weights depend on the input",)),
+    "writing": (write, dense(), ROWS, ("__setitem__",)),
+    "writing into another view": (other_view, dense(), ROWS, ("another view", "'out'")),
+    "einsum": (lambda net, x: net.out(torch.einsum("ni->ni", x)), dense(), ROWS, ("einsum",)),
+    "maximum": (lambda net, x: net.out(torch.maximum(x, -x)), dense(), ROWS, ("maximum",)),
+    "sort": (lambda net, x: net.out(x.sort(1)[0]), dense(), ROWS, ("sort",)),
+}  # fmt: skip
+
+
+class Counted(nn.Module):
+    """A network that notes how many inputs each of its passes was given."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+        self.passes = []
+
+    def forward(self, x):
+        self.passes.append(len(x))
+        return self.network(x)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_are_refused_by_name(name):
+    forward, modules, inputs, words = OPERATIONS[name]
+    network = Counted(settle(Written(forward, **modules)))
+    with pytest.raises(UnsupportedOperationError) as caught:
+        relevance(network, inputs, ["input"])
+    message = str(caught.value)
+    for word in words:
+        assert (f"'network.{word[1:]}" if word.startswith("'") else word) in message
+    assert "\n" not in message
+    assert message.endswith(".")
+    assert network.passes == [1]
+
+
+@pytest.mark.parametrize("name", ["x * x", "exp", "gru", "attention", "custom function", "dropout"])
+def test_what_is_refused_is_no_obstacle_before_the_earliest_layer(name):
+    forward, modules, inputs, _ = OPERATIONS[name]
+    network = settle(Written(forward, **modules))
+    found = relevance(network, inputs, ["out"], bias="redistribute")["out"]
+    assert found.shape == (len(inputs), 3)
+
+
+def test_a_gate_behind_a_layer_is_met_although_the_layer_comes_first():
+    # x * sigmoid(x) behind a: not an activation function of a, whose output it uses twice.
+    network = Counted(settle(Written(lambda net, x: net.out(net.a(x) * torch.sigmoid(net.a(x))), **dense())))
+    with pytest.raises(UnsupportedOperationError, match="mul of two"):
+        relevance(network, MANY, ["network.a"])
+    swish = Counted(settle(Written(lambda net, x: net.out((lambda y: y * torch.sigmoid(y))(net.a(x))), **dense())))
+    with pytest.raises(UnsupportedOperationError, match="mul of two"):
+        relevance(swish, MANY, ["network.a"])
+    assert set(network.passes + swish.passes) == {1}
+
+
+NETWORKS = {
+    "dict": (lambda net, x: {"scores": net.out(x)}, ModelError, ("returns a dict", "(n, classes)")),
+    "list of numbers": (lambda net, x: [1, 2], ModelError, ("returns a int", "(n, classes)")),
+    "three dimensions": (lambda net, x: net.out(x)[:, None], ModelError, ("(1, 1, 3)", "(n, classes)")),
+    "rows mixed": (lambda net, x: net.out(x.reshape(-1, 3).repeat(1, 2)), ModelError, ("2 rows for 1 input",)),
+    "constant": (lambda net, x: torch.zeros(len(x), 3), UnsupportedOperationError, ("do not depend on input",)),
+    "detached": (lambda net, x: net.out(x).detach(), UnsupportedOperationError, ("do not depend on input",)),
+    "failing": (lambda net, x: net.out(x[:, :4]), ModelError, ("(1, 6)", "float64", "mat1 and mat2")),
+    "raising": (lambda net, x: {}["scores"], ModelError, ("KeyError", "(1, 6)")),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_of_another_form(name):
+    forward, kind, words = NETWORKS[name]
+    network = Counted(settle(Written(forward, **dense())))
+    with pytest.raises(kind) as caught:
+        relevance(network, MANY, ["input"])
+    for word in words:
+        assert word in str(caught.value)
+    assert network.passes == [1]
+
+
+def test_a_network_that_fails_keeps_the_cause():
+    network = settle(Written(NETWORKS["failing"][0], **dense()))
+    with pytest.raises(ModelError) as caught:
+        relevance(network, ROWS, ["out"])
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+LAYERS = {
+    "unknown": ("fc9", lambda net, x: net.out(x), ModelError, ("'fc9'", "a, out", "'input'")),
+    "not used": ("a", lambda net, x: net.out(x), UnsupportedOperationError, ("'a'", "did not run")),
+    "not followed": ("a", lambda net, x: net.out(x + net.a(x).detach()), UnsupportedOperationError, ("depend on a",)),
+    "rows elsewhere": ("a", lambda net, x: net.out(net.a(x.repeat(2, 1))[: len(x)]), UnsupportedOperationError,
+                       ("'a'", "(2, 6)", "one row an input")),
+    "other shapes": ("a", lambda net, x: net.out(net.a(x) + net.a(torch.stack([x, x], 1)).sum(1)),
+                     UnsupportedOperationError, ("'a'", "2 times", "(6,)", "(2, 6)")),
+    "no tensor": ("pair", lambda net, x: net.out(net.pair(x)["x"]), ModelError, ("'pair'", "dict")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_cannot_be_watched(name):
+    layer, forward, kind, words = LAYERS[name]
+
+    class Pair(nn.Module):
+        def forward(self, x):
+            return {"x": x}
+
+    network = settle(Written(forward, **dense(), pair=Pair()))
+    counted = []
+    network.register_forward_pre_hook(lambda module, inputs: counted.append(len(inputs[0])))
+    with pytest.raises(kind) as caught:
+        relevance(network, MANY, [layer])
+    for word in words:
+        assert word in str(caught.value)
+    assert set(counted) <= {1}
+
+
+def test_relevance_of_whole_numbers_needs_an_embedding_of_just_them():
+    network = settle(Written(lambda net, x: net.out(net.a(x + 1).mean(1)), a=nn.Embedding(11, 6), out=nn.Linear(6, 3)))
+    with pytest.raises(UnsupportedOperationError, match="'input'"):
+        relevance(network, TOKENS, ["input"])
+    assert relevance(network, TOKENS, ["a"])["a"].shape == (4, 5, 6)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_torchscript_is_refused():
+    network = nn.Sequential(nn.Linear(6, 6), torch.jit.script(nn.Linear(6, 6)), nn.Linear(6, 3))
+    with pytest.raises(UnsupportedOperationError, match=r"'1'.*TorchScript"):
+        relevance(network, ROWS, ["0"])
+    with pytest.raises(UnsupportedOperationError, match=r"TorchScript"):
+        collect(torch.jit.script(nn.Linear(6, 3)), ROWS, [])
+
+
+SETTINGS = {
+    "rule": ({"rule": "lrp"}, ("'lrp'", "epsilon", "alpha-beta")),
+    "bias": ({"bias": "keep"}, ("'keep'", "absorb")),
+    "epsilon": ({"epsilon": -1.0}, ("epsilon", "-1.0")),
+    "gamma": ({"gamma": float("inf")}, ("gamma", "inf")),
+    "alpha": ({"alpha": 0.5}, ("alpha", "0.5")),
+    "alpha NaN": ({"alpha": float("nan")}, ("alpha", "nan")),
+    "target name": ({"target": "best"}, ("'best'", "'predicted'")),
+    "target class": ({"target": 3}, ("0..2",)),
+    "negative class": ({"target": -1}, ("0..2",)),
+    "fractional target": ({"target": [0.5] * 64}, ("target",)),
+    "truth values": ({"target": np.ones(64, bool)}, ("target",)),
+    "table of targets": ({"target": np.zeros((64, 3), int)}, ("target",)),
+    "batch_size": ({"batch_size": 0}, ("batch_size", "0")),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_outside_the_method(name):
+    settings, words = SETTINGS[name]
+    network = Counted(settle(nn.Sequential(nn.Linear(6, 3))))
+    with pytest.raises(SettingError) as caught:
+        relevance(network, MANY, ["input"], **settings)
+    for word in words:
+        assert word in str(caught.value)
+    assert 64 not in network.passes or "class" in name
+
+
+def test_refusals_reach_every_entrance():
+    network = settle(Written(lambda net, x: net.out(torch.exp(net.a(x))), **dense()))
+    for work in (
+        lambda: next(trace(network, ROWS, ["a"], IDC(network, "a").settings)),
+        lambda: collect(network, ROWS, ["a"], IDC(network, "a").settings),
+        lambda: IDC(network, "a").fit(ROWS),
+    ):
+        with pytest.raises(UnsupportedOperationError, match="exp"):
+            work()
+    # Activations need no propagation.
+    assert collect(network, ROWS, ["a"]).activations["a"].shape == (4, 6)
+
+
+@pytest.mark.parametrize("inputs", [
+    3, "images", None, [[1.0, 2.0]], [{"x": ROWS}], np.array(["a"]), np.array([object()]), torch.tensor(1.0),
+    ROWS[:0], [], np.zeros((2, 6), complex),
+])  # fmt: skip
+def test_inputs_that_are_no_data(inputs):
+    with pytest.raises(DataError) as caught:
+        collect(settle(nn.Sequential(nn.Linear(6, 3))), inputs, ["0"])
+    assert isinstance(caught.value, IdcError)
+    assert "xpected" in str(caught.value)
