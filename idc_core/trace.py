@@ -340,7 +340,7 @@ def _place(model: nn.Module, batch: Any) -> Tensor:
 
 
 def _targets(target: int | Iterable[int], total: int | None) -> Tensor:
-    target = target if isinstance(target, int | Tensor | np.ndarray) else list(target)
+    target = target if isinstance(target, int | np.generic | np.ndarray | Tensor) else list(target)
     classes = torch.as_tensor(target)
     if classes.is_floating_point() or classes.dim() > 1 or classes.dtype == torch.bool:
         raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r:.80}.")
