@@ -31,7 +31,8 @@ def convolutional(dtype=torch.float64):
 def dataset(inputs):
     return Dataset(
         name="images", split="test", inputs=inputs, targets=np.zeros(len(inputs), np.int64),
-        class_names=("a", "b", "c"), task="classification", vocabulary=(), texts=(), ids=np.arange(len(inputs)), fingerprint="0",
+        class_names=("a", "b", "c"), task="classification", vocabulary=(), texts=(),
+        ids=np.arange(len(inputs)), fingerprint="0",
     )  # fmt: skip
 
 
