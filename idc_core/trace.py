@@ -16,8 +16,11 @@ from idc_core.attribution.session import check_layers, run_watched, undisturbed,
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.progress import Progress, report
 
-BATCH_BYTES = 24 * 2**20
+BATCH_BYTES = 64 * 2**20
 """Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
+
+MOST_INPUTS = 320
+"""Inputs of one batch, however small; beyond this nothing is gained and the caches are left."""
 
 Inputs = Any
 """A tensor, an array, anything with ``.inputs`` (a `Dataset`), or an iterable of batches of these."""
@@ -128,10 +131,10 @@ def trace(
             continue
         if done == 0:
             footprint, habits = _probe(model, _place(model, part[:1]), layers, settings)
-            size = batch_size or max(1, min(4096, BATCH_BYTES // footprint))
+            size = batch_size or max(1, min(MOST_INPUTS, BATCH_BYTES // footprint))
         for begin in range(0, len(part), size):
             batch = _place(model, part[begin : begin + size])
-            chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch))
+            chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch)).to(batch.device)
             yield _run(model, batch, layers, settings, chosen, done, habits)
             done += len(batch)
             report(on_progress, done, total or done, "inputs through the network")

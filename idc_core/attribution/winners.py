@@ -53,9 +53,13 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
     # 1 where an input equals its window's maximum, else 0: arithmetic on floats is several times faster than masks.
     winners = [(padded[window] - z).sign_().add_(1) for window in windows]
-    share = relevance / reduce(torch.add, winners)
+    count = torch.zeros_like(z)
+    for winner in winners:
+        count += winner
+    share = torch.div(relevance, count, out=count)
     disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
-    result = torch.zeros_like(padded)
+    tiled = disjoint and z[0, 0].numel() * len(windows) == padded[0, 0].numel()
+    result = torch.empty_like(padded) if tiled else torch.zeros_like(padded)
     for window, winner in zip(windows, winners, strict=True):
         if disjoint:
             torch.mul(share, winner, out=result[window])
