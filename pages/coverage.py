@@ -164,10 +164,10 @@ with left:
         on_select=lambda: clicked(grid, key),
         alt=f"Grid of combinations: {title}",
     )
+    cross = "" if view.correct is None else "a cross marks one that only misclassified tests reach, "
     layout.how_to_read(
         "a row is a combination of clusters of the first neurons, a column one of the others, 0 the lowest "
-        "cluster. A filled cell holds tests, a cross marks one that only misclassified tests reach, "
-        "an empty one holds none. Click a cell to see its tests."
+        f"cluster. A filled cell holds tests, {cross}an empty one holds none. Click a cell to see its tests."
     )
     if grid.folded:
         st.info(

@@ -9,7 +9,7 @@ from idc_core.figures import neurons as figures
 from idc_core.figures.overview import shares
 from pages.common import layout
 from pages.common.frame import frame, open_bench
-from pages.common.results import PICKS, class_importance, heatmaps, pick
+from pages.common.results import PICKS, class_importance, heatmaps, pick, picks
 from pages.common.text import percent, plural
 
 SHOWN = 10
@@ -27,11 +27,11 @@ st.markdown(
 st.header("What the network looks at", anchor=False)
 target = None
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    offered = [how for how in PICKS if how != "misclassified" or view.correct is not None]
+    offered = picks(view)
     how = st.segmented_control(
         "Tests",
-        offered if view.is_classifier else ["first"],
-        default="first",
+        offered,
+        default=offered[0],
         required=True,
         format_func=PICKS.get,
         key="tests",
@@ -46,7 +46,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             width=240,
         )
         target = None if explained == PREDICTED else view.train.class_names.index(explained)
-positions = pick(view, how or "first")
+positions = pick(view, how or offered[0], SHOWN)
 try:
     layout.gallery(view, positions, SHOWN, heatmaps(view, positions[:SHOWN], target))
 except IdcError as error:
@@ -100,10 +100,11 @@ labels = [
 ]
 read = (
     "a mark is a test. A neuron that is active without relevance does not decide; "
-    "one with negative relevance speaks against the predicted class."
+    "one with negative relevance speaks against the answer that the network gave."
 )
 if len(view.chosen) > figures.MOST_POINTS:
-    read += f" {figures.MOST_POINTS} tests are drawn, up to half of them misclassified."
+    read += f" {figures.MOST_POINTS} tests are drawn"
+    read += "." if view.correct is None else ", up to half of them misclassified."
 layout.chart(
     view,
     "activation-relevance",

@@ -177,17 +177,48 @@ def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> ND
     return found
 
 
-PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least certain"}
+PICKS = {
+    "first": "the first",
+    "misclassified": "misclassified",
+    "uncertain": "least certain",
+    "spread": "spread evenly",
+}
 """Ways to choose which tests to show: key and label."""
 
 
-def pick(view: View, how: str) -> NDArray[np.int64]:
-    """Return the chosen tests in the order in which to show them; `how` is a key of `PICKS`."""
+def picks(view: View) -> list[str]:
+    """Return the ways that mean something for a bench, the default one first."""
+    if not view.is_classifier:
+        # Frames of a drive: the first ones are nearly the same picture.
+        return ["spread", "first"]
+    return ["first", "misclassified", "uncertain"] if view.correct is not None else ["first", "uncertain"]
+
+
+def pick(view: View, how: str, count: int) -> NDArray[np.int64]:
+    """Return the chosen tests in the order in which to show them, of which `count` will be seen.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    how : str
+        One of `picks`.
+    count : int
+        How many can be shown.
+
+    Returns
+    -------
+    ndarray of int64 (k,)
+        Positions of tests.
+    """
     chosen = view.chosen
     if how == "misclassified" and view.correct is not None:
         return chosen[~view.correct[chosen]]
     if how == "uncertain":
         return chosen[np.argsort(view.analysis.confidence[chosen], kind="stable")]
+    if how == "spread":
+        seen = np.linspace(0, len(chosen) - 1, min(count, len(chosen))).astype(np.int64)
+        return np.concatenate([chosen[seen], np.delete(chosen, seen)])
     return chosen
 
 

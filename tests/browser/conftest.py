@@ -16,7 +16,12 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-QUIET_MS = 400
+QUIET_S = 0.4
+STATE = """() => ({
+    running: document.querySelector('[data-testid="stApp"]')?.getAttribute('data-test-script-state'),
+    skeletons: document.querySelectorAll('[data-testid="stSkeleton"]').length,
+    headings: document.querySelectorAll('h1').length,
+})"""
 
 
 @pytest.fixture(scope="session")
@@ -86,19 +91,17 @@ class Visitor(NamedTuple):
     def settle(self) -> None:
         """Wait until the page's script has stopped running for a while."""
         self.page.wait_for_timeout(150)
-        self.page.wait_for_function(
-            """quiet => {
-                const app = document.querySelector('[data-testid="stApp"]');
-                const idle = app && app.getAttribute('data-test-script-state') === 'notRunning'
-                    && !document.querySelector('[data-testid="stSkeleton"]')
-                    && document.querySelector('h1');
-                if (!idle) { window.idleSince = undefined; return false; }
-                window.idleSince = window.idleSince ?? performance.now();
-                return performance.now() - window.idleSince > quiet;
-            }""",
-            arg=QUIET_MS,
-            timeout=60_000,
-        )
+        quiet_since = None
+        deadline = time.monotonic() + 60
+        while quiet_since is None or time.monotonic() - quiet_since < QUIET_S:
+            state = self.page.evaluate(STATE)
+            if state == {"running": "notRunning", "skeletons": 0, "headings": 1}:
+                quiet_since = quiet_since or time.monotonic()
+            else:
+                quiet_since = None
+            if time.monotonic() > deadline:
+                pytest.fail(f"{self.page.url} did not become idle within 60 s: {state}; it shows {self.text()!r}")
+            self.page.wait_for_timeout(50)
 
     def text(self) -> str:
         """Return all text of the main area."""

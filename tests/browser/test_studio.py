@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,3 +156,12 @@ def test_the_finding_points_to_its_page(visitor):
     visitor.open()
     visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(visitor, scheme):
+    visitor.page.emulate_media(color_scheme=scheme)
+    script = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+    for path in ("coverage?classes=3", "clusters", "neurons?tests=misclassified", ""):
+        visitor.open(path)
+        assert visitor.page.evaluate(script) == [], path

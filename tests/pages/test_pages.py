@@ -11,6 +11,7 @@ from pages.common.bench import DEFAULT
 from pages.common.registry import PAGES
 from pages.common.results import open_view
 from pages.common.summary import SNAPSHOT, snapshot, summarise
+from pages.common.work import STOPPED
 
 ROOT = Path(__file__).parents[2]
 EXPLORE = ("neurons", "clusters", "coverage")
@@ -183,3 +184,15 @@ def test_charts_state_their_finding_and_name_their_axes(open_page):
                 assert any(titles), f"{name}: no {axis} of {layout['title']['text']!r} has a title"
         for chart in app.get("plotly_chart"):
             assert chart.proto.alt
+
+
+def test_stopping_leaves_a_sentence_and_a_way_on(open_page):
+    app = open_page("coverage")
+    app.session_state[STOPPED] = True
+    app.slider(key="m").set_value(4).run()
+    assert not app.exception
+    assert "Stopped." in app.info[0].value
+    assert "m = 6 ·" in words(app), "the last good result stays"
+    next(button for button in app.button if button.label == "Start again").click().run()
+    assert not app.info
+    assert "m = 4 ·" in words(app)

@@ -1,0 +1,72 @@
+"""Pages on other kinds of data: foreign classes, colour pictures, numbers instead of classes, and words."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from pages.common.registry import PAGES
+from pages.common.work import shelf
+
+FILES = Path(__file__).parents[1] / "datasets" / "dataset_files.py"
+
+
+@pytest.fixture(scope="module")
+def small_data(tmp_path_factory):
+    """A data folder with a few items of every data set, and nothing kept of other folders."""
+    spec = importlib.util.spec_from_file_location("dataset_files", FILES)
+    files = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(files)
+    folder = tmp_path_factory.mktemp("data")
+    files.write_all(folder)
+    shelf.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IDC_DATA", str(folder))
+        yield folder
+    shelf.clear()
+
+
+def words(app) -> str:
+    kinds = (app.markdown, app.caption, app.title, app.metric)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tests_with_other_classes_than_the_network(small_data, open_page, name):
+    app = open_page(name, model="LeNet-5 on digits", data="Fashion-MNIST")
+    assert not app.exception
+    assert not app.error
+    assert "right and wrong have no meaning here, coverage has." in words(app)
+    assert "misclassified" not in app.markdown[0].value
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_numbers_instead_of_classes(small_data, open_page, name):
+    app = open_page(name, model="Dave-2 on Udacity")
+    assert not app.exception
+    assert not app.error
+    assert not app.multiselect
+    assert "misclassified" not in words(app)
+    if name == "overview":
+        assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells only errors reach"]
+    if name == "neurons":
+        assert app.get("image"), "frames are shown as pictures"
+        assert "true steering angle" in words(app)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_words(small_data, open_page, name):
+    app = open_page(name, model="Text CNN on 20 Newsgroups")
+    assert not app.exception
+    assert not app.error
+    if name == "neurons":
+        assert not app.get("image")
+        assert "background[" in words(app), "words with relevance are marked"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_colour_pictures(small_data, open_page, name):
+    app = open_page(name, model="ConvNet on CIFAR-10", classes=["cat", "dog"])
+    assert not app.exception
+    assert not app.error
+    assert "tests of class cat, dog" in words(app)

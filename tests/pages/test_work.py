@@ -1,0 +1,98 @@
+"""Jobs: computed once, shared, tried again after a failure, and stopped when nobody waits for them."""
+
+import threading
+import time
+
+import pytest
+
+from idc_core.errors import CancelledError, DataError
+from idc_core.progress import report
+from pages.common import work
+from pages.common.work import KEPT, Shelf
+
+
+def until(condition, seconds: float = 20.0) -> None:
+    """Wait for something that another thread does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
+def test_a_result_is_computed_once_and_shared():
+    shelf, calls = Shelf(), []
+
+    def compute(on_progress):
+        calls.append(1)
+        return object()
+
+    first, second = (shelf.job("trace", "key", compute) for _ in range(2))
+    assert first.result() is second.result()
+    assert len(calls) == 1
+    assert shelf.job("trace", "other key", compute).result() is not first.result()
+
+
+def test_a_failure_is_told_and_then_tried_again():
+    shelf = Shelf()
+
+    def fail(on_progress):
+        raise DataError("It is not there.")
+
+    with pytest.raises(DataError, match="not there"):
+        shelf.job("data", "key", fail).result()
+    assert shelf.job("data", "key", lambda on_progress: 7).result() == 7
+
+
+def test_only_the_results_used_last_are_kept():
+    shelf, calls = Shelf(), []
+
+    def compute(number):
+        return lambda on_progress: calls.append(number) or number
+
+    room = KEPT["model"]
+    for number in range(room):
+        shelf.job("model", number, compute(number)).result()
+    shelf.job("model", 0, compute(0)).result()
+    shelf.job("model", room, compute(room)).result()
+    assert shelf.job("model", 0, compute(0)).result() == 0
+    assert calls == list(range(room + 1))
+    shelf.job("model", 1, compute(1)).result()
+    assert calls == [*range(room + 1), 1]
+
+
+def test_work_that_nobody_waits_for_stops(monkeypatch):
+    monkeypatch.setattr(work, "GRACE_S", 0.1)
+    shelf, steps = Shelf(), []
+
+    def endless(on_progress):
+        for step in range(10_000):
+            report(on_progress, step, 10_000, "steps")
+            steps.append(step)
+            time.sleep(0.005)
+
+    job = shelf.job("trace", "key", endless)
+    for _ in range(10):
+        assert not job.wait(0.05), "work that is waited for goes on"
+    until(lambda: job.dead)
+    with pytest.raises(CancelledError):
+        job.result()
+    assert 0 < len(steps) < 10_000
+    assert job.state.label == "steps"
+    assert job.state.total == 10_000
+
+
+def test_two_pieces_of_work_never_run_at_once():
+    shelf, running, most = Shelf(), [0], [0]
+    lock = threading.Lock()
+
+    def compute(on_progress):
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.02)
+        with lock:
+            running[0] -= 1
+
+    for job in [shelf.job("analysis", number, compute) for number in range(5)]:
+        job.result()
+    assert most == [1]
