@@ -10,7 +10,7 @@ from pages.common import layout
 from pages.common.frame import frame, open_bench
 from pages.common.text import count, plural, state
 
-SHOWN = 18
+SHOWN = 20
 
 view = open_bench(frame("clusters"))
 analysis = view.analysis
@@ -59,6 +59,7 @@ st.markdown(
     f"{state(chosen, sizes[index])}. The tests closest to the centroid come first."
 )
 layout.gallery(view, examples, SHOWN)
+layout.take_inputs(view, examples)
 
 st.header("How the number of clusters was chosen", anchor=False)
 scored = {
@@ -103,4 +104,4 @@ table = pd.DataFrame(
         for c, centroid in enumerate(analysis.centroids[i])
     ]
 )
-layout.take_away({"clusters": table}, view, examples[:SHOWN], "the tests shown above")
+layout.take_away({"clusters": table})

@@ -75,8 +75,8 @@ def default_cell() -> tuple[int, ...]:
     return tuple(map(int, table.cells[row]))
 
 
-def draw_cell(cell: tuple[int, ...]) -> NDArray[np.int64]:
-    """Show what is behind a cell; return its tests."""
+def draw_cell(cell: tuple[int, ...]) -> None:
+    """Show what is behind a cell."""
     inside = view.chosen[members(analysis.assignments[view.chosen], cell)]
     st.subheader(f"Cell {cell_name(cell)}", anchor=False)
     if len(inside):
@@ -85,6 +85,7 @@ def draw_cell(cell: tuple[int, ...]) -> NDArray[np.int64]:
             words += f", {count(int((~view.correct[inside]).sum()))} misclassified"
         st.markdown(f"{words}.")
         layout.gallery(view, inside, SHOWN)
+        layout.take_inputs(view, inside)
     else:
         st.markdown("No test reaches this cell. These covered cells are the nearest:")
         rows, steps = nearest(table, cell)
@@ -97,7 +98,6 @@ def draw_cell(cell: tuple[int, ...]) -> NDArray[np.int64]:
         column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
         alt="State of each neuron in this cell",
     )
-    return inside
 
 
 st.markdown(sentence())
@@ -145,7 +145,7 @@ with right:
             f"them, from {cell_name([0] * analysis.m)} to {last}."
         )
     cell = parsed or default_cell()
-    inside = draw_cell(cell)
+    draw_cell(cell)
 with left:
     title = f"{count(table.covered)} of {plural(table.total, 'combination')} of clusters are reached"
     key = f"grid-{hash((view.bench, split))}"
@@ -217,4 +217,4 @@ curve = pd.DataFrame(
         "shuffled_high": grown.high,
     }
 )
-layout.take_away({"covered-cells": covered, "coverage-growth": curve}, view, inside, "the chosen cell")
+layout.take_away({"covered-cells": covered, "coverage-growth": curve})

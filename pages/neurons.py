@@ -51,6 +51,7 @@ try:
     layout.gallery(view, positions, SHOWN, heatmaps(view, positions[:SHOWN], target))
 except IdcError as error:
     st.error(str(error))
+layout.take_inputs(view, positions[:SHOWN])
 layout.how_to_read(
     "beside every input is its relevance: red parts speak for the explained answer, blue parts against it, "
     "white ones do not matter. Every heatmap has its own scale."
@@ -135,4 +136,4 @@ table = pd.DataFrame(
 )
 if per_class is not None:
     table["summed_relevance_of_chosen_classes"] = per_class[ranking]
-layout.take_away({"neuron-ranking": table}, view, positions[:SHOWN], "the tests shown above")
+layout.take_away({"neuron-ranking": table})

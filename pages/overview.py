@@ -1,6 +1,7 @@
 """Overview: the result at a glance, and where to look next."""
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from idc_core.coverage.table import widest_gap
@@ -10,7 +11,7 @@ from idc_core.figures.overview import Overview
 from idc_core.figures.palette import palette
 from pages.common.bench import DEFAULT, confirm_untouched, untouched
 from pages.common.frame import default_line, frame, open_bench
-from pages.common.layout import how_to_read, is_dark
+from pages.common.layout import explain, how_to_read, is_dark, take_away
 from pages.common.registry import PAGES
 from pages.common.results import warm
 from pages.common.summary import snapshot, summarise
@@ -121,6 +122,21 @@ st.markdown(
     "* Open **Coverage** and click an empty cell to see which tests come closest to it.\n"
     "* Open **Important neurons** to see what the network looked at when it was wrong."
 )
+explain(
+    "The important neurons of a layer are those with the largest relevance, summed over the network's training "
+    "inputs. Each one's activations over the training inputs are split into clusters; a cell is one cluster of "
+    "every important neuron. IDC is the share of cells that hold a test. The pages under **Explore** show every "
+    "step and what it was computed from.",
+    "Source: Gerasimou, Eniser, Sen, Cakan, Importance-Driven Deep Learning System Testing, ICSE 2020.",
+)
+cells = pd.DataFrame(
+    {
+        "cell": [cell_name(cell) for cell in result.table.cells],
+        "tests": result.table.counts,
+        "misclassified": result.table.wrong,
+    }
+)
+take_away({"covered-cells": cells})
 if kept is not None:
     confirm_untouched(page.name)
     warm(DEFAULT)

@@ -153,4 +153,4 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
         )
     figure.update_xaxes(title="number of clusters k", dtick=1)
     figure.update_yaxes(title="mean silhouette (-1 to 1)")
-    return finish(figure, title, colours, height=390, wrap=60)
+    return finish(figure, title, colours, height=390)

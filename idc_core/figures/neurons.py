@@ -15,8 +15,8 @@ from idc_core.figures.style import finish
 MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
 
-MOST_POINTS = 300
-"""Tests drawn at most for one neuron."""
+MOST_POINTS = 200
+"""Tests drawn at most for one neuron: a browser draws a mark for each, and a cloud needs no more."""
 
 
 def ranking(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from idc_core.figures import pictures
 from pages.common.bench import Bench
 from pages.common.results import View
-from pages.common.text import plural
+from pages.common.text import count, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -138,22 +138,16 @@ def _words(view: View, position: int, relevance: NDArray[np.floating] | None) ->
     return " ".join(words) or "(no known words)"
 
 
-def take_away(tables: dict[str, pd.DataFrame], view: View, positions: NDArray[np.int64], what: str) -> None:
-    """Offer tables as CSV and inputs as a NumPy archive.
+def take_away(tables: dict[str, pd.DataFrame]) -> None:
+    """Offer tables as CSV; the charts' own buttons offer pictures.
 
     Parameters
     ----------
     tables : dict of str to DataFrame
         File names without ending, and their tables.
-    view : View
-        The bench.
-    positions : ndarray of int64
-        Tests whose inputs are offered.
-    what : str
-        Which inputs those are, for the button.
     """
     st.header("Take it away", anchor=False)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="take-away"):
         for name, table in tables.items():
             st.download_button(
                 f"{name.replace('-', ' ').capitalize()} (CSV)",
@@ -163,16 +157,28 @@ def take_away(tables: dict[str, pd.DataFrame], view: View, positions: NDArray[np
                 on_click="ignore",
                 key=f"csv-{name}",
             )
+    st.caption("Each chart has a button that saves it as PNG. The address holds this view.")
+
+
+def take_inputs(view: View, positions: NDArray[np.int64]) -> None:
+    """Offer the tests that are shown as a NumPy archive.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    positions : ndarray of int64 (k,)
+        Which tests.
+    """
+    if len(positions):
         st.download_button(
-            f"Inputs: {what} (npz)",
+            f"Take {'this test' if len(positions) == 1 else f'these {count(len(positions))} tests'} away (npz)",
             lambda: npz(view, positions),
             file_name="idc-inputs.npz",
             mime="application/octet-stream",
             on_click="ignore",
             key="npz",
-            disabled=not len(positions),
         )
-    st.caption("Each plotly chart has a camera button that saves it as PNG. The address holds this view.")
 
 
 def npz(view: View, positions: NDArray[np.int64]) -> bytes:
@@ -189,25 +195,23 @@ def npz(view: View, positions: NDArray[np.int64]) -> bytes:
 
 
 def computed(view: View, *sentences: str) -> None:
+    """Say, folded away, how the page was computed, and from what."""
+    card = view.model.card
+    facts = [
+        ("network", f"{card.label}, {card.parameters:,} parameters, fingerprint `{card.fingerprint}`"),
+        ("training inputs", _origin(view.train)),
+        ("tests", _origin(view.test)),
+        ("relevance", "layer-wise relevance propagation, epsilon rule, from the predicted class's score"),
+        ("source", "Gerasimou et al., Importance-Driven Deep Learning System Testing, ICSE 2020"),
+    ]
+    explain(*sentences, "\n".join(f"* {name}: {value}" for name, value in facts))
+
+
+def explain(*paragraphs: str) -> None:
     """Say, folded away, how the page was computed."""
     with st.expander("How this was computed"):
-        for sentence in sentences:
-            st.markdown(sentence)
-        card = view.model.card
-        facts = [
-            ("network", f"{card.label}, {card.parameters:,} parameters, fingerprint `{card.fingerprint}`"),
-            (
-                "training inputs",
-                f"{len(view.train):,} of {view.train.name}, fingerprint `{view.train.fingerprint}`",
-            ),
-            ("tests", f"{len(view.test):,} of {view.test.name}, fingerprint `{view.test.fingerprint}`"),
-            ("relevance", "layer-wise relevance propagation, epsilon rule, from the predicted class's score"),
-            (
-                "source",
-                "Gerasimou, Eniser, Sen, Cakan: Importance-Driven Deep Learning System Testing, ICSE 2020",
-            ),
-        ]
-        st.markdown("\n".join(f"* {name}: {value}" for name, value in facts))
+        for paragraph in paragraphs:
+            st.markdown(paragraph)
 
 
 def _origin(data: Dataset) -> str:

@@ -124,7 +124,7 @@ def test_inputs_of_a_cell_can_be_taken_away(visitor, view):
     row = int(view.table.counts.argmax())
     visitor.open(f"coverage?cell={cell_name(view.table.cells[row])}")
     with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="Inputs: the chosen cell (npz)").click()
+        visitor.page.get_by_role("button", name="away (npz)").click()
     content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
     positions = np.flatnonzero((view.analysis.assignments == view.table.cells[row]).all(axis=1))
     assert content["ids"].tolist() == view.test.ids[positions].tolist()
