@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from idc_core.clustering import Clusters
 from idc_core.figures.palette import palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, finish_panels, panels
 
 BINS = 40
 """Bars a histogram has."""
@@ -46,13 +45,8 @@ def histograms(
     plotly.graph_objects.Figure
     """
     colours = palette(dark)
-    columns = min(3, len(neurons))
-    rows = -(-len(neurons) // columns)
-    figure = make_subplots(
-        rows, columns, subplot_titles=list(neurons), vertical_spacing=0.34 / rows, horizontal_spacing=0.07
-    )
-    for index, one in enumerate(clusters):
-        where = {"row": index // columns + 1, "col": index % columns + 1}
+    figure, places = panels(neurons)
+    for index, (one, where) in enumerate(zip(clusters, places, strict=True)):
         edges = _edges(train[:, index], test[:, index])
         middles = (edges[1:] + edges[:-1]) / 2
         bars = _share(train[:, index], edges)
@@ -71,13 +65,9 @@ def histograms(
         _lines(figure, one.centroids, "centroid", colours.error, "solid", index == 0, where)
         _lines(figure, one.boundaries, "boundary", colours.ink, "dot", index == 0, where)
     figure.update_layout(bargap=0)
-    figure.update_xaxes(title="activation", title_standoff=8, row=rows)
     floor = 50.0 / max(len(train), len(test), 1)  # half an input: below every bar that is drawn
     figure.update_yaxes(type="log", tickvals=[0.001, 0.01, 0.1, 1, 10, 100], range=[np.log10(floor), 2.1])
-    figure.update_yaxes(title="share of inputs (%)", title_standoff=8, col=1)
-    finish(figure, title, colours, height=140 + 210 * rows)
-    figure.update_annotations(font={"size": 13, "color": colours.ink})
-    return figure
+    return finish_panels(figure, places, "activation", "share of inputs (%)", title, colours)
 
 
 def _edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -176,22 +176,14 @@ def coverage_grid(
     used = set(rows["category"]) | {0}
     lines = textwrap.wrap(title, 76)
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
-    series: list[dict[str, Any]] = [{
-        "type": "heatmap",
-        "name": "cells",
-        "encode": {"x": "column", "y": "row", "value": "category", "itemName": "cell"},
-        "label": {"show": True, "formatter": "{@mark}", "fontSize": 11, "color": ON_FILL},
-        "itemStyle": {"borderColor": colours.line, "borderWidth": 1},
-        "emphasis": {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}},
-        "select": {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}},
-        "animation": False,
-    }]  # fmt: skip
-    if clickable:
-        series[0]["selectedMode"] = "single"
+    series = [_cells(clickable, colours)]
     if selected is not None:
-        series.append(_outline(selected, grid, colours))
-    axis = {"type": "category", "axisTick": {"show": False}, "axisLine": {"show": False}}
-    name = {"nameLocation": "middle", "nameTextStyle": {"color": colours.muted, "fontSize": 12}}
+        series.append(_outline(selected, colours))
+    axis = {
+        "type": "category", "axisTick": {"show": False}, "axisLine": {"show": False}, "nameLocation": "middle",
+        "nameTextStyle": {"color": colours.muted, "fontSize": 12},
+        "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True},
+    }  # fmt: skip
     return {
         "title": {"text": "\n".join(lines), "left": 0, "top": 0,
                   "textStyle": {"fontSize": 15, "fontWeight": "normal", "color": colours.ink,
@@ -199,11 +191,9 @@ def coverage_grid(
         "dataset": {"source": rows},
         "grid": {"left": 40 + room, "right": 8, "top": 18 + 20 * len(lines), "bottom": 84,
                  "outerBoundsMode": "none"},
-        "xAxis": {**axis, **name, "data": list(grid.column_labels), "name": grid.column_title, "nameGap": 34,
-                  "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True}},
-        "yAxis": {**axis, **name, "data": list(grid.row_labels), "inverse": True, "name": grid.row_title,
-                  "nameGap": room + 12,
-                  "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True}},
+        "xAxis": {**axis, "data": list(grid.column_labels), "name": grid.column_title, "nameGap": 34},
+        "yAxis": {**axis, "data": list(grid.row_labels), "name": grid.row_title, "nameGap": room + 12,
+                  "inverse": True},
         "tooltip": {"formatter": "{@cell}<br>{@tests}", "backgroundColor": colours.ground,
                     "textStyle": {"color": colours.ink}},
         "visualMap": {"type": "piecewise", "dimension": 2, "seriesIndex": 0, "orient": "horizontal",
@@ -221,11 +211,23 @@ def grid_height(grid: Grid) -> int:
     return int(150 + rows * np.clip(560 / max(rows, 1), low, high))
 
 
-def _outline(selected: tuple[str, str], grid: Grid, colours: Palette) -> dict[str, Any]:
+def _cells(clickable: bool, colours: Palette) -> dict[str, Any]:
+    """Draw the cells; every one has a name of its own, or a click would select a whole column."""
+    outlined = {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}}
+    return {
+        "type": "heatmap", "name": "cells", "animation": False,
+        "encode": {"x": "column", "y": "row", "value": "category", "itemName": "cell"},
+        "label": {"show": True, "formatter": "{@mark}", "fontSize": 11, "color": ON_FILL},
+        "itemStyle": {"borderColor": colours.line, "borderWidth": 1},
+        "emphasis": outlined, "select": outlined, "selectedMode": "single" if clickable else False,
+    }  # fmt: skip
+
+
+def _outline(selected: tuple[str, str], colours: Palette) -> dict[str, Any]:
     """Frame the selected cell with a series of its own: a specification cannot set selections."""
     row, column = selected
     return {
-        "type": "heatmap", "name": "selected", "silent": True, "animation": False, "z": 5, "datasetIndex": -1,
+        "type": "heatmap", "name": "selected", "silent": True, "animation": False, "z": 5,
         "data": [{"value": [column, row, 0]}],
         "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colours.error, "borderWidth": 3},
     }  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import palette
-from idc_core.figures.style import finish
+from idc_core.figures.palette import Palette, palette
+from idc_core.figures.style import finish, finish_panels, panels
 
 MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
@@ -24,7 +24,6 @@ def ranking(
     important: NDArray[np.int64],
     title: str,
     *,
-    unit: str = "neuron",
     per_class: NDArray[np.float64] | None = None,
     class_label: str = "",
     dark: bool = False,
@@ -39,8 +38,6 @@ def ranking(
         The chosen neurons.
     title : str
         The finding.
-    unit : str
-        What one neuron of this layer is called: neuron or channel.
     per_class : ndarray of float64 (neurons,), optional
         The same sum over the training inputs of the chosen classes alone.
     class_label : str
@@ -57,49 +54,39 @@ def ranking(
     names = [str(neuron) for neuron in order]
     chosen = np.isin(order, important)
     figure = go.Figure()
-    for inside, label, colour, pattern in (
-        (True, f"chosen, m = {len(important)}", colours.accent, "/"),
-        (False, "others", colours.muted, ""),
-    ):
-        kept = chosen == inside
-        if kept.any():
-            figure.add_bar(
-                x=[name for name, keep in zip(names, kept, strict=True) if keep],
-                y=importance[order][kept],
-                name=label,
-                marker={
-                    "color": colour,
-                    "line": {"color": colours.ink, "width": 1.5 if inside else 0},
-                    "pattern": {
-                        "shape": pattern,
-                        "fillmode": "overlay",
-                        "fgcolor": colours.ground,
-                        "size": 6,
-                        "solidity": 0.25,
-                    },
-                },
-                hovertemplate=f"{unit} %{{x}}<br>summed relevance %{{y:.4g}}<extra></extra>",
-            )
+    for inside in (True, False):
+        if (chosen == inside).any():
+            where = np.flatnonzero(chosen == inside)
+            label = f"chosen, m = {len(important)}" if inside else "others"
+            values = importance[order[where]]
+            figure.add_bar(x=[names[i] for i in where], y=values, name=label, marker=_fill(inside, colours),
+                           hovertemplate="neuron %{x}<br>summed relevance %{y:.4g}<extra></extra>")  # fmt: skip
     if per_class is not None:
         figure.add_scatter(
             x=names,
             y=per_class[order],
             mode="markers",
             name=f"only class {class_label}",
-            marker={
-                "symbol": "diamond",
-                "size": 8,
-                "color": colours.error,
-                "line": {"color": colours.ink, "width": 1},
-            },
-            hovertemplate=f"{unit} %{{x}}<br>class {class_label}: %{{y:.4g}}<extra></extra>",
+            marker={"symbol": "diamond", "size": 8, "color": colours.error},
+            hovertemplate=f"neuron %{{x}}<br>class {class_label}: %{{y:.4g}}<extra></extra>",
         )
     figure.update_xaxes(
-        title=f"{unit}, by summed relevance", type="category", categoryorder="array", categoryarray=names,
+        title="neuron, by summed relevance", type="category", categoryorder="array", categoryarray=names,
         tickangle=-90 if len(names) > MOST_BARS // 2 else 0, showgrid=False,
     )  # fmt: skip
     figure.update_yaxes(title="summed relevance (score units)")
     return finish(figure, title, colours, height=380)
+
+
+def _fill(chosen: bool, colours: Palette) -> dict[str, Any]:
+    """Fill a bar: the chosen ones are hatched and outlined as well as coloured."""
+    if not chosen:
+        return {"color": colours.muted}
+    return {
+        "color": colours.accent,
+        "line": {"color": colours.ink, "width": 1.5},
+        "pattern": {"shape": "/", "fillmode": "overlay", "fgcolor": colours.ground, "size": 6, "solidity": 0.25},
+    }
 
 
 def activation_relevance(
@@ -134,32 +121,23 @@ def activation_relevance(
     plotly.graph_objects.Figure
     """
     colours = palette(dark)
-    columns = min(3, len(neurons))
-    rows = -(-len(neurons) // columns)
-    figure = make_subplots(
-        rows, columns, subplot_titles=list(neurons), vertical_spacing=0.34 / rows, horizontal_spacing=0.07
-    )
+    figure, places = panels(neurons)
     right = np.ones(len(activations), dtype=np.bool_) if correct is None else correct
     shown = _sample(right, seed)
     groups = (
         (shown & right, "correct" if correct is not None else "test", colours.accent, "circle-open", 5),
         (shown & ~right, "misclassified", colours.error, "x", 7),
     )
-    for index in range(len(neurons)):
+    for index, where in enumerate(places):
         for kept, label, colour, symbol, size in groups:
             if kept.any():
                 figure.add_scatter(
                     x=activations[kept, index], y=relevance[kept, index], mode="markers", name=label,
                     legendgroup=label, showlegend=index == 0,
                     marker={"color": colour, "symbol": symbol, "size": size, "opacity": 0.75},
-                    hovertemplate="activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>",
-                    row=index // columns + 1, col=index % columns + 1,
+                    hovertemplate="activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>", **where,
                 )  # fmt: skip
-    figure.update_xaxes(title="activation", title_standoff=8, row=rows)
-    figure.update_yaxes(title="relevance", title_standoff=8, col=1)
-    finish(figure, title, colours, height=130 + 210 * rows)
-    figure.update_annotations(font={"size": 13, "color": colours.ink})
-    return figure
+    return finish_panels(figure, places, "activation", "relevance", title, colours)
 
 
 def _sample(right: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:

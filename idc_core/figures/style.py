@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import Palette
 
@@ -59,4 +61,53 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     figure.update_yaxes(**quiet)
     figure.update_xaxes(gridcolor=colours.line, linecolor=colours.line, zerolinecolor=colours.line, automargin=True)
     figure.update_yaxes(gridcolor=colours.line, linecolor=colours.line, zerolinecolor=colours.line, automargin=True)
+    return figure
+
+
+def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
+    """Make a figure of small panels, three a row.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        Title of every panel.
+
+    Returns
+    -------
+    figure : plotly.graph_objects.Figure
+    places : list of dict
+        Row and column of every panel, as plotly's methods take them.
+    """
+    columns = min(3, len(titles))
+    rows = -(-len(titles) // columns)
+    figure = make_subplots(
+        rows, columns, subplot_titles=list(titles), vertical_spacing=0.34 / rows, horizontal_spacing=0.07
+    )
+    return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
+
+
+def finish_panels(
+    figure: go.Figure, places: list[dict[str, int]], x: str, y: str, title: str, colours: Palette
+) -> go.Figure:
+    """Finish a figure of panels, with axis titles in the last row and the first column.
+
+    Parameters
+    ----------
+    figure, places
+        From `panels`.
+    x, y : str
+        Titles of the axes.
+    title, colours
+        As in `finish`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The same figure.
+    """
+    rows = places[-1]["row"]
+    figure.update_xaxes(title=x, title_standoff=8, row=rows)
+    figure.update_yaxes(title=y, title_standoff=8, col=1)
+    finish(figure, title, colours, height=140 + 210 * rows)
+    figure.update_annotations(font={"size": 13, "color": colours.ink})
     return figure

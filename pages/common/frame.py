@@ -22,6 +22,7 @@ from pages.common.text import plural
 
 ASSETS = Path(__file__).parents[2] / "assets"
 LAST_GOOD = "last-good-bench"
+TRIED = "front-door-tried"
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,23 @@ def frame(name: str) -> Frame:
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
     if not st.session_state.pop(FRONT_DOOR, False):
-        navigation()
+        _go_through_the_front_door()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(page.question, anchor=False)
     return Frame(name, line)
+
+
+def _go_through_the_front_door() -> None:
+    """Begin a page anew that Streamlit opened without the front door: its widgets would lose their addresses.
+
+    As long as no page has gone through the door, Streamlit opens the files of a folder named ``pages`` directly.
+    """
+    navigation()
+    if TRIED not in st.session_state:
+        st.session_state[TRIED] = True
+        st.rerun()
 
 
 def open_bench(page: Frame) -> View:

@@ -75,11 +75,7 @@ PAGES: dict[str, PageEntry] = {
 
 
 def navigation() -> Page:
-    """Draw the navigation and return the page to run.
-
-    As long as no page has gone through the front door, Streamlit opens the files of a folder named ``pages``
-    without it; such a page draws the navigation itself, and from then on all go through the door.
-    """
+    """Draw the navigation and return the page to run."""
     groups: dict[str, list[Page]] = {}
     for index, page in enumerate(PAGES.values()):
         groups.setdefault(page.group, []).append(
