@@ -11,7 +11,7 @@ from idc_core import relevance
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError
-from idc_core.trace import BATCH_BYTES, collect, neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.trace import collect, neuron_activation, neuron_axes, neuron_relevance, trace
 from tests.attribution.networks import ROWS, SEQUENCES, TOKENS, Written, numbers, settle
 
 LAYERS = ["input", "conv", "pool", "out"]
@@ -111,12 +111,13 @@ def test_batch_size_does_not_matter_in_single_precision(rule, batch_size):
     assert_same(collect(network, IMAGES, LAYERS, settings, batch_size=batch_size), whole, rtol=1e-5)
 
 
-def test_the_batch_size_keeps_to_the_budget():
-    width = BATCH_BYTES // 8 // 40
-    network = settle(nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, 3)))
+def test_the_batch_size_keeps_to_the_budget(monkeypatch):
+    monkeypatch.setattr(f"{trace.__module__}.BATCH_BYTES", 2**16)
+    network = settle(nn.Sequential(nn.Linear(2, 200), nn.ReLU(), nn.Linear(200, 3)))
     sizes = [len(batch.scores) for batch in trace(network, numbers(100, 2), ["0"])]
-    assert max(sizes) * width * 8 <= BATCH_BYTES
-    assert max(sizes) >= 10
+    assert sum(sizes) == 100
+    # 200 numbers of 8 bytes before the activation function and as many behind it.
+    assert 10 <= max(sizes) <= 2**16 // (2 * 200 * 8)
 
 
 HALVES = [IMAGES[:9], IMAGES[9:]]

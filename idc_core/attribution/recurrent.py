@@ -62,10 +62,7 @@ def _lstm(
             cells.append(state[1])
         x = torch.cat(directions, 2)
         hidden.append(last_states(x, 1 + bidirectional))
-    output = x.transpose(0, 1) if batch_first else x
-    # The last layer's states are read off the output, so that relevance reaches the output whichever is used.
-    hidden[-1] = last_states(output.transpose(0, 1) if batch_first else output, 1 + bidirectional)
-    return output, torch.cat(hidden), torch.stack(cells)
+    return x.transpose(0, 1) if batch_first else x, torch.cat(hidden), torch.stack(cells)
 
 
 def last_states(output: Tensor, directions: int) -> Tensor:

@@ -65,7 +65,8 @@ def relevance(
     Notes
     -----
     Equation 1 of Gerasimou et al. (ICSE 2020); one backward pass serves all layers and ends at the earliest of them.
-    Where a max pooling ties, the winners share equally.
+    Where a max pooling ties, the winners share equally. A layer that runs several times gets the sum over its uses.
+    An output that the network also uses without its activation function is taken before that function.
     """
     settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
     layers = (layers,) if isinstance(layers, str) else tuple(layers)

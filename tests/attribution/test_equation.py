@@ -178,3 +178,23 @@ def test_equal_to_the_equation(build, seed, rule, bias):
             np.testing.assert_allclose(
                 found[layer][n].reshape(-1), expected, rtol=1e-9, atol=1e-11 * scale, err_msg=layer
             )
+
+
+@pytest.mark.parametrize("bias", ["absorb", "redistribute"])
+@pytest.mark.parametrize("rule", ["z", "epsilon"])
+@pytest.mark.parametrize("kind", ["batch_norm", "layer_norm"])
+def test_normalisation_is_affine_with_its_statistics_held_constant(kind, rule, bias):
+    norm = settle(nn.BatchNorm1d(5) if kind == "batch_norm" else nn.LayerNorm(5))
+    network = nn.Sequential(norm, settle(nn.Linear(5, 3)))
+    x = numbers(1, 5)
+    found = relevance(network, x, ["input", "0"], rule, EPSILON, bias=bias)
+    weight, shift = norm.weight.detach().numpy(), norm.bias.detach().numpy()
+    if kind == "batch_norm":
+        scale = weight / np.sqrt(norm.running_var.numpy() + norm.eps)
+        w, connected, b = np.diag(scale), np.eye(5, dtype=bool), shift - norm.running_mean.numpy() * scale
+    else:
+        scale = weight / np.sqrt(x[0].var(unbiased=False).item() + norm.eps)
+        w, connected, b = (np.eye(5) - 1 / 5) * scale, np.ones((5, 5), bool), shift
+    np.testing.assert_allclose(x[0].numpy() @ w + b, norm(x)[0].detach(), rtol=1e-9)
+    parts = share(rule, bias, x[0].numpy(), w, connected, b)
+    np.testing.assert_allclose(found["input"][0], parts @ found["0"][0], rtol=1e-9)

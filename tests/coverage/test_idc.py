@@ -124,17 +124,23 @@ class TestOriginal:
         right = TRAIN[np.arange(len(TRAIN)) % 3 != 0]
         covered, total, neurons, centroids = by_definition(dense(), "0", 4, right, TEST, True, 2)
         assert criterion.important.tolist() == neurons
+        np.testing.assert_allclose(criterion.importance, relevance(dense(), right, ["0"])["0"].sum(0), rtol=1e-9)
         for found, values in zip(criterion.centroids, centroids, strict=True):
             np.testing.assert_array_equal(found, values)
         assert (criterion.covered, criterion.total) == (covered, total)
 
     def test_convolutions_keep_zeros(self):
+        network = convolutional()
+        network.conv.bias.data -= 3  # many channels are silent on many images
         with torch.no_grad():
-            truth = convolutional()(IMAGES).argmax(1).numpy()
-        criterion = IDC(convolutional(), "conv", m=3, original=True).fit(IMAGES, truth)
-        for found, neuron in zip(criterion.clusters, criterion.important, strict=True):
-            kept = by_definition(convolutional(), "conv", 5, IMAGES, IMAGES)
-            np.testing.assert_allclose(found.centroids, kept[3][kept[2].index(neuron)], rtol=1e-9)
+            truth = network(IMAGES).argmax(1).numpy()
+        criterion = IDC(network, "conv", m=3, original=True).fit(IMAGES, truth)
+        kept = by_definition(network, "conv", 3, IMAGES, IMAGES)
+        dropped = by_definition(network, "conv", 3, IMAGES, IMAGES, drop_zeros=True)
+        assert any(len(a) != len(b) or (a != b).any() for a, b in zip(kept[3], dropped[3], strict=True))
+        assert criterion.important.tolist() == kept[2]
+        for found, expected in zip(criterion.clusters, kept[3], strict=True):
+            np.testing.assert_allclose(found.centroids, expected, rtol=1e-9)
 
     def test_targets_come_with_a_dataset(self):
         with torch.no_grad():
