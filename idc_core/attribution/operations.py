@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.attribution.affine import Affine, AffineRelevance, PassRelevance
+from idc_core.attribution.grey import conv2d
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import UnsupportedOperationError
 
@@ -97,9 +98,7 @@ def _weigh(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
     return F.linear(x[0], w, b)  # type: ignore[arg-type]
 
 
-def _convolution(name: str, dimensions: int) -> Handler:
-    convolve = getattr(torch, name)
-
+def _convolution(convolve: Callable[..., Tensor], dimensions: int) -> Handler:
     def handler(
         settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any,
         **options: Any,
@@ -107,8 +106,7 @@ def _convolution(name: str, dimensions: int) -> Handler:
         offset = None if bias is None else bias.reshape(-1, *[1] * dimensions)
 
         def function(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-            result: Tensor = convolve(x[0], w, b, *rest, **options)
-            return result
+            return convolve(x[0], w, b, *rest, **options)
 
         return affine(settings, Affine("convolution", function, weight, bias, offset), input)
 
@@ -117,7 +115,7 @@ def _convolution(name: str, dimensions: int) -> Handler:
 
 for _dimensions in (1, 2, 3):
     for _name in (f"conv{_dimensions}d", f"conv_transpose{_dimensions}d"):
-        OPERATIONS[_name] = _convolution(_name, _dimensions)
+        OPERATIONS[_name] = _convolution(conv2d if _name == "conv2d" else getattr(torch, _name), _dimensions)
 
 
 @operation("matmul", "__matmul__", "mm", "bmm", "mv")
