@@ -19,7 +19,7 @@ from idc_core.progress import Progress, report
 BATCH_BYTES = 64 * 2**20
 """Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
 
-MOST_INPUTS = 320
+MOST_INPUTS = 640
 """Inputs of one batch, however small; beyond this nothing is gained and the caches are left."""
 
 Inputs = Any

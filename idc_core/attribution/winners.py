@@ -51,20 +51,20 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     """
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
-    # 1 where an input equals its window's maximum, else 0: arithmetic on floats is several times faster than masks.
-    winners = [(padded[window] - z).sign_().add_(1) for window in windows]
-    count = torch.zeros_like(z)
-    for winner in winners:
-        count += winner
+    # 0 where an input equals its window's maximum, else -1: arithmetic on floats is several times faster than masks.
+    losers = [(padded[window] - z).sign_() for window in windows]
+    count = torch.full_like(z, len(losers))
+    for loser in losers:
+        count += loser
     share = torch.div(relevance, count, out=count)
     disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
     tiled = disjoint and z[0, 0].numel() * len(windows) == padded[0, 0].numel()
     result = torch.empty_like(padded) if tiled else torch.zeros_like(padded)
-    for window, winner in zip(windows, winners, strict=True):
+    for window, loser in zip(windows, losers, strict=True):
         if disjoint:
-            torch.mul(share, winner, out=result[window])
+            torch.addcmul(share, share, loser, out=result[window])
         else:
-            result[window].addcmul_(share, winner)
+            result[window] += torch.addcmul(share, share, loser)
     return result[inside]
 
 
