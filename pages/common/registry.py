@@ -55,6 +55,11 @@ PAGES: dict[str, PageEntry] = {
             "The result for the chosen network and tests at a glance, and where to look next.",
         ),
         PageEntry(
+            "learn", "Learn", "Start", ":material/school:",
+            "How does it work?",
+            "The method on a network of ten neurons whose weights can be dragged, in six short chapters.",
+        ),
+        PageEntry(
             "neurons", "Important neurons", "Explore", ":material/hub:",
             "Which neurons decide, and what does the network look at?",
             "Relevance heatmaps of inputs, the ranking of neurons, and activation against relevance.",

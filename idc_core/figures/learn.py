@@ -1,0 +1,213 @@
+"""Figures of the Learn page: importance, k-means step by step, and how tests fill cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
+from plotly.subplots import make_subplots
+
+from idc_core.figures.palette import CLASSES, ON_FILL, Palette, palette
+from idc_core.figures.style import finish
+from idc_core.teaching import Step
+
+SYMBOLS = ("circle", "square", "triangle-up", "diamond")
+"""Marks of the clusters, so that colour is not their only sign."""
+
+_TOWARDS = {False: "#b2182b", True: "#f4a582"}
+_AGAINST = {False: "#2166ac", True: "#92c5de"}
+
+
+def relevance_signs(dark: bool) -> dict[str, str]:
+    """Return the colours of lines and bars for relevance towards and against an answer."""
+    return {"towards": _TOWARDS[dark], "against": _AGAINST[dark]}
+
+
+def importance(
+    activation: NDArray[np.float64], relevance: NDArray[np.float64], neurons: Sequence[str], title: str, *, dark: bool
+) -> go.Figure:
+    """Draw how active neurons are beside how important they are.
+
+    Parameters
+    ----------
+    activation, relevance : ndarray of float64 (m,)
+        Mean activation, and relevance summed over the same inputs.
+    neurons : sequence of str
+        Names of the m neurons.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours, signs = palette(dark), relevance_signs(dark)
+    figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.08)
+    shares = [signs["towards"] if value >= 0 else signs["against"] for value in relevance]
+    for column, (values, colour) in enumerate(((activation, colours.accent), (relevance, shares)), start=1):
+        figure.add_bar(
+            x=values,
+            y=list(neurons),
+            orientation="h",
+            marker={"color": colour},
+            text=[f"{value:.2f}" for value in values],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}: %{x:.3f}<extra></extra>",
+            row=1,
+            col=column,
+        )
+        low, high = min(0.0, float(values.min())), max(0.01, float(values.max()))
+        room = 0.15 * (high - low)  # for the numbers at the ends of the bars
+        figure.update_xaxes(range=[low - room * (low < 0), high + room], row=1, col=column)
+    figure.update_xaxes(title="mean activation", col=1)
+    figure.update_xaxes(title="summed relevance (unit of a score)", col=2)
+    figure.update_yaxes(autorange="reversed", title="neuron", col=1)
+    finish(figure, title, colours, height=270)
+    figure.update_layout(showlegend=False, margin={"b": 52})
+    return figure
+
+
+def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figure:
+    """Draw values as dots on a line, with the cluster each belongs to and the centroids.
+
+    Parameters
+    ----------
+    values : real (n,)
+        Activations of one neuron.
+    step : Step
+        The step of k-means to show.
+    title : str
+        What happened in it.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    places = np.asarray(values, dtype=np.float64)
+    heights = _stacked(places)
+    figure = go.Figure()
+    for index, centroid in enumerate(step.centroids):
+        figure.add_scatter(
+            x=[centroid, centroid], y=[0, heights.max() + 1], mode="lines+text", showlegend=index == 0,
+            name="centroid", line={"color": colours.error, "width": 2}, text=["", f"{index}: {centroid:.2f}"],
+            textposition="top center", textfont={"color": colours.ink},
+            hovertemplate=f"centroid {index}: %{{x:.3f}}<extra></extra>",
+        )  # fmt: skip
+    for index in range(-1, len(step.centroids)):
+        own = step.assignment == index
+        if own.any():
+            figure.add_scatter(
+                x=places[own], y=heights[own], mode="markers", name="no cluster yet" if index < 0 else f"state {index}",
+                marker={
+                    "size": 13, "symbol": "circle-open" if index < 0 else SYMBOLS[index % len(SYMBOLS)],
+                    "color": colours.ink if index < 0 else CLASSES[index],
+                    "line": {"color": colours.ink, "width": 1.2},
+                },
+                hovertemplate="activation %{x:.3f}<extra></extra>",
+            )  # fmt: skip
+    figure.update_xaxes(title="activation, one mark a picture", range=[places.min() - 0.06, places.max() + 0.06])
+    figure.update_yaxes(visible=False, range=[0, heights.max() + 2])
+    finish(figure, title, colours, height=330)
+    figure.update_layout(margin={"l": 12})
+    return figure
+
+
+def _stacked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Heights that put equal or nearly equal values on top of each other."""
+    near = (values.max() - values.min()) / 50
+    heights = np.ones(len(values))
+    order = np.argsort(values, kind="stable")
+    base = values[order[0]]
+    for before, index in pairwise(order):
+        if values[index] - base <= near:
+            heights[index] = heights[before] + 1
+        else:
+            base = values[index]
+    return heights
+
+
+def cells(
+    activations: NDArray[np.float64],
+    assigned: NDArray[np.uint8],
+    boundaries: tuple[NDArray[np.float64], NDArray[np.float64]],
+    neurons: tuple[str, str],
+    title: str,
+    *,
+    own: bool = False,
+    dark: bool,
+) -> go.Figure:
+    """Draw tests in the plane of two neurons, which the boundaries of their states cut into cells.
+
+    Parameters
+    ----------
+    activations : ndarray of float64 (n, 2)
+        Activations of the two neurons for each test.
+    assigned : ndarray of uint8 (n, 2)
+        The cell of each test.
+    boundaries : two ndarrays of float64
+        Boundaries between the states of the neurons.
+    neurons : two str
+        Names of the neurons, across and upwards.
+    title : str
+        The finding.
+    own : bool
+        Whether the last test is the reader's, drawn as a star.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    top = 1.25
+    edges = [np.concatenate([[-0.08], bounds, [top]]) for bounds in boundaries]
+    figure = go.Figure()
+    for across in range(len(edges[0]) - 1):
+        for upwards in range(len(edges[1]) - 1):
+            held = int((assigned == (across, upwards)).all(axis=1).sum())
+            corner = (edges[0][across], edges[1][upwards], edges[0][across + 1], edges[1][upwards + 1])
+            _cell(figure, corner, f"cell {across}-{upwards}", held, colours)
+    given = len(activations) - own
+    figure.add_scatter(
+        x=activations[:, 0], y=activations[:, 1], mode="markers+text", showlegend=False,
+        text=[f"test {index + 1}" for index in range(given)] + ["yours"] * own,
+        textposition="top center", textfont={"color": ON_FILL, "size": 13},
+        marker={
+            "opacity": 1,
+            "size": [12] * given + [20] * own,
+            "symbol": ["circle"] * given + ["star"] * own,
+            "color": [colours.tests] * given + [colours.error] * own,
+            "line": {"color": ON_FILL, "width": 1},
+        },
+        hovertemplate=f"{neurons[0]} %{{x:.2f}}, {neurons[1]} %{{y:.2f}}<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(title=f"activation of {neurons[0]}", range=[-0.08, top], showgrid=False, zeroline=False)
+    figure.update_yaxes(title=f"activation of {neurons[1]}", range=[-0.08, top], showgrid=False, zeroline=False)
+    finish(figure, title, colours, height=430)
+    figure.update_layout(margin={"b": 52})
+    return figure
+
+
+def _cell(figure: go.Figure, corner: tuple[float, float, float, float], name: str, held: int, colours: Palette) -> None:
+    """Draw one cell: filled and counted where a test is in it, empty otherwise."""
+    left, bottom, right, upper = corner
+    words = f"{held} test{'s' if held > 1 else ''}" if held else "empty"
+    figure.add_shape(
+        type="rect", x0=left, y0=bottom, x1=right, y1=upper, layer="below",
+        line={"color": colours.muted, "width": 1.5, "dash": "solid" if held else "dot"},
+        fillcolor=colours.counts[0] if held else "rgba(0,0,0,0)",
+    )  # fmt: skip
+    figure.add_annotation(
+        x=left, y=upper, xanchor="left", yanchor="top", showarrow=False, align="left",
+        text=f"{name}<br>{words}", font={"size": 12, "color": ON_FILL if held else colours.ink},
+    )  # fmt: skip
