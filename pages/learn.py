@@ -1,6 +1,7 @@
 """Learn: the method on a network of ten neurons, in six short chapters."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -21,6 +22,12 @@ WIDTH = 900  # pixels: lines of text stay readable, and the network above the fo
 
 DECISION = "the winning answer"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
+
+
+def choice(label: str, options: list[Any], default: Any, key: str) -> Any:
+    """Let the reader choose one option; an address may say none at all."""
+    chosen = st.segmented_control(label, options, default=default, required=True, key=key, bind="query-params")
+    return default if chosen is None else chosen
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -139,10 +146,7 @@ def neurons() -> None:
 @st.fragment
 def play_backward() -> None:
     """Chapter 2's network with equation 1 and the sum of every layer."""
-    options = [DECISION, *NAMES[-1]]
-    explained = st.segmented_control(
-        "Whose score is shared out", options, default=DECISION, required=True, key="explained", bind="query-params"
-    )
+    explained = choice("Whose score is shared out", [DECISION, *NAMES[-1]], DECISION, "explained")
     target = None if explained == DECISION else NAMES[-1].index(explained)
     state = network.played()
     network.draw(state, relevance=True, target=target)
@@ -241,7 +245,7 @@ def states() -> None:
         "**state** of the neuron."
     )
     st.markdown("**Try:** move the step from left to right. Then choose four clusters: where do they get stuck?")
-    k = st.segmented_control("Clusters k", [2, 3, 4], default=3, required=True, key="k", bind="query-params")
+    k = choice("Clusters k", [2, 3, 4], found.k, "k")
     steps = teaching.kmeans_steps(values, k)
     # A slider for each k: their numbers of steps differ.
     at = st.slider("Step", 0, len(steps) - 1, 0, key=f"step{k}", bind="query-params")
@@ -375,9 +379,7 @@ def turn(to: str) -> None:
 
 frame("learn")
 with st.container(width=WIDTH):
-    chapter = st.segmented_control(
-        "Chapter", NAMES_OF_CHAPTERS, default=NAMES_OF_CHAPTERS[0], required=True, key="chapter", bind="query-params"
-    )
+    chapter = choice("Chapter", NAMES_OF_CHAPTERS, NAMES_OF_CHAPTERS[0], "chapter")
     CHAPTERS[chapter]()
     place = NAMES_OF_CHAPTERS.index(chapter)
     with st.container(horizontal=True):
