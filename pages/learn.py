@@ -105,7 +105,7 @@ def conservation(found: teaching.Explanation) -> None:
     for column, layer, value in zip(columns, LAYERS, sums, strict=True):
         column.metric(f"{layer.capitalize()}: sum", number(value, 3), border=True)
     worst = max(abs(value - sums[-1]) for value in sums)
-    st.caption(f"The largest difference between two layers is {worst:.6f}, which is ε at work: nothing is lost.")
+    st.caption(f"The largest difference between two layers is {worst:.6f}, from the tiny ε in the equation below.")
 
 
 def again() -> None:
@@ -333,7 +333,7 @@ def empty_cells() -> None:
         "The next step is to make an input that falls into it."
     )
     st.markdown("**Try:** put ink where you like and bring the star into each of the three empty cells.")
-    places = zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.4), strict=True)
+    places = zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.3), strict=True)
     own = [
         column.slider(f"Ink at the {name}", 0.0, 1.0, ink, 0.05, key=f"own-{name}", bind="query-params")
         for column, name, ink in places
@@ -352,9 +352,9 @@ def empty_cells() -> None:
         f"No. Cell 2-1 would need {FIRST} above {across[-1]:.2f} and {SECOND} above {upwards[-1]:.2f}, together more "
         f"than {across[-1] + upwards[-1]:.2f}. But {FIRST} looks for ink at the top, {SECOND} for its absence: where "
         "neither is silent they add up to 0.40 times middle + 0.70 times foot, never more than 1.10. An empty cell is "
-        "a question, not yet a fault: some cells cannot be reached, some are pictures that nobody would draw, such as "
-        "a blank one (cell 0-0), and some are the tests that were missing (cell 1-1: neither a clear one nor a clear "
-        "seven).",
+        "a question, not yet a fault. Some cells cannot be reached. Some hold only inputs that nobody would use, such "
+        "as a blank picture (cell 0-0). And some are the tests that were missing: ink at the top and at the foot "
+        "(cell 1-1).",
     )
     st.markdown("Now look at real networks:")
     for name in ("overview", "coverage"):

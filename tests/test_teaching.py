@@ -56,9 +56,7 @@ def test_equal_to_the_engine(seed, target):
     with torch.no_grad():
         np.testing.assert_allclose(found.values[-1], twin(torch.from_numpy(inputs)).numpy(), atol=1e-12)
     layers = ("input", "first", "second")
-    theirs = relevance(
-        twin, inputs, layers, epsilon=teaching.EPSILON, target="predicted" if target is None else target
-    )
+    theirs = relevance(twin, inputs, layers, epsilon=teaching.EPSILON, target="predicted" if target is None else target)
     for mine, layer in zip(found.relevance, layers, strict=False):
         np.testing.assert_allclose(mine, theirs[layer], atol=1e-9)
 

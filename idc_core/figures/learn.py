@@ -95,9 +95,11 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
     places = np.asarray(values, dtype=np.float64)
     heights = _stacked(places)
     figure = go.Figure()
+    top = heights.max() + 1
     for index, centroid in enumerate(step.centroids):
+        # One above the other: centroids start close together.
         figure.add_scatter(
-            x=[centroid, centroid], y=[0, heights.max() + 1], mode="lines+text", showlegend=index == 0,
+            x=[centroid, centroid], y=[0, top + 1.3 * index], mode="lines+text", showlegend=index == 0,
             name="centroid", line={"color": colours.error, "width": 2}, text=["", f"{index}: {centroid:.2f}"],
             textposition="top center", textfont={"color": colours.ink},
             hovertemplate=f"centroid {index}: %{{x:.3f}}<extra></extra>",
@@ -115,8 +117,8 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
                 hovertemplate="activation %{x:.3f}<extra></extra>",
             )  # fmt: skip
     figure.update_xaxes(title="activation, one mark a picture", range=[places.min() - 0.06, places.max() + 0.06])
-    figure.update_yaxes(visible=False, range=[0, heights.max() + 2])
-    finish(figure, title, colours, height=330)
+    figure.update_yaxes(visible=False, range=[0, top + 1.3 * len(step.centroids)])
+    finish(figure, title, colours, height=370)
     figure.update_layout(margin={"l": 12})
     return figure
 
@@ -181,7 +183,7 @@ def cells(
     figure.add_scatter(
         x=activations[:, 0], y=activations[:, 1], mode="markers+text", showlegend=False,
         text=[f"test {index + 1}" for index in range(given)] + ["yours"] * own,
-        textposition="top center", textfont={"color": ON_FILL, "size": 13},
+        textposition=["top center"] * given + ["middle right"] * own, textfont={"color": ON_FILL, "size": 13},
         marker={
             "opacity": 1,
             "size": [12] * given + [20] * own,
