@@ -14,6 +14,7 @@ from pages.common.summary import SNAPSHOT, snapshot, summarise
 from pages.common.work import STOPPED
 
 ROOT = Path(__file__).parents[2]
+BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
 EXPLORE = ("neurons", "clusters", "coverage")
 
 
@@ -32,7 +33,7 @@ def charts(app) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", BENCHED)
 def test_opens_on_a_finished_result(open_page, name):
     app = open_page(name)
     assert not app.exception
@@ -50,7 +51,7 @@ def test_front_door_leads_to_every_page(name):
     assert app.title[0].value == PAGES[name].question
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", BENCHED)
 def test_wrong_address_falls_back_to_the_default_bench(open_page, name):
     app = open_page(
         name, model="nonsense", data="nonsense", layer="nonsense", m="99", classes="nonsense",
@@ -60,7 +61,7 @@ def test_wrong_address_falls_back_to_the_default_bench(open_page, name):
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", BENCHED)
 @pytest.mark.parametrize("m", [1, 12])
 def test_ends_of_m(open_page, name, m):
     app = open_page(name, m=str(m))
@@ -68,7 +69,7 @@ def test_ends_of_m(open_page, name, m):
     assert f"m = {m} ·" in words(app)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", BENCHED)
 def test_class_filter(open_page, name):
     app = open_page(name, classes=["3", "5"])
     assert not app.exception
@@ -76,7 +77,7 @@ def test_class_filter(open_page, name):
     assert "540 tests" not in app.caption[0].value
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", BENCHED)
 def test_layer_with_fewer_neurons_than_m(open_page, name):
     app = open_page(name, model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
