@@ -51,7 +51,8 @@ def question(text: str, answer: str) -> None:
 def chart(key: str, figure: object, alt: str, read: str) -> None:
     """Draw a figure with the sentence on how to read it."""
     picture = {"format": "png", "scale": 2, "filename": f"idc-studio-{key}"}
-    st.plotly_chart(figure, key=key, alt=alt, config={"displaylogo": False, "toImageButtonOptions": picture}, theme=None)
+    config = {"displaylogo": False, "toImageButtonOptions": picture}
+    st.plotly_chart(figure, key=key, alt=alt, config=config, theme=None)
     how_to_read(read)
 
 

@@ -86,20 +86,22 @@ def _parse(text: str) -> tuple[Weights, Floats] | None:
 
 def played() -> Played:
     """Return the network as the address says it, else as this session left it, else as it starts."""
-    text = st.query_params.get(NET, st.session_state.get(NET, ""))
+    text, line = (st.query_params.get(key, st.session_state.get(key, "")) for key in (NET, LINE))
     weights, inputs = _parse(text) or (START, START_INPUTS)
-    line = st.query_params.get(LINE, st.session_state.get(LINE, _START_LINE))
-    return Played(weights, inputs, _LINES.get(line, _LINES[_START_LINE]))
+    line = line if line in _LINES else _START_LINE
+    # A change of page empties the address, and an address may have held nonsense.
+    _keep(_text(weights, inputs), line)
+    return Played(weights, inputs, _LINES[line])
 
 
 def _keep(text: str, line: str) -> None:
     """Keep a state in the session, and in the address where it differs from the start."""
     for key, value, start in ((NET, text, _START_TEXT), (LINE, line, _START_LINE)):
         st.session_state[key] = value
-        if value != start:
+        if value == start:
+            st.query_params.pop(key, None)
+        elif st.query_params.get(key) != value:
             st.query_params[key] = value
-        elif key in st.query_params:
-            del st.query_params[key]
 
 
 def _take() -> None:

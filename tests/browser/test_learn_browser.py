@@ -1,6 +1,7 @@
 """The Learn page as a person uses it: dragging, arrow keys, and an address to pass on."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -158,6 +159,7 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
         visitor.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
         visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
+    assert "net=90_100_40_" in visitor.page.url
     visitor.page.get_by_role("button", name="Put all numbers back").click()
     visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "0.50")
@@ -172,6 +174,16 @@ def test_the_bench_waits_on_the_other_pages(visitor):
         visitor.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
         visitor.settle()
     assert "m = 3" in visitor.bench()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(visitor, scheme):
+    visitor.page.emulate_media(color_scheme=scheme)
+    script = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+    for chapter in (RELEVANCE, "4 States", "6 Empty cells"):
+        open_learn(visitor, chapter)
+        visitor.page.get_by_text("Show the answer").click()
+        assert visitor.page.evaluate(script) == [], chapter
 
 
 @pytest.mark.parametrize("chapter", ["1 A network", "4 States", "6 Empty cells"])
