@@ -26,7 +26,8 @@ def open_learn():
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
         for key, value in parameters.items():
             app.query_params[key] = value
-        return app.switch_page(str(PAGES["learn"].file)).run()
+        # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
+        return app.switch_page(str(PAGES["learn"].file)).run().run()
 
     return opened
 
