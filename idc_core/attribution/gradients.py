@@ -1,0 +1,275 @@
+"""Attribution by gradients, run through captum on a network opened into modules (`opened`).
+
+References
+----------
+.. [1] A. Shrikumar, P. Greenside, A. Kundaje, "Learning important features through propagating activation
+   differences", ICML 2017.
+.. [2] M. Sundararajan, A. Taly, Q. Yan, "Axiomatic attribution for deep networks", ICML 2017.
+.. [3] K. Dhamdhere, M. Sundararajan, Q. Yan, "How important is a neuron?", ICLR 2019.
+.. [4] N. Kokhlikyan et al., "Captum: a unified and generic model interpretability library for PyTorch",
+   arXiv:2009.07896, 2020.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.attribution.interception import INPUT
+from idc_core.attribution.opened import READABLE, Opened
+from idc_core.attribution.session import check_layers, undisturbed
+from idc_core.errors import DataError, SettingError, UnsupportedOperationError
+from idc_core.progress import Progress, report
+
+PASS_BYTES = 24 * 2**20
+"""Activations that one pass may hold; gradients double them."""
+
+INCOMPLETE = 1e-3
+"""Share of the largest score by which DeepLift's sum may miss the score difference before it is refused."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One call of captum.
+
+    Attributes
+    ----------
+    network : Opened
+    layer : Module or None
+        The module whose output is attributed to; None for the input.
+    inputs, baseline : Tensor, float (n, ...)
+    target : Tensor, int64 (n,)
+    rows : int
+        Inputs that one pass of captum may hold.
+    """
+
+    network: Opened
+    layer: nn.Module | None
+    inputs: Tensor
+    baseline: Tensor
+    target: Tensor
+    rows: int
+
+
+@dataclass(frozen=True)
+class GradientMethod:
+    """What is known of a method that captum runs."""
+
+    name: str
+    label: str
+    help: str
+    parameters: tuple[str, ...]
+    sums_to: str
+    citation: str
+    call: Callable[..., Tensor]
+
+
+GRADIENT_METHODS: dict[str, GradientMethod] = {}
+"""Methods by name, entered by `gradient_method`."""
+
+
+def gradient_method(
+    name: str, label: str, help: str, parameters: tuple[str, ...], sums_to: str, citation: str
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Enter a method; the decorated function attributes one `Batch` and returns the shape of the layer."""
+
+    def enter(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        GRADIENT_METHODS[name] = GradientMethod(name, label, help, parameters, sums_to, citation, call)
+        return call
+
+    return enter
+
+
+@gradient_method(
+    "gradient-x-input",
+    "Gradient times input",
+    "How the score would change if each value grew, times the value; fast and noisy.",
+    (),
+    "nothing fixed: the score less the part of the biases, where the network is piecewise linear",
+    "Shrikumar et al. 2017; Ancona et al. 2018",
+)
+def _gradient_x_input(batch: Batch) -> Tensor:
+    from captum.attr import InputXGradient, LayerGradientXActivation
+
+    if batch.layer is None:
+        return _tensor(InputXGradient(batch.network).attribute(batch.inputs, target=batch.target))
+    return _tensor(LayerGradientXActivation(batch.network, batch.layer).attribute(batch.inputs, target=batch.target))
+
+
+@gradient_method(
+    "integrated-gradients",
+    "Integrated gradients",
+    "Gradients averaged on the straight way from a baseline to the input, times the difference of the two.",
+    ("baseline", "steps"),
+    "the explained score less the baseline's score, as closely as the steps allow",
+    "Sundararajan, Taly, Yan 2017",
+)
+def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
+    from captum.attr import IntegratedGradients, LayerIntegratedGradients
+
+    method = (
+        IntegratedGradients(batch.network)
+        if batch.layer is None
+        else LayerIntegratedGradients(batch.network, batch.layer)
+    )
+    return _tensor(
+        method.attribute(batch.inputs, batch.baseline, batch.target, n_steps=steps, internal_batch_size=_rows(batch))
+    )
+
+
+@gradient_method(
+    "deeplift",
+    "DeepLift",
+    "Passes the difference from a baseline back through the network, by the rescale rule.",
+    ("baseline",),
+    "exactly the explained score less the baseline's score",
+    "Shrikumar, Greenside, Kundaje 2017",
+)
+def _deeplift(batch: Batch) -> Tensor:
+    """DeepLIFT's rescale rule, checked for completeness at the input whatever the layer.
+
+    Notes
+    -----
+    captum's rule for max pooling mixes the inputs of a batch where an input equals its baseline (it broadcasts the
+    first one's gradient), so networks with such poolings are run one input at a time (`run`).
+    """
+    from captum.attr import DeepLift, LayerDeepLift
+
+    if batch.network.unreadable:
+        raise UnsupportedOperationError(
+            f"DeepLift cannot pass through {', '.join(batch.network.unreadable)}; it knows {', '.join(READABLE)}. "
+            "Choose integrated gradients or a rule of relevance propagation."
+        )
+    found = _tensor(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, target=batch.target))
+    _check_complete(batch, found)
+    if batch.layer is not None:
+        method = LayerDeepLift(batch.network, batch.layer)
+        found = _tensor(method.attribute(batch.inputs, batch.baseline, target=batch.target))
+    return found
+
+
+@gradient_method(
+    "conductance",
+    "Layer conductance",
+    "Integrated gradients counted where they flow through a layer; at the input, integrated gradients themselves.",
+    ("baseline", "steps"),
+    "the explained score less the baseline's score, as closely as the steps allow",
+    "Dhamdhere, Sundararajan, Yan 2019",
+)
+def _conductance(batch: Batch, steps: int) -> Tensor:
+    from captum.attr import LayerConductance
+
+    if batch.layer is None:
+        return _integrated_gradients(batch, steps)
+    return _tensor(
+        LayerConductance(batch.network, batch.layer).attribute(
+            batch.inputs, batch.baseline, batch.target, n_steps=steps, internal_batch_size=_rows(batch)
+        )
+    )
+
+
+def run(
+    method: GradientMethod,
+    model: nn.Module,
+    inputs: Any,
+    layers: Sequence[str],
+    target: str | int | Iterable[int],
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+    baseline: float = 0.0,
+    **settings: Any,
+) -> dict[str, NDArray[Any]]:
+    """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
+    check_layers(model, layers)
+    if batch_size is not None and batch_size < 1:
+        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    given = as_tensor(model, inputs)
+    found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
+    with undisturbed(model), torch.enable_grad():
+        network = Opened(model, given[:1])
+        modules = {layer: network.layer(layer) for layer in layers}
+        rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
+        size = batch_size or max(1, rows // int(settings.get("steps", 1)))
+        size = 1 if method.name == "deeplift" and network.pools else size
+        wanted = _classes(network, given, target)
+        for begin in range(0, len(given), size):
+            part = given[begin : begin + size]
+            start = network.floats(torch.zeros_like(part) if not part.is_floating_point() else part * 0 + baseline)
+            for layer, module in modules.items():
+                point = network.floats(part).requires_grad_()
+                classes = network(point).argmax(1) if wanted is None else wanted[begin : begin + size]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # captum announces its hooks
+                    values = method.call(Batch(network, module, point, start, classes, rows), **settings)
+                words = layer == INPUT and not part.is_floating_point()
+                found[layer].append((values.sum(-1) if words else values).detach().cpu().numpy())
+            report(on_progress, min(begin + size, len(given)), len(given), "inputs attributed")
+    return {layer: np.concatenate(parts) for layer, parts in found.items()}
+
+
+def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
+    """Return inputs as a tensor on the network's device and, if they are not whole numbers, of its dtype.
+
+    Raises
+    ------
+    DataError
+        If they are no array, or there are none.
+    """
+    inputs = getattr(inputs, "inputs", inputs)
+    shape = tuple(getattr(inputs, "shape", ()))
+    if not isinstance(inputs, Tensor | np.ndarray) or not shape or not shape[0]:
+        raise DataError(
+            "Expected a tensor, an array or a data set with at least one input, "
+            f"not {type(inputs).__name__}{f' of shape {shape}' if hasattr(inputs, 'shape') else ''}."
+        )
+    found = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(inputs)
+    parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
+    if parameter is not None:
+        found = found.to(parameter.device, parameter.dtype if found.is_floating_point() else None)
+    return found
+
+
+def _classes(network: Opened, inputs: Tensor, target: str | int | Iterable[int]) -> Tensor | None:
+    """Return the class to explain of every input; None for the predicted one."""
+    if isinstance(target, str):
+        if target != "predicted":
+            raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r}.")
+        return None
+    wanted = torch.as_tensor(target if isinstance(target, int | Tensor | np.ndarray) else list(target))
+    with torch.no_grad():
+        classes = network(network.floats(inputs[:1])).shape[1]
+    if wanted.is_floating_point() or wanted.dim() > 1 or (wanted.dim() and len(wanted) != len(inputs)):
+        raise SettingError(f"Expected one target class, or one for each of {len(inputs)} inputs, not {target!r:.80}.")
+    if not bool(((wanted >= 0) & (wanted < classes)).all()):
+        raise SettingError(f"target classes must lie in 0..{classes - 1}, the network's outputs.")
+    return wanted.to(inputs.device).long().expand(len(inputs))
+
+
+def _check_complete(batch: Batch, found: Tensor) -> None:
+    with torch.no_grad():
+        rows = torch.arange(len(found), device=found.device)
+        scores, before = batch.network(batch.inputs), batch.network(batch.baseline)
+        gained = (scores - before)[rows, batch.target]
+        missed = (found.flatten(1).sum(1) - gained).abs().max()
+        largest = torch.maximum(scores.abs().max(), before.abs().max())
+    if not missed <= INCOMPLETE * largest:
+        raise UnsupportedOperationError(
+            f"DeepLift's values miss the score difference by {missed:.3g}: the network has an operation through which "
+            "captum does not pass differences on. Choose integrated gradients or a rule of relevance propagation."
+        )
+
+
+def _rows(batch: Batch) -> int:
+    # captum needs room for both ends of a step.
+    return max(batch.rows, 2 * len(batch.inputs))
+
+
+def _tensor(found: Any) -> Tensor:
+    result: Tensor = found[0] if isinstance(found, tuple) else found
+    return result.detach()
