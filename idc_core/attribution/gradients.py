@@ -241,7 +241,7 @@ def _classes(network: Opened, inputs: Tensor, target: str | int | Iterable[int])
         if target != "predicted":
             raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r}.")
         return None
-    wanted = torch.as_tensor(target if isinstance(target, int | Tensor | np.ndarray) else list(target))
+    wanted = torch.as_tensor(list(target) if isinstance(target, Iterable) and not hasattr(target, "shape") else target)
     with torch.no_grad():
         classes = network(network.floats(inputs[:1])).shape[1]
     if wanted.is_floating_point() or wanted.dim() > 1 or (wanted.dim() and len(wanted) != len(inputs)):

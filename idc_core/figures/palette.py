@@ -78,6 +78,26 @@ _FOR = np.array([[255, 255, 255], [244, 165, 130], [178, 24, 43], [103, 0, 31]],
 RELEVANCE: Final = np.concatenate([_AGAINST, _FOR[1:]])
 """Anchors of the relevance scale, RGB 0..255: blue against, white for zero, red for."""
 
+_PURPLE = np.array([[45, 0, 75], [84, 39, 136], [178, 171, 210], [255, 255, 255]], dtype=np.float64)
+_ORANGE = np.array([[255, 255, 255], [253, 184, 99], [179, 88, 6], [127, 59, 8]], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A scale of relevance: anchors from against to for, RGB 0..255, and the names of its two colours."""
+
+    anchors: NDArray[np.float64]
+    label: str
+    against: str
+    supports: str
+
+
+SCHEMES: Final = {
+    "red-blue": Scheme(RELEVANCE, "red and blue", "blue", "red"),
+    "orange-purple": Scheme(np.concatenate([_PURPLE, _ORANGE[1:]]), "orange and purple", "purple", "orange"),
+}
+"""Scales of relevance by name; the second is told apart with every kind of colour vision (ColorBrewer's PuOr)."""
+
 
 def palette(dark: bool) -> Palette:
     """Return the colours for a dark or a light ground."""
@@ -89,7 +109,7 @@ def class_colour(index: int) -> str:
     return CLASSES[index % len(CLASSES)]
 
 
-def relevance_colours(relevance: NDArray[np.floating], limit: float) -> NDArray[np.uint8]:
+def relevance_colours(relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> NDArray[np.uint8]:
     """Colour relevance red for and blue against, with white at zero.
 
     Parameters
@@ -98,6 +118,8 @@ def relevance_colours(relevance: NDArray[np.floating], limit: float) -> NDArray[
         Relevance, in the unit of the score it explains.
     limit : float
         Relevance that gets the strongest colour on either side; must be positive.
+    scheme : str
+        A key of `SCHEMES`.
 
     Returns
     -------
@@ -112,7 +134,8 @@ def relevance_colours(relevance: NDArray[np.floating], limit: float) -> NDArray[
     if not limit > 0:
         raise SettingError(f"The limit of a relevance scale must be positive; got {limit}.")
     place = (np.clip(relevance / limit, -1.0, 1.0) + 1.0) / 2.0
-    anchors = np.linspace(0.0, 1.0, len(RELEVANCE))
-    channels = [np.interp(place, anchors, RELEVANCE[:, channel]) for channel in range(3)]
+    colours_at = SCHEMES[scheme].anchors
+    anchors = np.linspace(0.0, 1.0, len(colours_at))
+    channels = [np.interp(place, anchors, colours_at[:, channel]) for channel in range(3)]
     colours: NDArray[np.uint8] = np.stack(channels, axis=-1).round().astype(np.uint8)
     return colours

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,13 +28,15 @@ MOST_WORDS = 60
 """Words of a text shown in a gallery."""
 
 
-def chart(view: View, key: str, build: Callable[[bool], go.Figure], alt: str, read: str) -> None:
+def chart(
+    view: View, key: str, build: Callable[[bool], go.Figure], alt: str, read: str, depends: Hashable = ()
+) -> None:
     """Draw a plotly figure with the sentence on how to read it.
 
     Parameters
     ----------
     view : View
-        The bench, on which alone the figure depends.
+        The bench, on which the figure depends.
     key : str
         Name of the figure on its page.
     build : callable
@@ -43,8 +45,10 @@ def chart(view: View, key: str, build: Callable[[bool], go.Figure], alt: str, re
         The finding, for who cannot see the figure.
     read : str
         How to read it.
+    depends : hashable
+        What else the figure depends on.
     """
-    figure = _figure(key, view.bench, is_dark(), build)
+    figure = _figure(key, view.bench, depends, is_dark(), build)
     picture = {"format": "png", "scale": 2, "filename": f"idc-studio-{key}"}
     config = {"displaylogo": False, "toImageButtonOptions": picture}
     # The figures bring their own colours for either ground; the theme would replace some of them.
@@ -53,7 +57,7 @@ def chart(view: View, key: str, build: Callable[[bool], go.Figure], alt: str, re
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _figure(key: str, bench: Bench, dark: bool, _build: Callable[[bool], go.Figure]) -> go.Figure:
+def _figure(key: str, bench: Bench, depends: Hashable, dark: bool, _build: Callable[[bool], go.Figure]) -> go.Figure:
     """Build a figure once: plotly takes longer to check a figure than the engine takes for its numbers."""
     return _build(dark)
 
@@ -138,13 +142,17 @@ def _words(view: View, position: int, relevance: NDArray[np.floating] | None) ->
     return " ".join(words) or "(no known words)"
 
 
-def take_away(tables: dict[str, pd.DataFrame]) -> None:
-    """Offer tables as CSV; the charts' own buttons offer pictures.
+def take_away(
+    tables: dict[str, pd.DataFrame], files: dict[str, tuple[str, str, Callable[[], bytes]]] | None = None
+) -> None:
+    """Offer tables as CSV, and other files; the charts' own buttons offer pictures.
 
     Parameters
     ----------
     tables : dict of str to DataFrame
         File names without ending, and their tables.
+    files : dict of str to (str, str, callable), optional
+        Labels of buttons, and file name, media type and what makes the file when it is asked for.
     """
     st.header("Take it away", anchor=False)
     with st.container(horizontal=True, key="take-away"):
@@ -157,6 +165,8 @@ def take_away(tables: dict[str, pd.DataFrame]) -> None:
                 on_click="ignore",
                 key=f"csv-{name}",
             )
+        for label, (file_name, mime, make) in (files or {}).items():
+            st.download_button(label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"file-{file_name}")
     st.caption("Each chart has a button that saves it as PNG. The address holds this view.")
 
 

@@ -60,6 +60,11 @@ PAGES: dict[str, PageEntry] = {
             "The method on a network of ten neurons whose weights can be dragged, in six short chapters.",
         ),
         PageEntry(
+            "relevance", "Relevance", "Explore", ":material/visibility:",
+            "Which part of the input decided?",
+            "Heatmaps of one test for any class and method, side by side, and relevance layer by layer.",
+        ),
+        PageEntry(
             "neurons", "Important neurons", "Explore", ":material/hub:",
             "Which neurons decide, and what does the network look at?",
             "Relevance heatmaps of inputs, the ranking of neurons, and activation against relevance.",

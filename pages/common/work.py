@@ -31,7 +31,7 @@ POLL_S = 0.15
 STOPPED = "work-stopped"
 """Set in a session when its person pressed Stop."""
 
-KEPT = {"model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24}
+KEPT = {"model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96}
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 
 

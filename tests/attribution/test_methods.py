@@ -280,6 +280,12 @@ def test_registry_tells_what_menus_need(method):
         assert [parameter.check(value) for value in parameter.offered] == list(parameter.offered)
 
 
+@pytest.mark.parametrize("target", [np.int64(2), np.full(7, 2), [2] * 7, torch.full((7,), 2)])
+def test_a_class_may_be_given_in_many_ways(network, images, target):
+    found = attribute(network, images, "gradient-x-input", target=target)
+    np.testing.assert_array_equal(found, attribute(network, images, "gradient-x-input", target=2))
+
+
 def test_progress_counts_inputs(network, images):
     seen = []
     attribute(network, images, "gradient-x-input", batch_size=3, on_progress=lambda *step: seen.append(step[:2]))

@@ -1,0 +1,212 @@
+"""Relevance as pictures: one map a layer, on a scale of its own or a common one, alone or laid over the image."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+from idc_core.figures.palette import relevance_colours
+from idc_core.figures.pictures import GAP, enlarge, pictures
+
+Maps = Mapping[str, NDArray[np.float64]]
+
+SCALES = {"picture": "each picture", "layer": "each layer", "all": "one for all"}
+"""What shares one colour scale: key and label."""
+
+MARKED = 0.1
+"""Share of the scale from which a pixel against is marked with a dot."""
+
+_DOT_FROM = 4
+"""Enlargement from which a pixel has room for a dot."""
+
+_ROW = 16
+"""Units that are drawn in one row."""
+
+
+def layer_map(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Lay the relevance of one layer out as a picture.
+
+    Parameters
+    ----------
+    relevance : ndarray of float, (C, H, W), (C, positions) or (units,)
+        Relevance of one input.
+
+    Returns
+    -------
+    ndarray of float64 (h, w)
+        Summed over channels where there are positions; units, and positions in a row, in reading order in a block
+        that is about square, filled up with NaN; few units in one row.
+    """
+    values = relevance.astype(np.float64)
+    if values.ndim > 1 and np.prod(values.shape[1:]) > 1:
+        values = values.sum(axis=0)
+    if values.ndim == 2 and min(values.shape) > 1:
+        return values
+    values = values.ravel()
+    width = values.size if values.size <= _ROW else int(np.ceil(np.sqrt(values.size)))
+    block = np.full(-(-values.size // width) * width, np.nan)
+    block[: values.size] = values
+    return block.reshape(-1, width)
+
+
+def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
+    """Return the relevance that gets the strongest colour, for every map of every explanation.
+
+    Parameters
+    ----------
+    maps : sequence of {layer: ndarray of float64 (h, w)}
+        Explanations to be shown together.
+    scale : str
+        A key of `SCALES`: every map has its own limit, those of the same layer share one, or all do.
+
+    Returns
+    -------
+    list of {layer: float}
+        Always positive.
+
+    Raises
+    ------
+    SettingError
+        If the scale is unknown.
+    """
+    if scale not in SCALES:
+        raise SettingError(f"Unknown scale {scale!r}: expected one of {', '.join(SCALES)}.")
+    own = [{layer: float(np.nanmax(np.abs(values))) for layer, values in one.items()} for one in maps]
+    if scale == "layer":
+        own = [{layer: max(other.get(layer, 0.0) for other in own) for layer in one} for one in own]
+    if scale == "all":
+        largest = max(limit for one in own for limit in one.values())
+        own = [dict.fromkeys(one, largest) for one in own]
+    return [{layer: limit if limit > 0 else 1.0 for layer, limit in one.items()} for one in own]
+
+
+def heatmap(values: NDArray[np.floating], limit: float, smallest: int, scheme: str = "red-blue") -> NDArray[np.uint8]:
+    """Colour one map; a dot marks pixels against, so that the sign does not rest on colour.
+
+    Parameters
+    ----------
+    values : ndarray of float (h, w)
+        NaN where there is nothing.
+    limit : float
+        Relevance that gets the strongest colour; positive.
+    smallest : int
+        Width in pixels to reach at least, by a whole factor.
+    scheme : str
+        A key of `palette.SCHEMES`.
+
+    Returns
+    -------
+    ndarray of uint8 (h * f, w * f, 4)
+        RGBA, transparent where there is nothing.
+    """
+    there = ~np.isnan(values)
+    colours = relevance_colours(np.where(there, values, 0.0), limit, scheme)
+    covering = np.where(there, 255, 0).astype(np.uint8)[..., None]
+    shown = enlarge(np.concatenate([colours, covering], axis=-1)[None], smallest)[0]
+    return _dotted(shown, np.where(there, values, 0.0) < -MARKED * limit)
+
+
+def _dotted(shown: NDArray[np.uint8], marked: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Put a dot, dark on pale and pale on dark, into the middle of marked pixels."""
+    factor = shown.shape[1] // marked.shape[1]
+    if factor < _DOT_FROM:
+        return shown
+    size = factor // 4
+    start = (factor - size) // 2
+    rows, columns = np.nonzero(marked)
+    for row, column in zip(rows * factor + start, columns * factor + start, strict=True):
+        spot = shown[row : row + size, column : column + size, :3]
+        spot[:] = 20 if spot[0, 0].mean() > 110 else 255
+    return shown
+
+
+def overlay(
+    image: NDArray[np.floating],
+    values: NDArray[np.floating],
+    strength: float,
+    smallest: int,
+    scheme: str = "red-blue",
+) -> NDArray[np.uint8]:
+    """Lay a heatmap over its image, in grey: the more relevant a pixel, the more of it is covered by colour.
+
+    Parameters
+    ----------
+    image : ndarray of float (C, H, W)
+        In 0..1.
+    values : ndarray of float (H, W)
+        Relevance.
+    strength : float
+        0 shows the image alone, 1 covers the most relevant hundredth of its pixels.
+    smallest : int
+        Width in pixels to reach at least.
+    scheme : str
+        A key of `palette.SCHEMES`.
+
+    Returns
+    -------
+    ndarray of uint8 (H * f, W * f, 3)
+
+    Raises
+    ------
+    SettingError
+        If the strength is outside 0..1 or the shapes do not agree.
+    """
+    if not 0.0 <= strength <= 1.0:
+        raise SettingError(f"The strength of an overlay must lie in 0..1; got {strength}.")
+    if image.shape[1:] != values.shape:
+        raise SettingError(f"Expected relevance of shape {image.shape[1:]}, like the image; got {values.shape}.")
+    base = pictures(image[None], 1)[0].astype(np.float64).mean(axis=-1, keepdims=True)
+    limit = float(np.quantile(np.abs(values), 0.99)) or float(np.abs(values).max()) or 1.0
+    # Colours halfway up the scale are seen on black as well as on white.
+    colours = relevance_colours(np.sign(values) / 2, 1.0, scheme).astype(np.float64)
+    cover = strength * np.clip(np.abs(values) / limit, 0.0, 1.0)[..., None] ** 0.5
+    mixed = (base * (1 - cover) + colours * cover).round().astype(np.uint8)
+    return _dotted(enlarge(mixed[None], smallest)[0], (values < -MARKED * limit) & (strength > 0))
+
+
+def shares(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return a map as shares of its sum of absolute values, so that maps in different units can be compared."""
+    total = float(np.nansum(np.abs(values)))
+    return values.astype(np.float64) / (total if total > 0 else 1.0)
+
+
+def half(values: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the fewest places that hold at least half of the positive relevance, the most relevant first.
+
+    Parameters
+    ----------
+    values : ndarray of float, any shape
+
+    Returns
+    -------
+    ndarray of int64
+        Indices into the flattened values; empty where nothing is positive.
+    """
+    positive = np.clip(np.nan_to_num(values.astype(np.float64)).ravel(), 0.0, None)
+    order = np.argsort(-positive, kind="stable")
+    reached = np.cumsum(positive[order])
+    if not reached.size or not reached[-1] > 0:
+        return np.zeros(0, dtype=np.int64)
+    return order[: int(np.searchsorted(reached, reached[-1] / 2)) + 1].astype(np.int64)
+
+
+def side_by_side(tiles: Sequence[NDArray[np.uint8]]) -> bytes:
+    """Return pictures, RGB or RGBA, as one PNG, side by side with transparent gaps, tops aligned."""
+    from PIL import Image
+
+    height = max(tile.shape[0] for tile in tiles)
+    width = sum(tile.shape[1] for tile in tiles) + 2 * GAP * (len(tiles) - 1)
+    sheet = np.zeros((height, width, 4), dtype=np.uint8)
+    left = 0
+    for tile in tiles:
+        place = sheet[: tile.shape[0], left : left + tile.shape[1]]
+        place[..., 3] = 255
+        place[..., : tile.shape[2]] = tile
+        left += tile.shape[1] + 2 * GAP
+    file = io.BytesIO()
+    Image.fromarray(sheet).save(file, format="PNG")
+    return file.getvalue()

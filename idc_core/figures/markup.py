@@ -1,0 +1,85 @@
+"""Relevance as text: words that carry its colour, its sign and its number, and the legend of a colour scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
+
+FAINT = 0.05
+"""Share of the limit below which a word stays without colour."""
+
+NUMBERED = 0.33
+"""Share of the limit from which a word shows its number."""
+
+DEEPEST = 0.42
+"""How far up the scale a word's ground goes: dark text stays readable on it in either theme (contrast 4.5)."""
+
+
+def words(tokens: Sequence[str], relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> str:
+    """Write words on a ground of their relevance.
+
+    Parameters
+    ----------
+    tokens : sequence of str, n
+        Anything; escaped here.
+    relevance : ndarray of float (n,)
+        Relevance of each word.
+    limit : float
+        Relevance that gets the strongest ground; positive.
+    scheme : str
+        A key of `palette.SCHEMES`.
+
+    Returns
+    -------
+    str
+        HTML. Words for are bold, words against italic with a dotted line; every coloured word has its number as a
+        tooltip, strong ones also behind them.
+    """
+    grounds = relevance_colours(relevance * DEEPEST, limit, scheme)
+    return (
+        f'<p style="line-height:2.1;margin:0">{" ".join(map(_word, tokens, relevance / limit, relevance, grounds))}</p>'
+    )
+
+
+def _word(token: str, share: float, value: float, ground: NDArray[np.uint8]) -> str:
+    text, number = escape(token), f"{value:+.3g}".replace("-", "\u2212")
+    if abs(share) < FAINT:
+        return f'<span title="{number}">{text}</span>'
+    sign = "font-weight:600" if value > 0 else "font-style:italic;border-bottom:2px dotted currentColor"
+    red, green, blue = (int(channel) for channel in ground)
+    style = f"background:rgb({red},{green},{blue});color:{ON_FILL};padding:1px 3px;border-radius:3px;{sign}"
+    behind = f'<sub style="font-size:0.7em">&nbsp;{number}</sub>' if abs(share) >= NUMBERED else ""
+    return f'<span title="{number}" style="{style}">{text}{behind}</span>'
+
+
+def legend(limit: str, against: str, supports: str, scheme: str = "red-blue") -> str:
+    """Draw a colour scale with its ends named.
+
+    Parameters
+    ----------
+    limit : str
+        The relevance of the strongest colour, as text with its unit.
+    against, supports : str
+        What the two ends mean.
+    scheme : str
+        A key of `palette.SCHEMES`.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    stops = ",".join(f"rgb({r:.0f},{g:.0f},{b:.0f})" for r, g, b in SCHEMES[scheme].anchors)
+    bar = (
+        f'<span style="flex:0 1 220px;height:12px;border:1px solid #808080;background:linear-gradient(90deg,{stops})">'
+    )
+    return (
+        '<div style="display:flex;gap:0.6em;align-items:center;flex-wrap:wrap;font-size:0.875rem">'
+        f"<span>\u2212{escape(limit)}, {escape(against)}</span>{bar}</span>"
+        f"<span>+{escape(limit)}, {escape(supports)}</span></div>"
+    )

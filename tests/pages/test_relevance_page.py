@@ -1,0 +1,196 @@
+"""The Relevance page: its finding, its choices in the address, what stands beside, and that sums are told truly."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from idc_core.attribution.methods import METHODS, PARAMETERS, attribute
+from pages.common.bench import DEFAULT, Bench
+from pages.common.display import Display
+from pages.common.explained import INPUT, baseline_scores, explain, read_tokens, scores
+from pages.common.results import open_view, pick
+
+TEXT = "Text CNN on 20 Newsgroups"
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def wrong(view):
+    return int(pick(view, "misclassified")[0])
+
+
+def finding(app):
+    return app.markdown[0].value
+
+
+def sums(app):
+    """The chart of layer sums."""
+    return json.loads(app.get("plotly_chart")[0].proto.spec)
+
+
+def captions(app):
+    return [image.caption for element in app.get("image") for image in element.proto.imgs]
+
+
+def test_opens_on_a_misclassified_test(open_page, view, wrong):
+    app = open_page("relevance")
+    assert not app.exception
+    said = view.train.class_names[view.analysis.predictions[wrong]]
+    true = view.test.class_names[view.test.targets[wrong]]
+    assert finding(app).startswith(f"**Test {view.test.ids[wrong]} is taken for class {said} (true: {true}); half of")
+    heat = [text for text in captions(app) if "LRP-epsilon: sum" in text]
+    assert [text.partition(",")[0] for text in heat] == [f"Class {said}", f"Class {true}"]
+    assert any(text.startswith("Difference") for text in captions(app))
+
+
+def test_share_of_pixels_is_the_one_that_holds_half(open_page, view, wrong):
+    relevance = attribute(view.model, view.test.inputs[wrong : wrong + 1], "epsilon")[0, 0]
+    positive = np.sort(np.clip(relevance, 0, None).ravel())[::-1]
+    needed = next(n for n in range(1, positive.size + 1) if positive[:n].sum() >= positive.sum() / 2)
+    assert f"lies in {100 * needed / positive.size:.1f} % of the pixels" in finding(open_page("relevance"))
+
+
+def test_address_opens_the_same_view(open_page):
+    app = open_page(
+        "relevance", input="17", explain="3", method="LRP-gamma", gamma="1", bias="redistribute", second="class 8",
+        scale="one for all", colours="orange and purple", overlay="90",
+    )  # fmt: skip
+    assert not app.exception
+    assert "Test 17" in finding(app)
+    assert app.selectbox(key="method").value == "gamma"
+    assert app.selectbox(key="gamma").value == 1.0
+    heat = [text for text in captions(app) if "LRP-gamma: sum" in text]
+    assert [text.partition(",")[0] for text in heat] == ["Class 3", "Class 8"]
+    assert len({text.rpartition(" ")[2] for text in heat}) == 1, "one scale for all"
+    assert "orange speaks for" in "\n".join(caption.value for caption in app.caption)
+    assert "Every layer sums to the score" in sums(app)["layout"]["title"]["text"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_drawn_with_its_parameters(open_page, method):
+    app = open_page("relevance", method=METHODS[method].label, second="nothing")
+    assert not app.exception
+    assert not app.error
+    for name in METHODS[method].parameters:
+        assert app.selectbox(key=name).value == PARAMETERS[name].default
+    assert any(METHODS[method].label in text for text in captions(app))
+    assert not any(text.startswith("Difference") for text in captions(app))
+
+
+def test_a_second_method_stands_beside_and_the_difference_is_of_shares(open_page):
+    app = open_page("relevance", second="DeepLift")
+    heat = [text.partition(":")[0] for text in captions(app) if text.startswith("Class") and ": sum" in text]
+    assert [text.partition(", ")[2] for text in heat] == ["LRP-epsilon", "DeepLift"]
+    assert any("shares of each one's sum" in text for text in captions(app))
+    assert app.selectbox(key="baseline").value == 0.0
+
+
+def test_the_same_beside_itself_is_told(open_page):
+    app = open_page("relevance", second="LRP-epsilon")
+    assert not app.exception
+    assert any("is the same" in caption.value for caption in app.caption)
+
+
+def test_buttons_step_through_the_misclassified_tests(open_page, view):
+    wrong = view.test.ids[pick(view, "misclassified")]
+    app = open_page("relevance")
+    app.button(key="step-Next").click().run()
+    assert f"Test {wrong[1]} " in finding(app)
+    assert app.query_params["input"] == str(wrong[1])
+    app.button(key="step-Previous").click().run()
+    app.button(key="step-Previous").click().run()
+    assert f"Test {wrong[-1]} " in finding(app)
+    app.button(key=f"offer-{wrong[2]}").click().run()
+    assert not app.exception
+    assert f"Test {wrong[2]} " in finding(app)
+
+
+@pytest.mark.parametrize("typed", ["540", "-1", "x", "9" * 30])
+def test_a_number_that_is_no_test_gets_a_sentence(open_page, typed):
+    app = open_page("relevance", input=typed)
+    assert not app.exception
+    assert f"'{typed}' is no test of digits. Expected a number from 0 to 539" in app.warning[0].value
+
+
+def test_wrong_address_falls_back(open_page):
+    app = open_page("relevance", method="magic", second="magic", explain="magic", scale="x", colours="x", overlay="900")
+    assert not app.exception
+    assert app.selectbox(key="method").value == "epsilon"
+
+
+def test_words_carry_the_colour(open_page):
+    app = open_page("relevance", model=TEXT, input="0")
+    assert not app.exception
+    assert " words: \u201c" in finding(app)
+    texts = [element.proto.body for element in app.get("html") if "<span title=" in element.proto.body]
+    assert len(texts) == 3, "two explanations and their difference"
+    assert all("font-weight:600" in text and "font-style:italic" in text for text in texts)
+    assert not any(caption.startswith("input,") for caption in captions(app))
+
+
+def test_steering_is_the_decision(open_page):
+    app = open_page("relevance", model="Dave-2 on Udacity")
+    if app.error:
+        pytest.skip(app.error[0].value)
+    assert not app.exception
+    assert " the network steers " in finding(app)
+    assert "half of the relevance towards the " in finding(app)
+    assert "to the left" in "\n".join(caption.value for caption in app.caption)
+
+
+def test_scores_and_explanations_are_those_of_the_engine(view, wrong):
+    one = view.test.inputs[wrong : wrong + 1]
+    first = explain(view, wrong, "integrated-gradients", 3, {"steps": 20, "epsilon": 1.0}, "x")
+    assert first.settings == {"baseline": 0.0, "steps": 20}
+    np.testing.assert_allclose(
+        first.layers[INPUT], attribute(view.model, one, "integrated-gradients", target=3, steps=20)[0], rtol=1e-5
+    )
+    assert list(first.layers) == [*reversed(view.model.card.layers), INPUT]
+    gained = scores(view, wrong)[3] - baseline_scores(view, 0.0)[3]
+    assert first.sums[INPUT] == pytest.approx(gained, rel=0.05)
+    for layer, up, down in zip(first.layers, first.signed(1), first.signed(-1), strict=True):
+        assert up >= 0 >= down
+        assert up + down == pytest.approx(first.sums[layer], abs=1e-6)
+
+
+def test_a_refusal_is_a_sentence_on_the_page(open_page, monkeypatch):
+    from idc_core.attribution import methods
+    from idc_core.errors import UnsupportedOperationError
+
+    def refuse(*args, **options):
+        raise UnsupportedOperationError("DeepLift cannot pass through gelu.")
+
+    monkeypatch.setattr(methods, "attribute_layers", refuse)
+    app = open_page("relevance", input="31")
+    assert not app.exception
+    assert app.error[0].value == "DeepLift cannot pass through gelu."
+
+
+def test_what_is_taken_away_can_be_read_again(view, wrong):
+    both = [explain(view, wrong, "epsilon", target, {}, f"Class {target}") for target in (3, 5)]
+    display = Display(view, wrong, both, "picture", "red-blue")
+    packed = np.load(io.BytesIO(display.archive()))
+    np.testing.assert_array_equal(packed["first_input"], both[0].layers[INPUT])
+    np.testing.assert_allclose(packed["difference_input"], (both[0].layers[INPUT] - both[1].layers[INPUT]).sum(0))
+    assert packed["test"] == view.test.ids[wrong]
+    table = display.table()
+    assert list(table["layer"])[:8] == list(both[0].layers)
+    np.testing.assert_allclose(table["sum"], table["positive"] + table["negative"])
+    from idc_core.figures.heatmaps import side_by_side
+
+    sheet = Image.open(io.BytesIO(side_by_side([tile for tile, _ in display.pictures(0.5)])))
+    assert sheet.size == (5 * 168 + 4 * 12, 168)
+
+
+def test_tokens_end_where_the_text_ends():
+    view = open_view(Bench("textcnn-20newsgroups", "20newsgroups", "conv2", 6, ()))
+    tokens = read_tokens(view.test, 0)
+    assert len(tokens) == int((view.test.inputs[0] > 0).sum())
+    assert "<padding>" not in tokens
