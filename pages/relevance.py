@@ -13,7 +13,7 @@ from pages.common import display, layout
 from pages.common.display import Display, open_test
 from pages.common.explained import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
 from pages.common.frame import frame, open_bench
-from pages.common.results import pick
+from pages.common.results import PICKS, pick
 from pages.common.text import count, percent, plural
 
 view = open_bench(frame("relevance"))
@@ -21,6 +21,7 @@ view = open_bench(frame("relevance"))
 from idc_core.attribution.methods import METHODS, PARAMETERS  # noqa: E402 - torch comes after the frame is painted
 
 OFFERED = 10
+WAYS = {**PICKS, "first": "all tests"}
 NOTHING, NEXT = "nothing", "next"
 RULE = "epsilon"
 PREDICTED = "the predicted class"
@@ -32,15 +33,12 @@ finding = st.container()
 
 def steps() -> dict[str, NDArray[np.int64]]:
     """Return the tests to step through, by what they are."""
-    found = {"all tests": pick(view, "first")}
-    if view.correct is not None and len(pick(view, "misclassified")):
-        found["misclassified"] = pick(view, "misclassified")
-    if view.is_classifier:
-        found["least certain"] = pick(view, "uncertain")
-    else:
+    ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
+    found = {WAYS[way]: pick(view, way, OFFERED) for way in ways if way != "misclassified" or view.correct is not None}
+    if not view.is_classifier:
         missed = np.abs(view.test.targets - view.analysis.confidence)[view.chosen]
         found["largest errors"] = view.chosen[np.argsort(-missed, kind="stable")]
-    return found
+    return {what: tests for what, tests in found.items() if len(tests)}
 
 
 def choose_test() -> tuple[int, NDArray[np.int64]]:
