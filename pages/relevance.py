@@ -157,6 +157,17 @@ def runner_up(target: int) -> int:
     return int(next(index for index in np.argsort(-score, kind="stable") if index != target))
 
 
+def first_explanation(target: int, method: str) -> Explanation:
+    """Explain by the chosen method; where it cannot, say why and explain by the rule that the other pages use."""
+    try:
+        return explain(view, position, method, target, settings, label_of(target, method))
+    except IdcError as error:
+        if method == RULE:
+            raise
+        st.error(str(error))
+        return explain(view, position, RULE, target, settings, label_of(target, RULE))
+
+
 def second_explanation(first: Explanation, beside: str) -> Explanation | None:
     """Return what stands beside the first explanation, if it is another one."""
     target, method = first.target, first.method.name
@@ -170,13 +181,18 @@ def second_explanation(first: Explanation, beside: str) -> Explanation | None:
         if beside != NOTHING:
             st.caption("What was chosen to stand beside it is the same; choose another class or method.")
         return None
-    return explain(view, position, method, target, settings, label_of(target, method))
+    try:
+        return explain(view, position, method, target, settings, label_of(target, method))
+    except IdcError as error:
+        st.error(str(error))
+        return None
 
 
 def sentence() -> str:
     """Put the finding into words."""
     number = view.test.ids[position]
-    said, values = int(view.analysis.predictions[position]), first.maps[INPUT]
+    said = int(view.analysis.predictions[position])
+    values = first.maps[INPUT] if is_image else first.layers[INPUT][: len(tokens)]
     positive = "positive relevance"
     if not view.is_classifier:
         angle, true = float(score[0]), float(view.test.targets[position])
@@ -234,7 +250,7 @@ explained, method, beside, settings = choose_explanation()
 try:
     score = scores(view, position)
     target = int(score.argmax()) if explained is None else names.index(explained)
-    first = explain(view, position, method, target, settings, label_of(target, method))
+    first = first_explanation(target, method)
     second = second_explanation(first, beside)
 except IdcError as error:
     st.error(str(error))
@@ -266,6 +282,7 @@ else:
     display.draw_words(drawn, tokens)
 against, supports = ("against", "for") if view.is_classifier else ("to the right", "to the left")
 st.html(markup.legend(drawn.deepest, against, supports, drawn.scheme))
+layout.take_inputs(view, np.array([position]))
 colours = SCHEMES[drawn.scheme]
 meaning = (
     f"{colours.supports} speaks for the explained class, {colours.against} against it"
@@ -331,4 +348,4 @@ else:
     tables["word-relevance"] = pd.DataFrame(
         {"word": tokens} | {one.label: one.layers[INPUT][: len(tokens)] for one in explanations}
     )
-layout.take_away(tables, view, np.array([position]), "this test", files)
+layout.take_away(tables, files)

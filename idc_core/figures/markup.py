@@ -40,6 +40,8 @@ def words(tokens: Sequence[str], relevance: NDArray[np.floating], limit: float, 
         HTML. Words for are bold, words against italic with a dotted line; every coloured word has its number as a
         tooltip, strong ones also behind them.
     """
+    if not len(tokens):
+        return "<p>(no words)</p>"
     grounds = relevance_colours(relevance * DEEPEST, limit, scheme)
     return (
         f'<p style="line-height:2.1;margin:0">{" ".join(map(_word, tokens, relevance / limit, relevance, grounds))}</p>'

@@ -134,6 +134,9 @@ def draw_words(display: Display, tokens: Sequence[str]) -> None:
         with column:
             st.markdown(f"**{one.label}**: {_scale_text(one, limit[INPUT])}")
             st.html(markup.words(tokens, one.layers[INPUT][: len(tokens)], limit[INPUT], display.scheme))
+            beyond = float(one.layers[INPUT][len(tokens) :].sum())
+            if abs(beyond) >= 0.005:
+                st.caption(f"The empty places after the text carry {beyond:+.2f}.")
     if display.difference is not None:
         unit, values = display.difference
         with st.expander(f"Difference, first less second, {unit}"):

@@ -132,6 +132,10 @@ def test_words_carry_colour_sign_and_number_and_are_escaped(scheme):
         assert contrast(ground, ink) > 4.5
 
 
+def test_no_words_are_told():
+    assert markup.words([], np.zeros(0), 1.0) == "<p>(no words)</p>"
+
+
 def test_legend_names_its_ends_and_escapes():
     text = markup.legend("0.7", "against <x>", "for")
     assert "\u22120.7, against &lt;x&gt;" in text

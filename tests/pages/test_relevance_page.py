@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 
 import numpy as np
 import pytest
@@ -160,17 +161,39 @@ def test_scores_and_explanations_are_those_of_the_engine(view, wrong):
         assert up + down == pytest.approx(first.sums[layer], abs=1e-6)
 
 
-def test_a_refusal_is_a_sentence_on_the_page(open_page, monkeypatch):
+def test_a_refusal_is_a_sentence_and_the_usual_rule_is_shown(open_page, monkeypatch):
     from idc_core.attribution import methods
     from idc_core.errors import UnsupportedOperationError
 
-    def refuse(*args, **options):
-        raise UnsupportedOperationError("DeepLift cannot pass through gelu.")
+    engine = methods.attribute_layers
 
-    monkeypatch.setattr(methods, "attribute_layers", refuse)
-    app = open_page("relevance", input="31")
+    def refusing(model, inputs, layers, method, *args, **options):
+        if method == "deeplift":
+            raise UnsupportedOperationError("DeepLift cannot pass through gelu.")
+        return engine(model, inputs, layers, method, *args, **options)
+
+    monkeypatch.setattr(methods, "attribute_layers", refusing)
+    for chosen in ({"method": "DeepLift"}, {"second": "DeepLift"}):
+        app = open_page("relevance", input="31", **chosen)
+        assert not app.exception
+        assert app.error[0].value == "DeepLift cannot pass through gelu."
+        assert any("LRP-epsilon: sum" in text for text in captions(app))
+
+
+def test_places_after_a_text_keep_their_share_apart(open_page):
+    app = open_page("relevance", model=TEXT, input="0", bias="redistribute")
     assert not app.exception
-    assert app.error[0].value == "DeepLift cannot pass through gelu."
+    assert any(caption.value.startswith("The empty places after the text carry ") for caption in app.caption)
+
+
+def test_choices_of_one_network_do_not_break_another(open_page):
+    app = open_page("relevance", step="least certain", explain="9", second="class 8", input="500")
+    assert not app.exception
+    for model in ("textcnn-20newsgroups", "dave2-udacity", "lenet1-digits"):
+        if model == "dave2-udacity" and "IDC_DATA" not in os.environ:
+            continue
+        app.selectbox(key="model").select(model).run(timeout=200)
+        assert not app.exception
 
 
 def test_what_is_taken_away_can_be_read_again(view, wrong):
