@@ -282,7 +282,6 @@ else:
     display.draw_words(drawn, tokens)
 against, supports = ("against", "for") if view.is_classifier else ("to the right", "to the left")
 st.html(markup.legend(drawn.deepest, against, supports, drawn.scheme))
-layout.take_inputs(view, np.array([position]))
 colours = SCHEMES[drawn.scheme]
 meaning = (
     f"{colours.supports} speaks for the explained class, {colours.against} against it"
@@ -295,12 +294,13 @@ marks = (
     else f"{colours.supports} words are bold, {colours.against} ones italic with a dotted line"
 )
 layout.how_to_read(f"{meaning}, white does not matter; {marks}.")
+layout.take_inputs(view, np.array([position]))
 
 st.header("Layer by layer, from the scores to the input", anchor=False)
 display.draw_flow(drawn, skip=() if is_image else (INPUT,))
 layout.how_to_read(
-    "each picture is a layer, its channels summed over each position, its units in rows; "
-    + ("the upper one is the first explanation, the lower one the second. " if second else "")
+    "each picture is a layer, its channels summed over each position, its units in rows. "
+    + ("The upper one is the first explanation, the lower one the second. " if second else "")
     + "Numbers are the sums of all values of a layer."
 )
 title, expected, expected_label = conserved()

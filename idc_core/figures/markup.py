@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
 
-FAINT = 0.05
+FAINT = 0.1
 """Share of the limit below which a word stays without colour."""
 
 NUMBERED = 0.33

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from idc_core import load_model
 from idc_core.attribution.methods import METHODS, PARAMETERS, attribute, attribute_layers
 from idc_core.attribution.relevance import relevance
 from idc_core.attribution.rules import RULES
@@ -210,6 +211,18 @@ def test_words_get_one_number_each_and_sum_to_the_difference(method):
     expected = gained(network, ids, torch.zeros_like(ids), 2)
     np.testing.assert_allclose(found.sum(1), expected, atol=1e-9 if method == "deeplift" else 0.02)
     assert attribute(network, ids, method, "conv", 2).shape == (4, 5, 8)
+
+
+@pytest.mark.parametrize("name", ["lenet1-mnist", "lenet5-digits", "textcnn-20newsgroups"])
+def test_networks_of_the_registry_are_complete(name):
+    network = load_model(name)
+    generator = torch.Generator().manual_seed(0)
+    inputs = (torch.rand(9, 1, 28, 28, generator=generator) - 0.4).clamp(min=0)
+    if name.startswith("textcnn"):
+        inputs = torch.randint(0, 10_002, (9, 200), generator=generator)
+    expected = gained(network, inputs, torch.zeros_like(inputs), 4)
+    found = attribute(network, inputs, "deeplift", target=4).reshape(9, -1).sum(1)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_whole_numbers_read_twice_are_refused():

@@ -1,0 +1,67 @@
+"""The Relevance page in a browser: stepping, copied links, files, and words that keep their colours."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def finding(visitor):
+    return visitor.page.locator('[data-testid="stMarkdown"] strong').first.inner_text()
+
+
+def test_a_link_copied_after_choosing_opens_the_same_view(visitor, browser):
+    visitor.open("relevance")
+    page = visitor.page
+    page.get_by_role("button", name="Next").click()
+    visitor.settle()
+    page.get_by_text("one for all", exact=True).click()
+    visitor.settle()
+    page.get_by_role("combobox", name="Method").click()
+    page.get_by_role("option", name="DeepLift").click()
+    visitor.settle()
+    assert "input=" in page.url
+    said, shown = finding(visitor), page.get_by_test_id("stImageCaption").all_inner_texts()
+    assert any("DeepLift" in caption for caption in shown)
+    other = browser.new_page(viewport={"width": 1440, "height": 1200})
+    try:
+        fresh = type(visitor)(other, visitor.address, [])
+        fresh.open(page.url.removeprefix(f"{visitor.address}/"))
+        assert finding(fresh) == said
+        assert other.get_by_test_id("stImageCaption").all_inner_texts() == shown
+    finally:
+        other.close()
+
+
+def test_a_test_is_opened_by_keyboard(visitor):
+    visitor.open("relevance")
+    before = finding(visitor)
+    visitor.page.get_by_role("button", name="Next").focus()
+    visitor.page.keyboard.press("Enter")
+    visitor.settle()
+    assert finding(visitor) != before
+
+
+def test_heatmaps_can_be_taken_away(visitor):
+    visitor.open("relevance?input=17&second=class+8")
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="Heatmaps (npz)").click()
+    content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
+    assert content["test"] == 17
+    assert content["first_input"].shape == content["second_input"].shape == (1, 28, 28)
+    np.testing.assert_allclose(content["difference_input"], (content["first_input"] - content["second_input"])[0])
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="Pictures (PNG)").click()
+    assert Image.open(download.value.path()).size == (5 * 168 + 4 * 12, 168)
+
+
+def test_words_keep_their_ground_and_number_on_the_page(visitor):
+    visitor.open("relevance?model=Text+CNN+on+20+Newsgroups")
+    words = visitor.page.get_by_test_id("stHtml").locator("span[title][style]")
+    expect(words.first).to_be_visible()
+    assert words.first.evaluate("w => getComputedStyle(w).backgroundColor").startswith("rgb(")
+    assert words.first.get_attribute("title")[0] in "+\u2212"
