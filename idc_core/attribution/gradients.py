@@ -13,6 +13,7 @@ References
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.attribution.interception import INPUT
-from idc_core.attribution.opened import READABLE, Opened
+from idc_core.attribution.opened import READABLE, MaxPool1d, MaxPool2d, MaxPool3d, Opened
 from idc_core.attribution.session import check_layers, undisturbed
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.progress import Progress, report
@@ -131,15 +132,10 @@ def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
     "Shrikumar, Greenside, Kundaje 2017",
 )
 def _deeplift(batch: Batch) -> Tensor:
-    """DeepLIFT's rescale rule, checked for completeness at the input whatever the layer.
-
-    Notes
-    -----
-    captum's rule for max pooling mixes the inputs of a batch where an input equals its baseline (it broadcasts the
-    first one's gradient), so networks with such poolings are run one input at a time (`run`).
-    """
+    """DeepLIFT's rescale rule, checked for completeness at the input whatever the layer."""
     from captum.attr import DeepLift, LayerDeepLift
 
+    _mend_pooling()
     if batch.network.unreadable:
         raise UnsupportedOperationError(
             f"DeepLift cannot pass through {', '.join(batch.network.unreadable)}; it knows {', '.join(READABLE)}. "
@@ -151,6 +147,29 @@ def _deeplift(batch: Batch) -> Tensor:
         method = LayerDeepLift(batch.network, batch.layer)
         found = _tensor(method.attribute(batch.inputs, batch.baseline, target=batch.target))
     return found
+
+
+def _mend_pooling() -> None:
+    """Give captum a rule for our poolings: its own, but every input with its own gradient where nothing changes.
+
+    captum 0.9 takes the first input's gradient for the whole batch where an input equals its baseline.
+    """
+    from captum.attr._core import deep_lift
+
+    for ours, theirs in (
+        (MaxPool1d, deep_lift.maxpool1d), (MaxPool2d, deep_lift.maxpool2d), (MaxPool3d, deep_lift.maxpool3d),
+    ):  # fmt: skip
+        deep_lift.SUPPORTED_NON_LINEAR.setdefault(ours, partial(_pooling, theirs))
+
+
+def _pooling(
+    theirs: Callable[..., Tensor], module: nn.Module, inputs: Tensor, outputs: Tensor, grad_input: Tensor,
+    grad_output: Tensor, eps: float,
+) -> Tensor:  # fmt: skip
+    found = theirs(module, inputs, outputs, grad_input, grad_output, eps=eps)
+    here, baseline = inputs.chunk(2)
+    unchanged = ((here - baseline).abs() < eps).repeat(2, *[1] * (inputs.dim() - 1))
+    return torch.where(unchanged, grad_input, found)
 
 
 @gradient_method(
@@ -196,7 +215,6 @@ def run(
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", 1)))
-        size = 1 if method.name == "deeplift" and network.pools else size
         wanted = _classes(network, given, target)
         for begin in range(0, len(given), size):
             part = given[begin : begin + size]
@@ -206,11 +224,22 @@ def run(
                 classes = network(point).argmax(1) if wanted is None else wanted[begin : begin + size]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
-                    values = method.call(Batch(network, module, point, start, classes, rows), **settings)
+                    values = _call(method, Batch(network, module, point, start, classes, rows), layer, settings)
                 words = layer == INPUT and not part.is_floating_point()
                 found[layer].append((values.sum(-1) if words else values).detach().cpu().numpy())
             report(on_progress, min(begin + size, len(given)), len(given), "inputs attributed")
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
+
+
+def _call(method: GradientMethod, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
+    try:
+        return method.call(batch, **settings)
+    except (RuntimeError, AssertionError) as error:
+        # What captum and autograd say of networks without gradients and of layers that the score does not need.
+        raise UnsupportedOperationError(
+            f"{method.label} finds no way from the scores to {layer!r} ({error}). Choose another layer, or a rule of "
+            "relevance propagation."
+        ) from error
 
 
 def as_tensor(model: nn.Module, inputs: Any) -> Tensor:

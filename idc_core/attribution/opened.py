@@ -21,6 +21,18 @@ from idc_core.attribution.operations import ACTIVATIONS
 from idc_core.errors import ModelError, UnsupportedOperationError
 
 
+class MaxPool1d(nn.MaxPool1d):
+    """A type of our own, so that captum's rule for it can be mended without touching captum's (`gradients`)."""
+
+
+class MaxPool2d(nn.MaxPool2d):
+    """As `MaxPool1d`."""
+
+
+class MaxPool3d(nn.MaxPool3d):
+    """As `MaxPool1d`."""
+
+
 def _pool(module: type[nn.Module]) -> Callable[..., nn.Module]:
     def build(
         kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
@@ -38,9 +50,9 @@ READABLE: dict[str, Callable[..., nn.Module]] = {
     "sigmoid": nn.Sigmoid,
     "tanh": nn.Tanh,
     "softplus": lambda beta=1.0, threshold=20.0: nn.Softplus(beta, threshold),
-    "max_pool1d": _pool(nn.MaxPool1d),
-    "max_pool2d": _pool(nn.MaxPool2d),
-    "max_pool3d": _pool(nn.MaxPool3d),
+    "max_pool1d": _pool(MaxPool1d),
+    "max_pool2d": _pool(MaxPool2d),
+    "max_pool3d": _pool(MaxPool3d),
 }
 """Non-linear operations that captum's DeepLift has a rule for, and the module that stands for each."""
 
@@ -101,11 +113,6 @@ class Opened(nn.Module):
     def unreadable(self) -> list[str]:
         """Names of the activation functions that captum's DeepLift has no rule for."""
         return sorted({step.name for step in self.steps if isinstance(step, _Other)})
-
-    @property
-    def pools(self) -> bool:
-        """Whether there is a max pooling."""
-        return any(not isinstance(step, _Other) and hasattr(step, "kernel_size") for step in self.steps)
 
     def floats(self, inputs: Tensor) -> Tensor:
         """Return inputs as the numbers that are attributed to: as they are, or whole numbers after their embedding."""

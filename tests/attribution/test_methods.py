@@ -147,6 +147,19 @@ def test_deeplift_does_not_depend_on_the_batch(network, images):
     np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-13)
 
 
+def test_deeplift_keeps_inputs_of_a_batch_apart_where_nothing_changes():
+    """An edge filter answers an even grey as it answers black, so that only the gradient tells its inputs apart."""
+    network = nn.Sequential(nn.Conv2d(1, 1, (1, 2), bias=False), nn.MaxPool2d((1, 2)), nn.Flatten(), nn.Linear(2, 1))
+    with torch.no_grad():
+        network[0].weight[:] = torch.tensor([1.0, -1.0])
+        network[3].weight[:] = torch.tensor([2.0, 3.0])
+    images = torch.tensor([[0.0, 0.5, 0.0, 0.5, 0.0], [0.5, 0.5, 0.5, 0.5, 0.5]]).reshape(2, 1, 1, 5)
+    together = attribute(network, images, "deeplift", target=0)
+    alone = [attribute(network, images[i : i + 1], "deeplift", target=0) for i in range(2)]
+    np.testing.assert_array_equal(together, np.concatenate(alone))
+    assert np.abs(together[1]).sum() > 0
+
+
 def test_plain_captum_is_wrong_where_this_is_right(network, images):
     """Why networks are opened into modules: without, captum's DeepLift does not see the activations."""
     from captum.attr import DeepLift
@@ -324,6 +337,32 @@ def test_a_product_of_two_layers_is_refused_because_it_does_not_add_up():
     torch.manual_seed(0)
     with pytest.raises(UnsupportedOperationError, match="miss the score difference"):
         attribute(Gated(), torch.ones(2, 4), "deeplift")
+
+
+@pytest.mark.parametrize("method", THROUGH_CAPTUM)
+def test_a_layer_that_the_score_does_not_need_is_refused(method):
+    class Aside(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = nn.Linear(4, 3), nn.Linear(4, 3)
+
+        def forward(self, x):
+            self.unused(x)
+            return self.used(x)
+
+    with pytest.raises(UnsupportedOperationError, match="finds no way from the scores to 'unused'"):
+        attribute(Aside(), torch.ones(2, 4), method, "unused")
+
+
+@pytest.mark.parametrize("method", THROUGH_CAPTUM)
+def test_a_network_without_gradients_is_refused(method):
+    class Sealed(nn.Linear):
+        @torch.no_grad()
+        def forward(self, x):
+            return super().forward(x)
+
+    with pytest.raises(UnsupportedOperationError, match="finds no way from the scores to 'input'"):
+        attribute(Sealed(4, 3), torch.ones(2, 4), method)
 
 
 def test_a_layer_that_runs_twice_is_refused():
