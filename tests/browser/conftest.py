@@ -40,10 +40,10 @@ def address(tmp_path_factory) -> Iterator[str]:
         try:
             url = f"http://127.0.0.1:{port}"
             deadline = time.monotonic() + 60
-            while not _answers(url) and server.poll() is None and time.monotonic() < deadline:
+            while not _answers(url):
+                if server.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"the server did not start:\n{log.read_text()}")
                 time.sleep(0.2)
-            if not _answers(url):
-                pytest.fail(f"the server did not start:\n{log.read_text()}")
             yield url
         finally:
             server.terminate()
@@ -52,7 +52,7 @@ def address(tmp_path_factory) -> Iterator[str]:
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as reply:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=10) as reply:
             return reply.status == 200
     except OSError:
         return False
