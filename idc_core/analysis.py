@@ -15,7 +15,6 @@ from idc_core.clustering import Clusters
 from idc_core.coverage.cells import Codes, encode
 from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
-from idc_core.errors import DataError
 from idc_core.progress import Progress
 from idc_core.trace import Traces, collect
 
@@ -118,7 +117,8 @@ def analyze(
     m, rule, epsilon, gamma, alpha, bias, priority, clusters, drop_zeros, original
         As in `IDC`.
     traces : pair of Traces, optional
-        What `trace_bench` gave for the same model, data, layer and rule, so that nothing runs twice.
+        What `collect` gave for the training inputs and the tests with the same layer and rule, so that nothing
+        runs twice.
     on_progress : Progress, optional
 
     Returns
@@ -143,11 +143,9 @@ def analyze(
             seen = collect(model, test, [layer], settings, on_progress=on_progress)
     else:
         learnt, seen = traces
-    used = learnt.predictions == train.targets if original else np.ones(len(train), bool)
-    if not used.any():
-        raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
     activations, relevance = learnt.activations[layer], learnt.relevance[layer]
     if original:
+        used = learnt.predictions == train.targets
         activations, relevance = activations[used], relevance[used]
     with _timed(seconds, "cluster the important neurons"):
         importance = criterion.priority.total(relevance)
@@ -179,36 +177,6 @@ def analyze(
         score=covered / total,
         seconds=seconds,
     )  # fmt: skip
-
-
-def trace_bench(
-    model: nn.Module,
-    train: Dataset,
-    test: Dataset,
-    layer: str,
-    settings: RelevanceSettings | None = None,
-    *,
-    on_progress: Progress | None = None,
-) -> tuple[Traces, Traces]:
-    """Run training inputs and tests once and keep what `analyze` needs for any m, priority and clustering.
-
-    Parameters
-    ----------
-    model, train, test, layer, on_progress
-        As in `analyze`.
-    settings : RelevanceSettings, optional
-        Default: the epsilon rule.
-
-    Returns
-    -------
-    pair of Traces
-        Of the training inputs and of the tests.
-    """
-    settings = settings or RelevanceSettings()
-    return (
-        collect(model, train, [layer], settings, on_progress=on_progress),
-        collect(model, test, [layer], settings, on_progress=on_progress),
-    )
 
 
 def _answers(seen: Traces, test: Dataset) -> dict[str, Any]:

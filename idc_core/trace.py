@@ -231,7 +231,7 @@ def _run(
     start: int, habits: Habits,
 ) -> TraceBatch:  # fmt: skip
     watch = Watch(settings, habits, watch_input=INPUT in layers)
-    with undisturbed(model), watching(model, layers, lambda: watch):
+    with undisturbed(model), watching(model, layers, watch):
         scores = run_watched(model, batch, watch)
         _check(watch, scores, len(batch), layers)
         relevances = None
@@ -291,7 +291,7 @@ def _probe(
     Returns the size of its activations in bytes, and what was found out about the network.
     """
     watch = Watch(settings, habits, watch_input=INPUT in layers)
-    with undisturbed(model), watching(model, layers, lambda: watch, name_all=True):
+    with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.clone(), watch)
         if watch.forked:
             return _probe(model, one, layers, settings, Habits(forks=frozenset(watch.forked)))

@@ -106,7 +106,6 @@ class Opened(nn.Module):
         self._layers: dict[str, nn.Module] = {}
         self._uses: dict[str, int] = {}
         self._embedding: Tensor | None = None
-        self._recording: _Redirected | None = None
         self._record(model, example)
 
     @property

@@ -42,10 +42,8 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def watching(
-    model: nn.Module, layers: Sequence[str], watch: Callable[[], Watch], name_all: bool = False
-) -> Iterator[None]:
-    """Let the running `Watch` hear of the layers through hooks that do not outlive the block.
+def watching(model: nn.Module, layers: Sequence[str], watch: Watch, name_all: bool = False) -> Iterator[None]:
+    """Let a `Watch` hear of the layers through hooks that do not outlive the block.
 
     Parameters
     ----------
@@ -53,8 +51,8 @@ def watching(
         Its lock must be held (`undisturbed`).
     layers : sequence of str
         Names from ``named_modules()``; "input" needs no hook.
-    watch : callable
-        Returns the pass that is running. Passes of other threads, which run without the lock, are not heard.
+    watch : Watch
+        The pass. Passes of other threads, which run without the lock, are not heard.
     name_all : bool
         Also keep track of the module that is running, to name it in a refusal.
     """
@@ -64,20 +62,20 @@ def watching(
     def entering(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any) -> None:
             if threading.get_ident() == owner:
-                watch().where.append(name)
+                watch.where.append(name)
 
         return hook
 
     def leaving(module: nn.Module, args: Any, output: Any) -> None:
         if threading.get_ident() == owner:
-            watch().where.pop()
+            watch.where.pop()
 
     def ran(layer: str) -> Callable[..., Any]:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
             if threading.get_ident() != owner:
                 return None
             with torch._C.DisableTorchFunction():
-                return watch().layer_ran(layer, module, output)
+                return watch.layer_ran(layer, module, output)
 
         return hook
 

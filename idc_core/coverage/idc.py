@@ -125,7 +125,7 @@ class IDC(Criterion):
             If m is larger than the layer, or targets are missing.
         """
         truth = self._truth(getattr(inputs, "targets", None) if targets is None else targets)
-        importance: NDArray[np.float64] | None = None
+        importance: NDArray[np.float64] = np.zeros(())
         activations = []
         dense, seen = True, 0
         for batch in trace(
@@ -138,15 +138,12 @@ class IDC(Criterion):
                 right = predicted == _rows(truth, batch.start, len(predicted))
                 active, relevant = active[right], relevant[right]
             check_m(self.m, active.shape[1])
-            summed = self.priority.total(relevant)
-            importance = summed if importance is None else importance + summed
+            importance = importance + self.priority.total(relevant)
             activations.append(active)
             dense = batch.activations[self.layer].dim() == 2
             seen = batch.start + len(batch.scores)
         if truth is not None and len(truth) != seen:
             raise DataError(f"There are {len(truth)} targets for {seen} inputs; expected one an input.")
-        if importance is None or not any(map(len, activations)):
-            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         return self.learn(np.concatenate(activations), importance, dense=dense, on_progress=on_progress)
 
     def learn(
@@ -168,7 +165,16 @@ class IDC(Criterion):
         Returns
         -------
         IDC
+
+        Raises
+        ------
+        DataError
+            If no input is left to learn from.
+        SettingError
+            If m is larger than the layer.
         """
+        if not len(activations):
+            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         self.importance = importance
         self.important = most_important(importance, self.m)
         drop = self.drop_zeros or (self.original and dense)
