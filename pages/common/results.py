@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.table import CellTable, tabulate
+from idc_core.importance import find_priority
 from idc_core.progress import Progress
 from pages.common.bench import Bench
 from pages.common.work import Waiting, shelf
@@ -227,9 +228,7 @@ def class_importance(view: View) -> NDArray[np.float64] | None:
     if not view.bench.classes or not view.is_comparable:
         return None
     relevance = view.train_traces.relevance[view.bench.layer]
-    chosen = _chosen(view.train, view.bench.classes)
-    importance: NDArray[np.float64] = relevance[chosen].sum(axis=0, dtype=np.float64)
-    return importance
+    return find_priority("sum").total(relevance[_chosen(view.train, view.bench.classes)])
 
 
 def _data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:
