@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,14 @@ MOST_WORDS = 60
 
 
 def chart(
-    view: View, key: str, build: Callable[[bool], go.Figure], alt: str, read: str, depends: Hashable = ()
+    view: View,
+    key: str,
+    build: Callable[[bool], go.Figure],
+    alt: str,
+    read: str,
+    depends: Hashable = (),
+    clicked: Callable[[list[dict[str, Any]]], None] | None = None,
+    modes: Sequence[Literal["points", "box", "lasso"]] = ("points",),
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it.
 
@@ -47,13 +54,36 @@ def chart(
         How to read it.
     depends : hashable
         What else the figure depends on.
+    clicked : callable, optional
+        Called with the points that were clicked or drawn around, as plotly tells of them: `x`, `y`,
+        `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never
+        without a point: a choice stays until another one is made.
+    modes : sequence of str
+        How points can be chosen.
     """
     figure = _figure(key, view.bench, depends, is_dark(), build)
     picture = {"format": "png", "scale": 2, "filename": f"idc-studio-{key}"}
     config = {"displaylogo": False, "toImageButtonOptions": picture}
     # The figures bring their own colours for either ground; the theme would replace some of them.
-    st.plotly_chart(figure, key=key, alt=alt, config=config, theme=None)
+    if clicked is None:
+        st.plotly_chart(figure, key=key, alt=alt, config=config, theme=None)
+    else:
+        st.plotly_chart(
+            figure,
+            key=key,
+            alt=alt,
+            config=config,
+            theme=None,
+            on_select=lambda: _tell(key, clicked),
+            selection_mode=modes,
+        )
     how_to_read(read)
+
+
+def _tell(key: str, clicked: Callable[[list[dict[str, Any]]], None]) -> None:
+    """Hand over what was chosen in a chart; the chart forgets it as soon as its figure changes."""
+    if points := st.session_state[key].selection.points:
+        clicked(list(points))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
