@@ -49,8 +49,9 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
         },
         height=height,
         margin={"l": 56, "r": 12, "t": 34 + 20 * len(lines), "b": 92},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        # The ground of the page: a saved figure stands alone.
+        paper_bgcolor=colours.ground,
+        plot_bgcolor=colours.ground,
         font={"color": colours.ink, "size": 13, "family": FONT},
         template="none",
         hoverlabel={"bgcolor": colours.ground, "font": {"color": colours.ink}},

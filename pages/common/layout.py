@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,94 +12,32 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures import pictures
-from pages.common.bench import Bench
+from pages.common.charts import chart, grid_chart, how_to_read, is_dark
 from pages.common.results import View
 from pages.common.text import count, plural
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from idc_core.datasets import Dataset
+
+__all__ = [
+    "answer",
+    "chart",
+    "computed",
+    "explain",
+    "gallery",
+    "grid_chart",
+    "how_to_read",
+    "is_dark",
+    "names",
+    "take_away",
+    "take_inputs",
+]
 
 WRONG = "\u00d7"
 """Marks a misclassified test."""
 
 MOST_WORDS = 60
 """Words of a text shown in a gallery."""
-
-
-def chart(
-    view: View,
-    key: str,
-    build: Callable[[bool], go.Figure],
-    alt: str,
-    read: str,
-    depends: Hashable = (),
-    clicked: Callable[[list[dict[str, Any]]], None] | None = None,
-    modes: Sequence[Literal["points", "box", "lasso"]] = ("points",),
-) -> None:
-    """Draw a plotly figure with the sentence on how to read it.
-
-    Parameters
-    ----------
-    view : View
-        The bench, on which the figure depends.
-    key : str
-        Name of the figure on its page.
-    build : callable
-        Makes the figure; called with whether the ground is dark.
-    alt : str
-        The finding, for who cannot see the figure.
-    read : str
-        How to read it.
-    depends : hashable
-        What else the figure depends on.
-    clicked : callable, optional
-        Called with the points that were clicked or drawn around, as plotly tells of them: `x`, `y`,
-        `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never
-        without a point: a choice stays until another one is made.
-    modes : sequence of str
-        How points can be chosen.
-    """
-    figure = _figure(key, view.bench, depends, is_dark(), build)
-    picture = {"format": "png", "scale": 2, "filename": f"idc-studio-{key}"}
-    config = {"displaylogo": False, "toImageButtonOptions": picture}
-    # The figures bring their own colours for either ground; the theme would replace some of them.
-    if clicked is None:
-        st.plotly_chart(figure, key=key, alt=alt, config=config, theme=None)
-    else:
-        st.plotly_chart(
-            figure,
-            key=key,
-            alt=alt,
-            config=config,
-            theme=None,
-            on_select=lambda: _tell(key, clicked),
-            selection_mode=modes,
-        )
-    how_to_read(read)
-
-
-def _tell(key: str, clicked: Callable[[list[dict[str, Any]]], None]) -> None:
-    """Hand over what was chosen in a chart; the chart forgets it as soon as its figure changes."""
-    if points := st.session_state[key].selection.points:
-        clicked(list(points))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _figure(key: str, bench: Bench, depends: Hashable, dark: bool, _build: Callable[[bool], go.Figure]) -> go.Figure:
-    """Build a figure once: plotly takes longer to check a figure than the engine takes for its numbers."""
-    return _build(dark)
-
-
-def is_dark() -> bool:
-    """Whether the page is shown on a dark ground."""
-    return st.context.theme.type == "dark"
-
-
-def how_to_read(text: str) -> None:
-    """Say in one sentence how to read the chart above."""
-    st.caption(f"How to read this: {text}")
 
 
 def answer(view: View, position: int) -> str:
@@ -197,7 +135,7 @@ def take_away(
             )
         for label, (file_name, mime, make) in (files or {}).items():
             st.download_button(label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"file-{file_name}")
-    st.caption("Each chart has a button that saves it as PNG. The address holds this view.")
+    st.caption("The buttons under each chart save it as PNG, SVG or HTML. The address holds this view.")
 
 
 def take_inputs(view: View, positions: NDArray[np.int64]) -> None:

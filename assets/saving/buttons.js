@@ -1,0 +1,84 @@
+// Buttons that save a chart as a picture: in the browser, which has drawn it already.
+//
+// Plotly saves its own figures, as its camera button does. Charts of ECharts are drawn as SVG, which is taken
+// as it is.
+
+const SCALE = 2; // pixels of a PNG for one of the screen
+const SVG = "http://www.w3.org/2000/svg";
+
+export default function ({ data, parentElement }) {
+  parentElement.querySelector(".saving").setAttribute("aria-label", `Save the chart ${data.title}`);
+  const status = parentElement.querySelector("p");
+  for (const button of parentElement.querySelectorAll("button")) {
+    const format = button.dataset.format;
+    button.setAttribute("aria-label", `${format.toUpperCase()}: save the chart ${data.title}`);
+    button.title = `Save the chart as ${format.toUpperCase()}`;
+    button.onclick = async () => {
+      status.textContent = "";
+      try {
+        await save(data, format);
+      } catch (error) {
+        status.textContent = `Could not be saved: ${error.message}`;
+      }
+    };
+  }
+}
+
+async function save(data, format) {
+  const place = document.querySelector(`.st-key-${CSS.escape(data.chart)}`);
+  const plot = place?.querySelector(".js-plotly-plot");
+  if (plot) return savePlot(plot, data.file, format);
+  const drawing = place?.querySelector('[data-testid="stEChartsChart"] svg');
+  if (!drawing) throw new Error("the chart is still being drawn.");
+  const text = drawingText(drawing, data);
+  const blob = new Blob([text], { type: "image/svg+xml" });
+  download(format === "svg" ? blob : await rastered(blob, drawing), `${data.file}.${format}`);
+}
+
+function savePlot(plot, filename, format) {
+  const camera = plot._fullLayout._modeBar.buttons.flat().find((button) => button.name === "toImage");
+  const settings = plot._context.toImageButtonOptions;
+  plot._context.toImageButtonOptions = { format, filename, scale: format === "png" ? SCALE : 1 };
+  camera.click(plot);
+  plot._context.toImageButtonOptions = settings;
+}
+
+function drawingText(drawing, { title, ground }) {
+  const { width, height } = drawing.getBoundingClientRect();
+  const copy = drawing.cloneNode(true);
+  copy.setAttribute("xmlns", SVG);
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const name = document.createElementNS(SVG, "title");
+  name.textContent = title;
+  const back = document.createElementNS(SVG, "rect");
+  for (const [key, value] of Object.entries({ width, height, fill: ground })) back.setAttribute(key, value);
+  copy.prepend(name, back);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+async function rastered(blob, drawing) {
+  const { width, height } = drawing.getBoundingClientRect();
+  const address = URL.createObjectURL(blob);
+  try {
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = SCALE * width;
+    canvas.height = SCALE * height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+function download(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

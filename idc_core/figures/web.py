@@ -1,0 +1,108 @@
+"""Figures as web pages of their own: one file, still interactive, without a network."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from idc_core.figures.palette import ON_FILL, palette
+from idc_core.figures.style import FONT, finish
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>body {{ margin: 1rem auto; max-width: 72rem; background: {ground}; color: {ink}; font-family: {font}; }}</style>
+</head>
+<body>
+{figure}
+{lines}
+</body>
+</html>
+"""
+
+
+def web_page(figure: go.Figure, title: str, lines: Sequence[str] = (), *, dark: bool = False) -> str:
+    """Write a figure as a web page that holds all it needs.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+    title : str
+        Title of the page.
+    lines : sequence of str
+        Paragraphs below the figure, as plain text.
+    dark : bool
+        Whether the figure was drawn for a dark ground.
+
+    Returns
+    -------
+    str
+        HTML of about 5 MB: it contains the library that draws the figure.
+    """
+    colours = palette(dark)
+    return _PAGE.format(
+        title=html.escape(title),
+        ground=colours.ground,
+        ink=colours.ink,
+        font=FONT,
+        figure=figure.to_html(include_plotlyjs=True, full_html=False, config={"displaylogo": False}),
+        lines="\n".join(f"<p>{html.escape(line)}</p>" for line in lines),
+    )
+
+
+def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> go.Figure:
+    """Draw the grid of combinations with plotly, whose figures can be saved with what they say under the pointer.
+
+    Parameters
+    ----------
+    option : dict
+        From `idc_core.figures.coverage.coverage_grid`.
+    height : int
+        Height in pixels.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A heatmap with the same cells, colours, marks and legend.
+    """
+    colours = palette(dark)
+    rows, x, y = option["dataset"]["source"], option["xAxis"], option["yAxis"]
+    shape = (len(y["data"]), len(x["data"]))
+    pieces = option["visualMap"]["pieces"]
+    index = {piece["value"]: place for place, piece in enumerate(pieces)}
+    steps = [place / len(pieces) for place in range(len(pieces) + 1)]
+    scale = [
+        [edge, piece["color"]]
+        for low, high, piece in zip(steps[:-1], steps[1:], pieces, strict=True)
+        for edge in (low, high)
+    ]
+
+    def laid_out(column: str) -> Any:
+        return rows[column].to_numpy().reshape(shape)
+
+    figure = go.Figure(
+        go.Heatmap(
+            # Labels such as 1-2-0 would be read as dates.
+            x=x["data"], y=y["data"], z=rows["category"].map(index).to_numpy().reshape(shape),
+            text=laid_out("mark"), texttemplate="%{text}", textfont={"size": 11, "color": ON_FILL},
+            customdata=rows[["cell", "tests"]].to_numpy().reshape(*shape, 2),
+            hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+            colorscale=scale, zmin=-0.5, zmax=len(pieces) - 0.5, showscale=False, xgap=1, ygap=1,
+        )
+    )  # fmt: skip
+    for piece in pieces:
+        outline = {"width": 1, "color": colours.muted}
+        marker = {"symbol": "square", "size": 12, "color": piece["color"], "line": outline}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=piece["label"])
+    finish(figure, option["title"]["text"].replace("\n", " "), colours, height=height)
+    figure.update_xaxes(title=x["name"], type="category", showgrid=False)
+    figure.update_yaxes(title=y["name"], type="category", showgrid=False, autorange="reversed")
+    return figure.update_layout(plot_bgcolor=colours.line)
