@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     models = [("MODEL", "TRAINED ON", "LAYERS (the default one in brackets)")]
     for model in MODELS.values():
-        layers = (f"[{name}]" if name == model.default_layer else name for name in model.build().layers)
+        layers = (f"[{name}]" if name == model.default_layer else name for name in model.layers)
         models.append((model.name, model.dataset, " ".join(layers)))
     datasets = [("DATA", "WHAT IT IS"), *((data.name, data.help) for data in DATASETS.values())]
     print(table(models, "<<<"))

@@ -1,8 +1,29 @@
-"""Networks by name: architectures, recipes, trained and published weights."""
+"""Networks by name: architectures, recipes, trained and published weights.
 
-from idc_core.models.entry import ModelCard, ModelEntry, Network, Recipe
-from idc_core.models.loading import load_model
+The list of networks is here at once; what needs torch is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from idc_core.models.entry import ModelCard, ModelEntry, Recipe
 from idc_core.models.registry import MODELS, find_entry
-from idc_core.models.training import train
+
+if TYPE_CHECKING:
+    from idc_core.models.loading import load_model
+    from idc_core.models.network import Network
+    from idc_core.models.training import train
 
 __all__ = ["MODELS", "ModelCard", "ModelEntry", "Network", "Recipe", "find_entry", "load_model", "train"]
+
+_HOMES = {
+    "Network": "idc_core.models.network",
+    "load_model": "idc_core.models.loading",
+    "train": "idc_core.models.training",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'idc_core.models' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

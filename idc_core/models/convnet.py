@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.models.entry import ModelEntry, Network, Recipe
+from idc_core.models.network import Network
 
 
 class ConvNet(Network):
@@ -44,24 +44,3 @@ class ConvNet(Network):
         hidden = self.drop3(F.relu(self.fc1(hidden)))
         scores: Tensor = self.logits(F.relu(self.fc2(hidden)))
         return scores
-
-
-ENTRIES = (
-    ModelEntry(
-        name="convnet-cifar10",
-        label="ConvNet on CIFAR-10",
-        help="The paper's convolutional network with 952,234 parameters, trained on CIFAR-10.",
-        build=ConvNet,
-        dataset="cifar10",
-        default_layer="fc2",
-        parameters=952_234,
-        recipe=Recipe(
-            "adamw", 2e-3, batch=128, epochs=24, augmentation="mirror-shift",
-            note="Adam with a one-cycle schedule and mirrored, shifted images instead of the paper's RMSprop "
-            "(1e-4, batch 32, 40 epochs): as accurate in fewer epochs.",
-        ),
-        citation="S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, Importance-Driven Deep Learning System "
-        "Testing, ICSE 2020",
-        licence="MIT",
-    ),
-)

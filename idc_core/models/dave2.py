@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.models.entry import ModelEntry, Network, Recipe
+from idc_core.models.network import Network
 
 
 class Dave2(Network):
@@ -47,24 +47,3 @@ class Dave2(Network):
         hidden = F.relu(self.fc4(hidden))
         angles: Tensor = self.steering(hidden)
         return angles
-
-
-ENTRIES = (
-    ModelEntry(
-        name="dave2-udacity",
-        label="Dave-2 on Udacity",
-        help="NVIDIA's steering network with 2,116,983 parameters, trained on one drive of the Udacity car.",
-        build=Dave2,
-        dataset="udacity",
-        default_layer="fc3",  # half of the ten units of fc4 never fire
-        parameters=2_116_983,
-        recipe=Recipe(
-            "adamw", 5e-4, batch=64, epochs=20, augmentation="mirror-steering",
-            note="Adam with a one-cycle schedule and mirrored, shifted frames instead of the paper's Adadelta "
-            "(learning rate 1.0, batch 256, 10 epochs); chosen on 4 of the 15 training blocks of time.",
-        ),
-        citation="M. Bojarski et al., End to End Learning for Self-Driving Cars, arXiv:1604.07316, 2016",
-        licence="MIT",
-        task="regression",
-    ),
-)

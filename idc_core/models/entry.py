@@ -1,4 +1,4 @@
-"""What every network of the registry shares: its base class, its card, its recipe and its registry entry."""
+"""What is known of a network without building it: its registry entry, its recipe, its card. Needs no torch."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
-
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.errors import ModelError
 
-Task = Literal["classification", "regression"]
+if TYPE_CHECKING:
+    from idc_core.models.network import Network
 
-# Dropout only acts while training, and an embedding's outputs are inputs in another form: neither has neurons
-# of its own that a coverage criterion could look at.
-_WITHOUT_NEURONS = (nn.Dropout, nn.Embedding)
+Task = Literal["classification", "regression"]
 
 
 @dataclass(frozen=True)
@@ -122,30 +119,6 @@ class ModelCard:
         return cls(**values)
 
 
-class Network(nn.Module):
-    """Base class of the networks of the registry: a module that carries its card.
-
-    Submodules are registered in forward order and activations are functional, so the children of a network
-    are its layers by name. `forward` returns scores before any softmax.
-    """
-
-    card: ModelCard
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """Names of the layers that have neurons, in forward order."""
-        return tuple(name for name, child in self.named_children() if not isinstance(child, _WITHOUT_NEURONS))
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of trained values."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Return the scores of a batch of inputs."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class ModelEntry:
     """One line of the registry.
@@ -155,7 +128,9 @@ class ModelEntry:
     name, label, help : str
         Registry name, name for people, and one line on what the network is.
     build : callable
-        Returns the network with fresh, untrained weights.
+        Returns the network with fresh, untrained weights; imports its module, and with it torch, when it is called.
+    layers : tuple of str
+        Names of the layers that have neurons, in forward order; the built network's own.
     dataset : str
         Registry name of the data set the network takes.
     task : {"classification", "regression"}
@@ -172,6 +147,7 @@ class ModelEntry:
     label: str
     help: str
     build: Callable[[], Network]
+    layers: tuple[str, ...]
     dataset: str
     default_layer: str
     parameters: int

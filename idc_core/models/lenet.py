@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.models.entry import ModelEntry, Network, Recipe
+from idc_core.models.network import Network
 
 
 class LeNet(Network):
@@ -56,87 +54,3 @@ class LeNet(Network):
             hidden = F.relu(self.get_submodule(name)(hidden))
         scores: Tensor = self.logits(hidden)
         return scores
-
-
-@dataclass(frozen=True)
-class _Shape:
-    number: int
-    channels: tuple[int, int]
-    hidden: tuple[int, ...]
-    default_layer: str
-    same_parameters: int
-    valid_parameters: int
-
-
-_SHAPES = (
-    _Shape(1, (4, 12), (), "conv2", 7_206, 3_246),
-    _Shape(4, (6, 16), (84,), "fc1", 69_362, 25_010),
-    _Shape(5, (6, 16), (120, 84), "fc2", 107_786, 44_426),
-)
-
-_LECUN = (
-    "Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, "
-    "Proceedings of the IEEE 86(11), 1998"
-)
-_DEEPXPLORE = (
-    "K. Pei, Y. Cao, J. Yang, S. Jana, DeepXplore: Automated Whitebox Testing of Deep Learning Systems, "
-    "SOSP 2017"
-)
-_DEEPIMPORTANCE = (
-    "S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, Importance-Driven Deep Learning System Testing, ICSE 2020"
-)
-_RECIPES = {
-    "digits": Recipe(
-        "adamw", 3e-3, batch=32, epochs=20,
-        note="Adam with a one-cycle schedule instead of the paper's Adadelta: 1,257 images give few steps.",
-    ),
-    "mnist": Recipe(
-        "adamw", 3e-3, batch=128, epochs=10,
-        note="Adam with a one-cycle schedule instead of the paper's Adadelta (learning rate 1.0, batch 256).",
-    ),
-}
-_DATA_LABELS = {"digits": "digits", "mnist": "MNIST"}
-
-
-def _trained(shape: _Shape, dataset: str) -> ModelEntry:
-    return ModelEntry(
-        name=f"lenet{shape.number}-{dataset}",
-        label=f"LeNet-{shape.number} on {_DATA_LABELS[dataset]}",
-        help=f"{shape.same_parameters:,} parameters, trained on {_DATA_LABELS[dataset]}.",
-        build=partial(LeNet, shape.channels, shape.hidden, 2),
-        dataset=dataset,
-        default_layer=shape.default_layer,
-        parameters=shape.same_parameters,
-        recipe=_RECIPES[dataset],
-        citation=_LECUN,
-        licence="MIT",
-    )
-
-
-def _published(shape: _Shape, name: str, paper: str, *, same: bool) -> ModelEntry:
-    parameters = shape.same_parameters if same else shape.valid_parameters
-    return ModelEntry(
-        name=name,
-        label=f"LeNet-{shape.number} of {'DeepXplore' if same else 'DeepImportance'}",
-        help=f"The weights published with the paper: LeNet-{shape.number}, {parameters:,} parameters, MNIST.",
-        build=partial(LeNet, shape.channels, shape.hidden, 2 if same else 0),
-        dataset="mnist",
-        default_layer=shape.default_layer,
-        parameters=parameters,
-        recipe=None,
-        citation=paper,
-        licence="MIT",
-    )
-
-
-ENTRIES = (
-    *(_trained(shape, dataset) for dataset in ("digits", "mnist") for shape in _SHAPES),
-    *(
-        _published(shape, f"deepxplore-model{position}", _DEEPXPLORE, same=True)
-        for position, shape in enumerate(_SHAPES, start=1)
-    ),
-    *(
-        _published(shape, f"deepimportance-lenet{shape.number}", _DEEPIMPORTANCE, same=False)
-        for shape in _SHAPES
-    ),
-)

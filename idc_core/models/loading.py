@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from idc_core.errors import ModelError
-from idc_core.models.entry import ModelCard, ModelEntry, Network
+from idc_core.models.entry import ModelCard, ModelEntry
+from idc_core.models.network import Network
 from idc_core.models.published import load_published
 from idc_core.models.registry import find_entry
 from idc_core.models.weights import WEIGHTS_FOLDER, fingerprint, read_weights

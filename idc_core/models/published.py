@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError
-from idc_core.models.entry import ModelCard, ModelEntry, Network
+from idc_core.models.entry import ModelCard, ModelEntry
+from idc_core.models.network import Network
 from idc_core.models.weights import fill, fingerprint
 
 _KINDS: dict[str, type[nn.Module]] = {"conv2d": nn.Conv2d, "max_pool2d": nn.MaxPool2d, "dense": nn.Linear}

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.models.entry import ModelEntry, Network, Recipe
+from idc_core.models.network import Network
 
 _WORDS = 10_002  # the 10,000 commonest, padding and the unknown word
 _PADDING = 0
@@ -52,22 +52,3 @@ class TextCNN(Network):
         features = torch.cat((one, two, three), dim=1).flatten(1)
         scores: Tensor = self.logits(self.drop2(features))
         return scores
-
-
-ENTRIES = (
-    ModelEntry(
-        name="textcnn-20newsgroups",
-        label="Text CNN on 20 Newsgroups",
-        help="A small convolutional network for text, trained on six of the twenty newsgroups.",
-        build=TextCNN,
-        dataset="20newsgroups",
-        default_layer="conv2",
-        parameters=666_054,
-        recipe=Recipe(
-            "adamw", 4e-3, batch=32, epochs=20, augmentation="drop-words", weight_decay=0.01,
-            note="Epochs, learning rate and dropout were chosen on 700 messages held out from the training split.",
-        ),
-        citation="Y. Kim, Convolutional Neural Networks for Sentence Classification, EMNLP 2014",
-        licence="MIT",
-    ),
-)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
-from idc_core.models.entry import ModelCard, ModelEntry, Network, Recipe
+from idc_core.models.entry import ModelCard, ModelEntry, Recipe
+from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
 from idc_core.models.weights import fingerprint, make_folder, write_weights, write_whole

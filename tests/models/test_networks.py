@@ -49,7 +49,8 @@ def test_entry_is_complete_and_true(name):
     network = entry.build()
     assert entry.name == name
     assert network.parameter_count == entry.parameters
-    assert entry.default_layer in network.layers
+    assert entry.layers == network.layers, "the registry declares other layers than the network has"
+    assert entry.default_layer in entry.layers
     assert entry.label
     assert entry.help.endswith(".")
     assert entry.citation
@@ -91,9 +92,19 @@ def test_unknown_name_lists_the_names():
         load_model("lenet6")
 
 
-def test_importing_the_models_loads_no_reader_of_data():
+def test_the_list_of_models_needs_neither_torch_nor_readers_of_data():
     code = (
-        "import sys, idc_core.models; "
+        "import sys; from idc_core.models import MODELS; assert MODELS['lenet5-mnist'].layers; "
+        "print([n for n in sys.modules if n.split('.')[0] in ('torch', 'sklearn', 'PIL', 'streamlit')"
+        " or n.startswith('idc_core.datasets')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_loading_a_model_loads_no_reader_of_data():
+    code = (
+        "import sys; from idc_core.models import load_model; assert load_model; "
         "print([n for n in sys.modules if n.split('.')[0] in ('sklearn', 'PIL', 'streamlit')"
         " or n.startswith('idc_core.datasets')])"
     )
