@@ -101,6 +101,7 @@ def analyze(
     priority: str = "sum",
     clusters: Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
+    clustering: str = "k-means",
     original: bool = False,
     traces: tuple[Traces, Traces] | None = None,
     on_progress: Progress | None = None,
@@ -114,7 +115,7 @@ def analyze(
         The clusters are learnt from `train`; `test` is measured.
     layer : str
         A name from ``named_modules()``.
-    m, rule, epsilon, gamma, alpha, bias, priority, clusters, drop_zeros, original
+    m, rule, epsilon, gamma, alpha, bias, priority, clusters, drop_zeros, clustering, original
         As in `IDC`.
     traces : pair of Traces, optional
         What `collect` gave for the training inputs and the tests with the same layer and rule, so that nothing
@@ -134,7 +135,8 @@ def analyze(
     settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
     criterion = IDC(
         model, layer, m, rule, clusters, drop_zeros,
-        epsilon=epsilon, gamma=gamma, alpha=alpha, bias=bias, priority=priority, original=original,
+        epsilon=epsilon, gamma=gamma, alpha=alpha, bias=bias, priority=priority, clustering=clustering,
+        original=original,
     )  # fmt: skip
     if traces is None:
         with _timed(seconds, "run the training inputs"):
@@ -160,9 +162,10 @@ def analyze(
         m=m,
         settings={
             "rule": rule, "epsilon": epsilon, "gamma": gamma, "alpha": alpha, "bias": bias, "priority": priority,
-            "clusters": tuple(clusters), "drop_zeros": drop_zeros, "original": original,
+            "clusters": tuple(clusters), "drop_zeros": drop_zeros, "clustering": clustering,
+            "original": original,
         },
-        **_answers(seen, test),
+        **answers(seen.scores, test),
         importance=importance,
         important=criterion.important,
         clusters=criterion.clusters,
@@ -179,10 +182,22 @@ def analyze(
     )  # fmt: skip
 
 
-def _answers(seen: Traces, test: Dataset) -> dict[str, Any]:
-    """Return what the network answered to the tests, and how often it was right."""
+def answers(scores: NDArray[np.float32], test: Dataset) -> dict[str, Any]:
+    """Return what the network answered to the tests, and how often it was right.
+
+    Parameters
+    ----------
+    scores : ndarray, float32 (tests, classes)
+        Before the softmax.
+    test : Dataset
+
+    Returns
+    -------
+    dict
+        `accuracy`, `rmse`, `predictions`, `confidence` and `correct` of `Analysis`.
+    """
     if test.task == "regression":
-        values = seen.scores[:, 0]
+        values = scores[:, 0]
         return {
             "accuracy": None,
             "rmse": float(np.sqrt(np.mean((values.astype(np.float64) - test.targets) ** 2))),
@@ -190,9 +205,9 @@ def _answers(seen: Traces, test: Dataset) -> dict[str, Any]:
             "confidence": values,
             "correct": np.ones(len(test), bool),
         }
-    predictions = seen.predictions
+    predictions = np.asarray(scores.argmax(1), np.int64)
     correct = predictions == test.targets
-    shifted = np.exp(seen.scores - seen.scores.max(1, keepdims=True))
+    shifted = np.exp(scores - scores.max(1, keepdims=True))
     return {
         "accuracy": float(correct.mean()),
         "rmse": None,

@@ -2,10 +2,10 @@
 
 In one dimension clusters are runs of the sorted values, so both halves of the algorithm are exact here: the
 optimal k-means partition comes from dynamic programming over the sorted values, the silhouette from prefix
-sums. Nothing is sampled and nothing is random.
+sums. Nothing is sampled and nothing is random. Other ways to part the values are in `idc_core.clusterings`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from idc_core.errors import SettingError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from idc_core.partition import Floats, Ints, Partition, Points
 
 MAX_CLUSTERS = 256
 """Cluster indices are kept as uint8."""
 
 MAX_MAGNITUDE = 1e100
 """Sums of squares of larger activations could leave the range of float64."""
+
+Split = Callable[[Points, list[int]], dict[int, Ints]]
+"""A way to part points into the given numbers of clusters: for each possible one its edges (0, ..., n)."""
 
 _MIN_NONZERO = 10  # the original program's limit: below it a neuron gets one centroid, 0
 _BLOCKS = 64  # granularity of the bounds on boundary positions; more blocks cost more than they prune
@@ -36,11 +37,12 @@ class Clusters:
     centroids : float64 (k,)
         Means of the clusters, ascending, in the unit of the activations.
     boundaries : float64 (k - 1,)
-        Midpoints between neighbouring centroids; a value on a boundary belongs to the lower centroid.
+        Midpoints between neighbouring centroids; a value on a boundary belongs to the lower centroid. Where a
+        midpoint does not part the clusters, which k-means never leaves so, the middle of the gap between them.
     silhouettes : dict of int to float
         Mean silhouette, -1..1, for every number of clusters that was tried; empty where none was possible.
     inertia : dict of int to float
-        Sum of squared distances to the nearest centroid, for the same numbers of clusters and for `k`.
+        Sum of squared distances to the cluster's centroid, for the same numbers of clusters and for `k`.
     counts : int64 (k,)
         How many of the clustered values each cluster holds.
     n_values : int
@@ -60,7 +62,23 @@ class Clusters:
         return len(self.centroids)
 
 
-def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
+def optimal_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
+    """Return for each k the k + 1 edges (0, ..., n) of the partition with the smallest sum of squares.
+
+    A partition is a choice of k - 1 boundary positions. A bound on the cost of every partition that has its
+    t-th boundary in a given block of positions rules most blocks out; dynamic programming over the positions
+    that are left gives the exact optimum.
+    """
+    if ks == [1]:
+        return {1: np.array([0, points.n])}
+    bounds = _Bounds.of(points, max(ks))
+    inner = {k: _best_boundaries(points, bounds.candidates(k)) for k in ks}
+    return {k: np.concatenate(([0], boundaries, [points.n])) for k, boundaries in inner.items()}
+
+
+def cluster(
+    values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False, split: Split = optimal_edges
+) -> Clusters:
     """Split one neuron's activations into the number of clusters with the best silhouette.
 
     Parameters
@@ -73,6 +91,8 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
     drop_zeros : bool
         Leave out activations equal to 0, as the original program does for dense layers. If fewer than 10 are
         left, the result is one centroid at 0.
+    split : Split
+        How to part the values; by default the exact k-means.
 
     Returns
     -------
@@ -92,25 +112,77 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
     within a cluster of n points is taken over the n - 1 others; equation (3) of the paper prints 1 - n there.
     k-means is solved to the global optimum (up to the rounding of float64) instead of from random starts.
     """
+    return part(values, clusters, drop_zeros, split).choose(clusters)
+
+
+@dataclass(frozen=True, eq=False)
+class Parted:
+    """One neuron's activations parted into several numbers of clusters, to choose one from.
+
+    Attributes
+    ----------
+    ordered : real (n,)
+        The values that were parted, ascending.
+    partitions : dict of int to Partition
+        By number of clusters; empty where too few values were left to part.
+    """
+
+    ordered: NDArray[np.generic]
+    partitions: dict[int, Partition]
+
+    def choose(self, clusters: Sequence[int]) -> Clusters:
+        """Return the partition with the best silhouette, as `cluster` does for these numbers of clusters."""
+        if not self.partitions:
+            return _one_at_zero(self.ordered)
+        possible = [k for k in _check_clusters(clusters) if k in self.partitions]
+        silhouettes = {k: self.partitions[k].silhouette for k in possible}
+        k = max(possible, key=lambda k: (silhouettes[k], k), default=max(self.partitions))
+        best = self.partitions[k]
+        return Clusters(
+            centroids=best.centroids,
+            boundaries=_boundaries(self.ordered, best),
+            silhouettes=silhouettes,
+            inertia={k: self.partitions[k].inertia for k in possible or [k]},
+            counts=best.counts,
+            n_values=len(self.ordered),
+        )
+
+
+def part(values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges) -> Parted:
+    """Part one neuron's activations into every one of several numbers of clusters.
+
+    Parameters
+    ----------
+    values, clusters, drop_zeros, split
+        As in `cluster`.
+
+    Returns
+    -------
+    Parted
+
+    Raises
+    ------
+    SettingError
+        As `cluster`.
+    """
     tried = _check_clusters(clusters)
     ordered = _check_values(values)
     if drop_zeros:
         ordered = ordered[ordered != 0]
         if len(ordered) < _MIN_NONZERO:
-            return _one_at_zero(ordered)
-    points = _Points.of(ordered)
-    feasible = [k for k in tried if k <= points.n] or [points.n]
-    partitions = {k: _Partition.of(points, edges) for k, edges in _optimal_edges(points, feasible).items()}
-    silhouettes = {k: part.silhouette for k, part in partitions.items() if k in tried}
-    best = partitions[max(silhouettes, key=lambda k: (silhouettes[k], k), default=points.n)]
-    return Clusters(
-        centroids=best.centroids,
-        boundaries=(best.centroids[:-1] + best.centroids[1:]) / 2,
-        silhouettes=silhouettes,
-        inertia={k: part.inertia for k, part in partitions.items()},
-        counts=best.counts,
-        n_values=len(ordered),
-    )
+            return Parted(ordered, {})
+    points = Points.of(ordered)
+    possible = [k for k in tried if k <= points.n] or [points.n]
+    return Parted(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
+
+
+def _boundaries(ordered: NDArray[np.generic], found: Partition) -> Floats:
+    """Return the values up to which each cluster but the last one reaches."""
+    midpoints: Floats = (found.centroids[:-1] + found.centroids[1:]) / 2
+    first = np.cumsum(found.counts)[:-1]
+    below, above = ordered[first - 1].astype(np.float64), ordered[first].astype(np.float64)
+    parting = (below <= midpoints) & (midpoints < above)
+    return np.where(parting, midpoints, np.minimum((below + above) / 2, np.nextafter(above, -np.inf)))
 
 
 def _check_clusters(clusters: Iterable[int]) -> list[int]:
@@ -156,59 +228,6 @@ def _one_at_zero(nonzero: NDArray[np.generic]) -> Clusters:
 
 
 @dataclass(frozen=True)
-class _Points:
-    """Different values in ascending order, with how often each occurs and prefix sums over them.
-
-    Equal values never need to be parted (a ReLU's zeros collapse into one point). Values are measured from
-    `origin`, their median, and summed as distances from their mean: sums of values far from 0 would lose the
-    digits that tell the values apart. Prefix arrays have n + 1 entries; entry i sums the first i points.
-    """
-
-    n: int
-    origin: float
-    value: Floats  # (n,)
-    weight: Floats  # (n,)
-    mean: float
-    count: Floats  # (n + 1,) prefix sum of weight
-    sum: Floats  # (n + 1,) of weight * (value - mean)
-    square: Floats  # (n + 1,) of weight * (value - mean)^2
-
-    @classmethod
-    def of(cls, ordered: NDArray[np.generic]) -> "_Points":
-        """Collapse equal neighbours of sorted values and sum up."""
-        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        weight = np.diff(starts, append=len(ordered)).astype(np.float64)
-        origin = float(ordered[len(ordered) // 2])
-        value = ordered[starts].astype(np.float64) - origin
-        mean = float((value * weight).sum()) / len(ordered)
-        centred = value - mean
-        moments = (weight, weight * centred, weight * centred * centred)
-        count, total, square = (np.concatenate(([0.0], np.cumsum(moment))) for moment in moments)
-        return cls(len(value), origin, value, weight, mean, count, total, square)
-
-    def cost(self, start: Ints, end: Ints) -> Floats:
-        """Squared distances to their mean of the points start..end-1; 0 where there are none."""
-        count = np.maximum(self.count[end] - self.count[start], 1.0)
-        total = self.sum[end] - self.sum[start]
-        cost: Floats = self.square[end] - self.square[start] - total * total / count
-        return cost
-
-
-def _optimal_edges(points: _Points, ks: list[int]) -> dict[int, Ints]:
-    """Return for each k the k + 1 edges (0, ..., n) of the partition with the smallest sum of squares.
-
-    A partition is a choice of k - 1 boundary positions. A bound on the cost of every partition that has its
-    t-th boundary in a given block of positions rules most blocks out; dynamic programming over the positions
-    that are left gives the exact optimum.
-    """
-    if ks == [1]:
-        return {1: np.array([0, points.n])}
-    bounds = _Bounds.of(points, max(ks))
-    inner = {k: _best_boundaries(points, bounds.candidates(k)) for k in ks}
-    return {k: np.concatenate(([0], boundaries, [points.n])) for k, boundaries in inner.items()}
-
-
-@dataclass(frozen=True)
 class _Bounds:
     """Lower bounds on the cost of partitions, by the block of positions each boundary lies in.
 
@@ -219,7 +238,7 @@ class _Bounds:
     cut where points are many and where they lie far out.
     """
 
-    points: _Points
+    points: Points
     first: Ints
     last: Ints
     between: Floats
@@ -227,7 +246,7 @@ class _Bounds:
     after: list[Floats]
 
     @classmethod
-    def of(cls, points: _Points, most: int) -> "_Bounds":
+    def of(cls, points: Points, most: int) -> "_Bounds":
         """Lay out the blocks, at least most - 1 of them, and chain the bounds for up to `most` clusters."""
         starts = [np.linspace(1, points.n - 1, max(most, _BLOCKS), dtype=np.int64)]
         for mass, blocks in ((points.count, 3 * _BLOCKS), (points.square, _BLOCKS)):
@@ -273,7 +292,7 @@ class _Bounds:
         return float(points.cost(edges[:-1], edges[1:]).sum())
 
 
-def _best_boundaries(points: _Points, candidates: list[Ints]) -> Ints:
+def _best_boundaries(points: Points, candidates: list[Ints]) -> Ints:
     """Return the k - 1 boundary positions, one of each candidate set, of the cheapest partition.
 
     The sum of squares over all points is fixed, so the cheapest partition has the largest sum over clusters
@@ -294,7 +313,7 @@ def _best_boundaries(points: _Points, candidates: list[Ints]) -> Ints:
     return np.array(boundaries[::-1], dtype=np.int64)
 
 
-def _extend(points: _Points, columns: Ints, value: Floats, rows: Ints) -> tuple[Floats, Ints]:
+def _extend(points: Points, columns: Ints, value: Floats, rows: Ints) -> tuple[Floats, Ints]:
     """Add a cluster: for every row the best value[c] + (cluster columns[c]..row), and the c that gives it.
 
     The best column never decreases with the row (the cost is concave Monge), so rows are solved level by
@@ -326,51 +345,3 @@ def _extend(points: _Points, columns: Ints, value: Floats, rows: Ints) -> tuple[
         choice[solved] = column[hits[np.searchsorted(hits, starts)]]
         step = half
     return best, np.concatenate((np.zeros(unusable, dtype=np.int64), choice[1:-1]))
-
-
-@dataclass(frozen=True)
-class _Partition:
-    """One partition, measured: sums are taken around each cluster's own mean, so that no digits cancel."""
-
-    centroids: Floats
-    counts: Ints
-    inertia: float
-    silhouette: float
-
-    @classmethod
-    def of(cls, points: _Points, edges: Ints) -> "_Partition":
-        """Measure the clusters that start and end at the given edges."""
-        pairs = list(pairwise(edges))
-        counts = np.diff(points.count[edges])
-        means = np.array([_mean(points.value[a:b], points.weight[a:b]) for a, b in pairs])
-        inertia = silhouette = 0.0
-        for i, (a, b) in enumerate(pairs):
-            value, weight = points.value[a:b] - means[i], points.weight[a:b]
-            inertia += float((weight * value * value).sum())
-            # Means are ordered, so the nearest other cluster is a neighbour; all its points lie on one side,
-            # so the mean distance to them is the distance to their mean.
-            left = value + (means[i] - means[i - 1]) if i else np.inf
-            right = (means[i + 1] - means[i]) - value if i + 1 < len(means) else np.inf
-            if counts[i] > 1 and len(means) > 1:
-                silhouette += _silhouette_sum(value, weight, np.minimum(left, right))
-        silhouette /= float(points.count[-1])
-        return cls(means + points.origin, counts.astype(np.int64), inertia, silhouette)
-
-
-def _mean(value: Floats, weight: Floats) -> float:
-    """Weighted mean, summed around one of the values so that a large common part costs no digits."""
-    near = float(value[len(value) // 2])
-    return near + float(((value - near) * weight).sum()) / float(weight.sum())
-
-
-def _silhouette_sum(value: Floats, weight: Floats, other: Floats) -> float:
-    """Sum of (other - own) / max(other, own) over a cluster; 0 where both are 0.
-
-    `own` is the mean distance of a point to the other points of its cluster, from prefix sums; `other` the
-    mean distance to the points of the nearest other cluster.
-    """
-    count, total = np.cumsum(weight), np.cumsum(weight * value)
-    own = (value * (2 * count - count[-1]) + (total[-1] - 2 * total)) / (count[-1] - 1)
-    larger = np.maximum(other, own)
-    scores = np.divide(other - own, larger, out=np.zeros_like(own), where=larger > 0)
-    return float((scores * weight).sum())

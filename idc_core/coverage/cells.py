@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from idc_core.clustering import MAX_CLUSTERS
 from idc_core.errors import SettingError
+from idc_core.partition import Floats
 
 Codes = NDArray[Any]
 """Cell codes: int64 while the number of cells is below 2**63, else an object array of Python ints."""
@@ -21,7 +22,9 @@ _ROWS = 16384  # a block of this many rows of a dozen neurons stays in the proce
 _PENDING = 1 << 16  # codes that are kept unsorted before they are counted
 
 
-def assign(activations: ArrayLike, centroids: Sequence[ArrayLike]) -> NDArray[np.uint8]:
+def assign(
+    activations: ArrayLike, centroids: Sequence[ArrayLike], boundaries: Sequence[Floats] | None = None
+) -> NDArray[np.uint8]:
     """Return the cluster each activation belongs to: the nearest centroid, of two equally near the lower one.
 
     Parameters
@@ -30,6 +33,9 @@ def assign(activations: ArrayLike, centroids: Sequence[ArrayLike]) -> NDArray[np
         Activations of m neurons for n inputs. float32 is compared without conversion, all else as float64.
     centroids : sequence of m arrays (k_i,)
         The centroids of each neuron, ascending, at most 256. Of equal ones only the first is ever nearest.
+    boundaries : sequence of m float64 arrays (k_i - 1,), optional
+        The largest value of every cluster but the last, ascending, for clusters that do not end half way between
+        their centroids (see `idc_core.clusterings`).
 
     Returns
     -------
@@ -54,7 +60,8 @@ def assign(activations: ArrayLike, centroids: Sequence[ArrayLike]) -> NDArray[np
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
     kind = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
-    thresholds = [_thresholds(values, kind) for values in centroids]
+    edges_of = [_midpoints(values) for values in centroids] if boundaries is None else boundaries
+    thresholds = [_rounded_down(edges, kind) for edges in edges_of]
     clusters = np.zeros((array.shape[1], array.shape[0]), dtype=np.uint8)
     for start in range(0, array.shape[0], _ROWS):
         block = np.ascontiguousarray(array[start : start + _ROWS].T, dtype=kind)
@@ -71,8 +78,8 @@ def assign(activations: ArrayLike, centroids: Sequence[ArrayLike]) -> NDArray[np
     return clusters.T
 
 
-def _thresholds(centroids: ArrayLike, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return, in the activations' type, the values above which the next centroid is nearest."""
+def _midpoints(centroids: ArrayLike) -> Floats:
+    """Return the values above which the next centroid is nearest."""
     values = np.asarray(centroids, dtype=np.float64)
     if values.ndim != 1 or not 1 <= len(values) <= MAX_CLUSTERS:
         raise SettingError(f"Expected 1 to {MAX_CLUSTERS} centroids for a neuron, got shape {values.shape}.")
@@ -81,11 +88,14 @@ def _thresholds(centroids: ArrayLike, kind: np.dtype[Any]) -> NDArray[Any]:
     midpoints = (values[:-1] + values[1:]) / 2
     # A repeated centroid is skipped: its edge is the edge of the next different one.
     midpoints[values[:-1] == values[1:]] = np.inf
-    midpoints = np.minimum.accumulate(midpoints[::-1])[::-1]
-    # The largest float32 up to the midpoint parts float32 values exactly where the midpoint itself does.
+    return np.minimum.accumulate(midpoints[::-1])[::-1]
+
+
+def _rounded_down(edges: Floats, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return the largest float32 up to each edge: it parts float32 values exactly where the edge itself does."""
     with np.errstate(over="ignore"):
-        rounded = midpoints.astype(kind)
-    return np.where(rounded > midpoints, np.nextafter(rounded, kind.type(-np.inf)), rounded)
+        rounded = edges.astype(kind)
+    return np.where(rounded > edges, np.nextafter(rounded, kind.type(-np.inf)), rounded)
 
 
 def total(sizes: Sequence[int]) -> int:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution.rules import Bias, RelevanceSettings
-from idc_core.clustering import Clusters, cluster
+from idc_core.clustering import Clusters
+from idc_core.clusterings import find_clustering
 from idc_core.coverage.cells import CellCounts, assign
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
@@ -43,6 +44,8 @@ class IDC(Criterion):
         Numbers of clusters to choose from, by silhouette.
     drop_zeros : bool
         Leave activations of exactly zero out of the clustering.
+    clustering : str
+        Way to cluster, a name from `CLUSTERINGS`; "k-means" is the paper's.
     epsilon, gamma, alpha : float
         Parameters of the rules.
     bias : {"absorb", "redistribute"}
@@ -86,6 +89,7 @@ class IDC(Criterion):
         clusters: Sequence[int] = (2, 3, 4),
         drop_zeros: bool = False,
         *,
+        clustering: str = "k-means",
         epsilon: float = 1e-6,
         gamma: float = 0.25,
         alpha: float = 2.0,
@@ -98,6 +102,8 @@ class IDC(Criterion):
         self.settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
         self.priority = find_priority(priority)
         self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
+        self.clustering = find_clustering(clustering)
+        self.clustering.check(self.cluster_numbers)
         self.batch_size = batch_size
         self._axis = neuron_axes(model, [layer])[layer]
         self._counts: CellCounts | None = None
@@ -181,11 +187,13 @@ class IDC(Criterion):
         found: list[Clusters] = []
         for rank, neuron in enumerate(self.important):
             report(on_progress, rank, self.m, "neurons clustered")
-            found.append(cluster(activations[:, neuron], self.cluster_numbers, drop))
+            found.append(self.clustering.cluster(activations[:, neuron], self.cluster_numbers, drop))
         self.clusters = tuple(found)
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
         )
+        # Rounded centroids have boundaries of their own, half way between them.
+        self._boundaries = None if self.original else tuple(one.boundaries for one in self.clusters)
         self._counts = CellCounts([len(centroids) for centroids in self.centroids])
         return self
 
@@ -223,10 +231,10 @@ class IDC(Criterion):
         Returns
         -------
         ndarray, uint8 (n, m)
-            The cluster of each input and neuron; ties go to the lower centroid.
+            The cluster of each input and neuron; a value on a boundary belongs to the lower cluster.
         """
         counts = self._fitted()
-        assignments = assign(activations, self.centroids)
+        assignments = assign(activations, self.centroids, self._boundaries)
         counts.update(assignments)
         return assignments
 
@@ -239,8 +247,9 @@ class IDC(Criterion):
             If the two were not fitted to the same clusters.
         """
         mine, theirs = self._fitted(), other._fitted()
-        same = self.layer == other.layer and np.array_equal(self.important, other.important)
-        if not same or not all(map(np.array_equal, self.centroids, other.centroids)):
+        ours, others = ((one.important, *one.centroids, *(one._boundaries or ())) for one in (self, other))
+        same = self.layer == other.layer and len(ours) == len(others)
+        if not same or not all(map(np.array_equal, ours, others)):
             raise SettingError(
                 "Only criteria fitted to the same layer, neurons and clusters can be merged. Fit once, copy the "
                 "fitted criterion to each worker, and merge what they counted."

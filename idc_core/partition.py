@@ -1,0 +1,101 @@
+"""One neuron's activations as weighted points on a line, and how good a way to part them is.
+
+In one dimension clusters are runs of the sorted values: a partition is a list of edges, and its centroids, sums of
+squares and silhouette come from prefix sums, exactly and without a matrix of distances.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Different values in ascending order, with how often each occurs and prefix sums over them.
+
+    Equal values never need to be parted (a ReLU's zeros collapse into one point). Values are measured from
+    `origin`, their median, and summed as distances from their mean: sums of values far from 0 would lose the
+    digits that tell the values apart. Prefix arrays have n + 1 entries; entry i sums the first i points.
+    """
+
+    n: int
+    origin: float
+    value: Floats  # (n,)
+    weight: Floats  # (n,)
+    mean: float
+    count: Floats  # (n + 1,) prefix sum of weight
+    sum: Floats  # (n + 1,) of weight * (value - mean)
+    square: Floats  # (n + 1,) of weight * (value - mean)^2
+
+    @classmethod
+    def of(cls, ordered: NDArray[np.generic]) -> "Points":
+        """Collapse equal neighbours of sorted values and sum up."""
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        weight = np.diff(starts, append=len(ordered)).astype(np.float64)
+        origin = float(ordered[len(ordered) // 2])
+        value = ordered[starts].astype(np.float64) - origin
+        mean = float((value * weight).sum()) / len(ordered)
+        centred = value - mean
+        moments = (weight, weight * centred, weight * centred * centred)
+        count, total, square = (np.concatenate(([0.0], np.cumsum(moment))) for moment in moments)
+        return cls(len(value), origin, value, weight, mean, count, total, square)
+
+    def cost(self, start: Ints, end: Ints) -> Floats:
+        """Squared distances to their mean of the points start..end-1; 0 where there are none."""
+        count = np.maximum(self.count[end] - self.count[start], 1.0)
+        total = self.sum[end] - self.sum[start]
+        cost: Floats = self.square[end] - self.square[start] - total * total / count
+        return cost
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition, measured: sums are taken around each cluster's own mean, so that no digits cancel."""
+
+    centroids: Floats
+    counts: Ints
+    inertia: float
+    silhouette: float
+
+    @classmethod
+    def of(cls, points: Points, edges: Ints) -> "Partition":
+        """Measure the clusters that start and end at the given edges."""
+        pairs = list(pairwise(edges))
+        counts = np.diff(points.count[edges])
+        means = np.array([_mean(points.value[a:b], points.weight[a:b]) for a, b in pairs])
+        inertia = silhouette = 0.0
+        for i, (a, b) in enumerate(pairs):
+            value, weight = points.value[a:b] - means[i], points.weight[a:b]
+            inertia += float((weight * value * value).sum())
+            # Means are ordered, so the nearest other cluster is a neighbour; all its points lie on one side,
+            # so the mean distance to them is the distance to their mean.
+            left = value + (means[i] - means[i - 1]) if i else np.inf
+            right = (means[i + 1] - means[i]) - value if i + 1 < len(means) else np.inf
+            if counts[i] > 1 and len(means) > 1:
+                silhouette += _silhouette_sum(value, weight, np.minimum(left, right))
+        silhouette /= float(points.count[-1])
+        return cls(means + points.origin, counts.astype(np.int64), inertia, silhouette)
+
+
+def _mean(value: Floats, weight: Floats) -> float:
+    """Weighted mean, summed around one of the values so that a large common part costs no digits."""
+    near = float(value[len(value) // 2])
+    return near + float(((value - near) * weight).sum()) / float(weight.sum())
+
+
+def _silhouette_sum(value: Floats, weight: Floats, other: Floats) -> float:
+    """Sum of (other - own) / max(other, own) over a cluster; 0 where both are 0.
+
+    `own` is the mean distance of a point to the other points of its cluster, from prefix sums; `other` the
+    mean distance to the points of the nearest other cluster.
+    """
+    count, total = np.cumsum(weight), np.cumsum(weight * value)
+    own = (value * (2 * count - count[-1]) + (total[-1] - 2 * total)) / (count[-1] - 1)
+    larger = np.maximum(other, own)
+    scores = np.divide(other - own, larger, out=np.zeros_like(own), where=larger > 0)
+    return float((scores * weight).sum())
