@@ -130,10 +130,10 @@ def trace(
         if not _rows(part):
             continue
         if done == 0:
-            footprint, habits = _probe(model, _place(model, part[:1]), layers, settings)
+            footprint, habits = probe(model, place(model, part[:1]), layers, settings)
             size = batch_size or max(1, min(MOST_INPUTS, BATCH_BYTES // footprint))
         for begin in range(0, len(part), size):
-            batch = _place(model, part[begin : begin + size])
+            batch = place(model, part[begin : begin + size])
             chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch)).to(batch.device)
             yield _run(model, batch, layers, settings, chosen, done, habits)
             done += len(batch)
@@ -282,7 +282,7 @@ def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], over: A
     return found
 
 
-def _probe(
+def probe(
     model: nn.Module, one: Tensor, layers: Sequence[str], settings: RelevanceSettings | None,
     habits: Habits | None = None,
 ) -> tuple[int, Habits]:  # fmt: skip
@@ -294,7 +294,7 @@ def _probe(
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.clone(), watch)
         if watch.forked:
-            return _probe(model, one, layers, settings, Habits(forks=frozenset(watch.forked)))
+            return probe(model, one, layers, settings, Habits(forks=frozenset(watch.forked)))
         _check(watch, scores, 1, layers)
         if settings is not None:
             propagate(watch, scores, start_relevance(scores, "predicted"))
@@ -325,8 +325,8 @@ def _rows(part: Any) -> int:
 
 
 @torch.inference_mode(False)
-def _place(model: nn.Module, batch: Any) -> Tensor:
-    """Return a batch on the network's device, in its dtype, images with the channels last in memory."""
+def place(model: nn.Module, batch: Any) -> Tensor:
+    """Return a batch of inputs on the network's device, in its dtype, images with the channels last in memory."""
     if isinstance(batch, np.ndarray):
         if batch.dtype.kind not in "fiub":
             raise DataError(f"Expected an array of numbers, not of {batch.dtype}.")

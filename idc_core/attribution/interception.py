@@ -78,6 +78,9 @@ class Watch(TorchFunctionMode):
         None captures activations only and records no graph.
     habits : Habits, optional
         What a first pass has found out; None finds it out.
+    change : callable, optional
+        Given a layer's name and its value after the activation function, returns what the network goes on with
+        instead, of the same shape.
     """
 
     settings: RelevanceSettings | None
@@ -86,6 +89,7 @@ class Watch(TorchFunctionMode):
     where: list[str] = field(default_factory=list)
     elements: int = 0
     watch_input: bool = False
+    change: Callable[[str, Tensor], Tensor] | None = None
     forked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -117,7 +121,9 @@ class Watch(TorchFunctionMode):
             return None
         capture.swapped = not module.batch_first
         value = self._settle(capture)
-        return None if self.settings is None else _mark(recurrent.with_last_states(module, value, output[1]))
+        if self.settings is None and self.change is None:
+            return None
+        return _mark(recurrent.with_last_states(module, value, output[1]))
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
@@ -157,6 +163,11 @@ class Watch(TorchFunctionMode):
         if self.settings is not None and not value.requires_grad:
             value = _mark(value.detach().requires_grad_())
             self._current[id(capture.value)] = (capture.value, value)
+        if self.change is not None:
+            changed = self.change(capture.layer, value)
+            if changed is not value:
+                self._current[id(capture.value)] = (capture.value, changed)
+            value = changed
         copy = self.settings is None and self.habits is not None and self.habits.overwrites
         capture.value = value.clone() if copy else value
         capture.version = capture.value._version

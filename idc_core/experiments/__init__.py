@@ -1,0 +1,1 @@
+"""The papers' research questions, as functions from a network and its tests to arrays."""

@@ -1,0 +1,305 @@
+"""What a network can still do when neurons of a layer are silenced: the important ones, or as many random ones."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from idc_core.attribution.interception import INPUT, Habits, Watch
+from idc_core.attribution.session import check_layers, run_watched, undisturbed, watching
+from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.experiments.drawing import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.progress import Progress, report
+from idc_core.trace import BATCH_BYTES, MOST_INPUTS, neuron_axes, place, probe
+
+MOST_COUNTS = 13
+"""How many numbers of silenced neurons are tried unless they are given."""
+
+AGREEMENT = 1e-4
+"""Relative difference that passes run together may show from passes run one by one; single precision gives 1e-6."""
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ablation:
+    """What a network achieves with neurons of one layer silenced.
+
+    Attributes
+    ----------
+    layer : str
+    neurons : int
+        How many the layer has.
+    task : {"classification", "regression"}
+    order : ndarray, int64 (m,)
+        The important neurons, in the order in which they are silenced.
+    counts : ndarray, int64 (c,)
+        How many neurons are silenced, ascending.
+    seeds : tuple of int
+        One order of random neurons each.
+    baseline : float
+        With no neuron silenced. The share of tests answered correctly, 0..1, or for regression the root mean squared
+        error in the targets' unit; the same holds for what follows.
+    important : ndarray, float64 (c,)
+        With the first neurons of `order` silenced.
+    random : ndarray, float64 (seeds, c)
+        With as many random neurons silenced; NaN where the layer has not as many others.
+    tests : int
+    """
+
+    layer: str
+    neurons: int
+    task: Task
+    order: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    seeds: tuple[int, ...]
+    baseline: float
+    important: NDArray[np.float64]
+    random: NDArray[np.float64]
+    tests: int
+
+    @property
+    def unit(self) -> str:
+        """What the numbers are: "accuracy" or "RMSE"."""
+        return "accuracy" if self.task == "classification" else "RMSE"
+
+    @property
+    def random_mean(self) -> NDArray[np.float64]:
+        """Mean over the seeds, float64 (c,)."""
+        return self._over_seeds(np.nanmean)
+
+    @property
+    def random_low(self) -> NDArray[np.float64]:
+        """Lowest of the seeds, float64 (c,)."""
+        return self._over_seeds(np.nanmin)
+
+    @property
+    def random_high(self) -> NDArray[np.float64]:
+        """Highest of the seeds, float64 (c,)."""
+        return self._over_seeds(np.nanmax)
+
+    def _over_seeds(self, summary: Callable[..., Any]) -> NDArray[np.float64]:
+        with warnings.catch_warnings():
+            # A number of neurons that no seed can draw stays NaN.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(summary(self.random, axis=0), np.float64)
+
+
+def ablate(
+    model: nn.Module,
+    inputs: Any,
+    targets: ArrayLike,
+    layer: str,
+    important: ArrayLike,
+    counts: Iterable[int] | None = None,
+    seeds: Seeds = 5,
+    *,
+    task: Task = "classification",
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Ablation:
+    """Measure a network with neurons of a layer set to zero.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    inputs : Tensor, array or Dataset, (n, ...)
+    targets : array (n,)
+        Class indices, or for regression the values to predict.
+    layer : str
+        A name from ``named_modules()``. A neuron is set to zero after the layer's activation function; of a
+        convolution a neuron is a channel, at all its positions.
+    important : int (m,)
+        Neurons in the order of their importance, most important first.
+    counts : int (c,), optional
+        How many are silenced; default from none to m, or to half of the layer where that is fewer, in at most
+        `MOST_COUNTS` steps.
+    seeds : int or sequence of int
+        Orders of random neurons. They are drawn from those that are not among the first ``max(counts)`` of
+        `important`; a larger number of random neurons of one seed contains the smaller.
+    task : {"classification", "regression"}
+    batch_size : int, optional
+        Default: chosen from the network's size.
+    on_progress : Progress, optional
+        Called after every batch.
+
+    Returns
+    -------
+    Ablation
+
+    Raises
+    ------
+    DataError
+        If there are no inputs, or targets do not match them.
+    SettingError
+        If neurons, counts, seeds or the task are not as described.
+    ModelError, UnsupportedOperationError, CancelledError
+        As `idc_core.trace.trace`.
+
+    Notes
+    -----
+    Not in the DeepImportance paper; it is the usual test of whether an importance means anything. All variants of a
+    batch run as one pass that shares what comes before the layer (``torch.vmap``), unless an operation of the network
+    cannot be run so; then they run one by one, with the same results.
+    """
+    inputs = getattr(inputs, "inputs", inputs)
+    wanted = _targets(inputs, targets, task)
+    check_layers(model, [layer])
+    if layer == INPUT:
+        raise SettingError("The input has no neurons to silence; choose a layer of the network.")
+    if batch_size is not None and batch_size < 1:
+        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    network = _prepare(model, place(model, inputs[:1]), layer)
+    order = check_neurons(important, network.neurons)
+    numbers, listed = _counts(counts, len(order), network.neurons), check_seeds(seeds)
+    silent, which = _plan(order, numbers, listed, network.neurons)
+    size = batch_size or network.batch_size(len(silent))
+    totals = np.zeros(len(silent))
+    for begin in range(0, len(inputs), size):
+        batch = place(model, inputs[begin : begin + size])
+        scores = network.run(batch, silent.to(batch.device)).cpu()
+        totals += _hits(scores, wanted[begin : begin + size], task)
+        report(on_progress, begin + len(batch), len(inputs), "tests with neurons silenced")
+    values = totals / len(inputs) if task == "classification" else np.sqrt(totals / len(inputs))
+    found = np.where(which >= 0, values[which], np.nan)
+    return Ablation(
+        layer, network.neurons, task, order, numbers, listed, float(found[0, 0]), found[0, 1:], found[1:, 1:],
+        len(inputs),
+    )  # fmt: skip
+
+
+def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
+    if not isinstance(inputs, Tensor | np.ndarray) or not inputs.ndim or not len(inputs):
+        kind = type(inputs).__name__
+        raise DataError(f"Expected a tensor, an array or a data set with at least one input, not {kind}.")
+    if task not in ("classification", "regression"):
+        raise SettingError(f"task must be 'classification' or 'regression', not {task!r}.")
+    values = targets.cpu().numpy() if isinstance(targets, Tensor) else np.asarray(targets)
+    if values.shape != (len(inputs),):
+        raise DataError(f"There are targets of shape {values.shape} for {len(inputs)} inputs; expected one an input.")
+    if values.dtype.kind not in ("iu" if task == "classification" else "iuf"):
+        raise DataError(f"The targets of a {task} must be numbers that fit it, not {values.dtype}.")
+    return torch.from_numpy(values.astype(np.int64 if task == "classification" else np.float64))
+
+
+def _counts(counts: Iterable[int] | None, m: int, neurons: int) -> NDArray[np.int64]:
+    if counts is None:
+        most = min(m, max(1, neurons // 2))
+        return np.unique(np.linspace(0, most, min(most + 1, MOST_COUNTS)).round().astype(np.int64))
+    numbers = np.array(sorted(set(counts)))
+    if not len(numbers) or numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] > m:
+        raise SettingError(f"counts must be whole numbers from 0 to {m}, the neurons in important, not {counts!r:.80}.")
+    return numbers.astype(np.int64)
+
+
+def _plan(
+    order: NDArray[np.int64], counts: NDArray[np.int64], seeds: tuple[int, ...], neurons: int
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """Return the different sets of silent neurons, bool (v, neurons), and which of them stands where.
+
+    The places are int64 (1 + seeds, 1 + c): the important neurons, then every seed; no neuron, then `counts`. -1 where
+    there are not enough neurons.
+    """
+    orders = [order, *(shuffled_others(order[: counts[-1]], neurons, seed) for seed in seeds)]
+    sets: dict[bytes, int] = {}
+    rows: list[NDArray[np.bool_]] = []
+    which = np.full((len(orders), 1 + len(counts)), -1, np.int64)
+    for i, neurons_of in enumerate(orders):
+        for j, count in enumerate((0, *counts)):
+            if count <= len(neurons_of):
+                silent = np.zeros(neurons, np.bool_)
+                silent[neurons_of[:count]] = True
+                which[i, j] = sets.setdefault(silent.tobytes(), len(rows))
+                if which[i, j] == len(rows):
+                    rows.append(silent)
+    return torch.from_numpy(np.stack(rows)), which
+
+
+def _hits(scores: Tensor, targets: Tensor, task: str) -> NDArray[np.float64]:
+    """Return correct answers, or squared errors, summed over the batch, float64 (v,), from scores (v, n, classes)."""
+    if task == "classification":
+        found = (scores.argmax(2) == targets).sum(1)
+    else:
+        found = (scores[..., 0].double() - targets).square().sum(1)
+    return np.asarray(found.numpy(), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Silenced:
+    """A network of which sets of neurons of one layer can be silenced.
+
+    Attributes
+    ----------
+    model, layer, axis, neurons
+        The layer's neurons lie along `axis` of its value.
+    habits : Habits
+        As a first pass has found them.
+    before, after : int
+        Bytes of what one input gives up to the layer and behind it.
+    together : bool
+        Whether one pass can run all sets.
+    """
+
+    model: nn.Module
+    layer: str
+    axis: int
+    neurons: int
+    habits: Habits
+    before: int
+    after: int
+    together: bool
+
+    def batch_size(self, sets: int) -> int:
+        """Return how many inputs keep one pass within `BATCH_BYTES`."""
+        footprint = self.before + self.after * (sets if self.together else 1)
+        return max(1, min(MOST_INPUTS, BATCH_BYTES // max(1, footprint)))
+
+    def run(self, batch: Tensor, silent: Tensor) -> Tensor:
+        """Return the scores of every set of silent neurons, (sets, n, classes), from bool (sets, neurons)."""
+        with undisturbed(self.model):
+            if self.together:
+                scores: Tensor = torch.vmap(lambda one: self._pass(batch, one))(silent)
+                return scores
+            return torch.stack([self._pass(batch, one) for one in silent])
+
+    def _pass(self, batch: Tensor, silent: Tensor) -> Tensor:
+        def silence(layer: str, value: Tensor) -> Tensor:
+            shape = [1] * value.dim()
+            shape[self.axis] = self.neurons
+            return value.masked_fill(silent.reshape(shape), 0)
+
+        watch = Watch(None, self.habits, change=silence)
+        with watching(self.model, [self.layer], watch):
+            return run_watched(self.model, batch, watch)
+
+
+def _prepare(model: nn.Module, one: Tensor, layer: str) -> _Silenced:
+    """Try the network on one input, and whether several sets can run in one pass."""
+    _, habits = probe(model, one, [layer], None)
+    axis = neuron_axes(model, [layer])[layer]
+    seen: list[tuple[int, int]] = []
+
+    def look(name: str, value: Tensor) -> Tensor:
+        seen.append((value.shape[axis] if value.dim() > 1 else 1, watch.elements))
+        return value
+
+    watch = Watch(None, habits, change=look)
+    with undisturbed(model), watching(model, [layer], watch):
+        width = run_watched(model, one, watch).element_size()
+    neurons, before = seen[0]
+    after = watch.elements - before + neurons
+    apart = _Silenced(model, layer, axis, neurons, habits, before * width, after * width, False)
+    together = _Silenced(model, layer, axis, neurons, habits, before * width, after * width, True)
+    trial = torch.tensor([[False] * neurons, [True] * neurons], device=one.device)
+    expected = apart.run(one, trial)
+    try:
+        found = together.run(one, trial)
+    except (ModelError, RuntimeError):
+        return apart
+    return together if torch.allclose(found, expected, rtol=AGREEMENT, atol=AGREEMENT) else apart

@@ -1,0 +1,54 @@
+"""Random neurons to compare the important ones with."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from idc_core.errors import SettingError
+
+Seeds = int | Sequence[int]
+"""How many seeds, counted from 0, or the seeds themselves."""
+
+
+def check_seeds(seeds: Seeds) -> tuple[int, ...]:
+    """Return the seeds, one or more.
+
+    Raises
+    ------
+    SettingError
+        If there is none, or one is no whole number of at least 0.
+    """
+    listed = range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) else seeds
+    values = tuple(listed) if isinstance(listed, Sequence) else ()
+    fine = all(isinstance(v, int | np.integer) and not isinstance(v, bool) and v >= 0 for v in values)
+    if not values or not fine:
+        raise SettingError(f"seeds must be a whole number of at least 1, or a list of them from 0 up, not {seeds!r}.")
+    return tuple(int(value) for value in values)
+
+
+def check_neurons(important: ArrayLike, neurons: int) -> NDArray[np.int64]:
+    """Return numbers of neurons, int64 (m,), each of which the layer has and names once.
+
+    Raises
+    ------
+    SettingError
+        If there is none, one comes twice, or one is outside the layer.
+    """
+    numbers = np.asarray(important)
+    if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
+        raise SettingError(f"important must be a list of neurons, whole numbers, not {important!r:.80}.")
+    if numbers.min() < 0 or numbers.max() >= neurons:
+        raise SettingError(f"important names a neuron outside 0..{neurons - 1}, the layer's {neurons} neurons.")
+    if len(np.unique(numbers)) < len(numbers):
+        raise SettingError("important names a neuron twice; expected each once.")
+    return numbers.astype(np.int64)
+
+
+def shuffled_others(important: NDArray[np.int64], neurons: int, seed: int) -> NDArray[np.int64]:
+    """Return the layer's other neurons in random order, int64 (neurons - m,).
+
+    The first c of them are c random neurons, and are also among the first c + 1.
+    """
+    others = np.setdiff1d(np.arange(neurons, dtype=np.int64), important)
+    return np.random.default_rng(seed).permutation(others)

@@ -1,0 +1,119 @@
+"""Figures of experiments on neurons: what silencing them costs, and how far they move when inputs are changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from idc_core.figures.palette import palette
+from idc_core.figures.style import finish
+
+if TYPE_CHECKING:
+    # Both import torch, which a page that only draws does not need.
+    from idc_core.experiments.ablation import Ablation
+    from idc_core.experiments.rq1 import RQ1, Summary
+
+
+def ablation_curve(ablation: Ablation, title: str, *, dark: bool = False) -> go.Figure:
+    """Draw what a network achieves against how many neurons are silenced: important ones, and random ones.
+
+    Parameters
+    ----------
+    ablation : Ablation
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    share = ablation.task == "classification"
+    factor, ending = (100.0, " %") if share else (1.0, "")
+    counts = ablation.counts
+    drawn = ~np.isnan(ablation.random_mean)
+    known = counts[drawn]
+    figure = go.Figure()
+    low, high = ablation.random_low[drawn] * factor, ablation.random_high[drawn] * factor
+    figure.add_scatter(
+        x=np.concatenate([known, known[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+        fillcolor=colours.counts[1], opacity=0.35, line={"width": 0}, hoverinfo="skip",
+        name=f"random, lowest to highest of {len(ablation.seeds)}",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=known, y=ablation.random_mean[drawn] * factor, mode="lines+markers", name="random, mean",
+        line={"color": colours.accent, "dash": "dash", "width": 2}, marker={"symbol": "circle-open", "size": 7},
+        hovertemplate=f"%{{x}} random neurons silenced<br>{ablation.unit} %{{y:.4g}}{ending}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=counts, y=ablation.important * factor, mode="lines+markers", name="most important",
+        line={"color": colours.error, "width": 2}, marker={"symbol": "diamond", "size": 8},
+        hovertemplate=f"%{{x}} most important silenced<br>{ablation.unit} %{{y:.4g}}{ending}<extra></extra>",
+    )  # fmt: skip
+    figure.add_hline(
+        ablation.baseline * factor, line={"color": colours.muted, "dash": "dot", "width": 1},
+        annotation={"text": "none silenced", "font": {"size": 11, "color": colours.muted}},
+    )  # fmt: skip
+    figure.update_xaxes(title=f"neurons silenced, of the layer's {ablation.neurons:,}", rangemode="tozero")
+    figure.update_yaxes(title=f"{ablation.unit} on {ablation.tests:,} tests{' (%)' if share else ''}")
+    return finish(figure, title, colours, height=390)
+
+
+def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, dark: bool = False) -> go.Figure:
+    """Draw how far neurons moved: a box for the important ones and one for each draw of random ones.
+
+    Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line and
+    diamond show mean and standard deviation.
+
+    Parameters
+    ----------
+    result : RQ1
+    title : str
+        The finding.
+    scaled : bool
+        Whether each neuron's change is measured in its own standard deviations.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    from idc_core.experiments.rq1 import summarise
+
+    colours = palette(dark)
+    own, others = result.distances(scaled)
+    names = [f"random {seed}" for seed in result.seeds]
+    figure = go.Figure()
+    figure.add_box(
+        **_box([summarise(own)], ["important"]), name="important neurons", fillcolor=colours.error,
+        line={"color": colours.ink, "width": 2.5}, opacity=0.85,
+    )  # fmt: skip
+    figure.add_box(
+        **_box([summarise(row) for row in others], names), name="random neurons, a box a seed",
+        fillcolor=colours.counts[0], line={"color": colours.accent, "width": 1.5},
+    )  # fmt: skip
+    unit = "in each neuron's standard deviations" if scaled else "in units of activation"
+    figure.update_xaxes(type="category", categoryarray=["important", *names], categoryorder="array", showgrid=False)
+    figure.update_yaxes(title=f"L2 distance moved, {unit}", rangemode="tozero")
+    return finish(figure, title, colours, height=420)
+
+
+def _box(summaries: list[Summary], names: list[str]) -> dict[str, Any]:
+    """Return what plotly needs of boxes whose quantiles are known, so that it need not hold every distance."""
+    return {
+        "x": names,
+        "q1": [s.q1 for s in summaries],
+        "median": [s.median for s in summaries],
+        "q3": [s.q3 for s in summaries],
+        "lowerfence": [s.low for s in summaries],
+        "upperfence": [s.high for s in summaries],
+        "mean": [s.mean for s in summaries],
+        "sd": [s.deviation for s in summaries],
+        "boxmean": "sd",
+        "hoverinfo": "x+y",
+    }
