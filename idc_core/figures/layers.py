@@ -1,0 +1,123 @@
+"""The figure of the Layers page: IDC over layers and numbers of important neurons, a panel a test set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from idc_core.figures.palette import ON_FILL, Palette, palette
+from idc_core.figures.style import finish
+from idc_core.sweep import Cell, Sweep
+
+ROW_PIXELS = 36
+"""Height of a row: two lines of text fit."""
+
+SIDE = 0.94
+"""Share of its place that a cell fills."""
+
+_AROUND = 150  # pixels of a panel that are not rows: its title, the axis below and the gap to the next panel
+
+
+def sweep_grid(
+    sweep: Sweep,
+    title: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    selected: tuple[str, str, int] | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw a square a layer and number of neurons with its IDC written in it.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        Combinations that it lacks stay empty.
+    title : str
+        The finding.
+    labels : mapping of str to str, optional
+        Titles of the panels, by test set; default: the test sets' names.
+    selected : (test set, layer, m), optional
+        The cell to outline.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Squares are bars, which a page can make clickable; their `customdata` is (test set, layer, m).
+    """
+    colours = palette(dark)
+    columns = min(2, len(sweep.suites))
+    rows = math.ceil(len(sweep.suites) / columns)
+    names = [(labels or {}).get(suite, suite) for suite in sweep.suites]
+    height = 60 + rows * (_AROUND + ROW_PIXELS * len(sweep.layers))
+    figure = make_subplots(
+        rows, columns, subplot_titles=names, horizontal_spacing=0.09, vertical_spacing=110 / height if rows > 1 else 0
+    )
+    for index, suite in enumerate(sweep.suites):
+        cells = [cell for cell in sweep.cells if cell.suite == suite]
+        figure.add_trace(_squares(sweep, cells, selected, colours), index // columns + 1, index % columns + 1)
+    figure.update_layout(coloraxis=_scale(sweep, colours), barmode="overlay", bargap=0, showlegend=False)
+    figure.update_xaxes(
+        title="important neurons m", tickvals=list(range(len(sweep.ms))), ticktext=list(map(str, sweep.ms)),
+        range=[-0.5, len(sweep.ms) - 0.5], showgrid=False, zeroline=False, fixedrange=True,
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(range(len(sweep.layers))), ticktext=list(sweep.layers),
+        range=[len(sweep.layers) - 0.5, -0.5], showgrid=False, zeroline=False, fixedrange=True,
+    )  # fmt: skip
+    figure.update_yaxes(title="layer, from input to output", col=1)
+    finish(figure, title, colours, height=height)
+    figure.update_layout(margin_b=56)
+    figure.update_annotations(font={"size": 13, "color": colours.ink})
+    return figure
+
+
+def _squares(sweep: Sweep, cells: list[Cell], selected: tuple[str, str, int] | None, colours: Palette) -> go.Bar:
+    """Draw the cells of one test set as bars that float in their row."""
+    outlined = [(cell.suite, cell.layer, cell.m) == selected for cell in cells]
+    return go.Bar(
+        x=[sweep.ms.index(cell.m) for cell in cells],
+        y=[SIDE] * len(cells),
+        base=[sweep.layers.index(cell.layer) - SIDE / 2 for cell in cells],
+        width=SIDE,
+        marker={
+            "color": [math.log10(100 * cell.score) for cell in cells], "coloraxis": "coloraxis",
+            "line": {"color": colours.error, "width": [3 if chosen else 0 for chosen in outlined]},
+        },
+        text=[_written(cell) for cell in cells], textposition="inside", insidetextanchor="middle", textangle=0,
+        constraintext="none", insidetextfont={"color": ON_FILL, "size": 12},
+        customdata=[[cell.suite, cell.layer, cell.m] for cell in cells],
+        hovertext=[_spoken(cell) for cell in cells], hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+
+
+def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
+    """Colour by the logarithm: every further neuron divides the share of cells by a factor."""
+    lowest = min((math.floor(math.log10(100 * cell.score)) for cell in sweep.cells), default=0)
+    ticks = range(min(lowest, 1), 3)
+    return {
+        "colorscale": [[i / (len(colours.counts) - 1), colour] for i, colour in enumerate(colours.counts)],
+        "cmin": ticks[0], "cmax": ticks[-1],
+        "colorbar": {
+            "title": {"text": "IDC (%)", "font": {"size": 12, "color": colours.muted}},
+            "tickvals": list(ticks), "ticktext": [f"{10.0**tick:g}" for tick in ticks],
+            "tickfont": {"size": 11, "color": colours.muted}, "thickness": 12, "outlinewidth": 0,
+        },
+    }  # fmt: skip
+
+
+def _written(cell: Cell) -> str:
+    """Write IDC in per cent, and below it that a small layer gives all its neurons."""
+    share = 100 * cell.score
+    text = f"{share:.1f}" if share >= 1 else f"{share:.2g}"
+    return f"{text}<br><span style='font-size:10px'>all {cell.used}</span>" if cell.used < cell.m else text
+
+
+def _spoken(cell: Cell) -> str:
+    neurons = f"all {cell.used} neurons" if cell.used < cell.m else f"m = {cell.m}"
+    return f"{cell.layer}, {neurons}<br>{cell.covered:,} of {cell.total:,} cells: IDC {100 * cell.score:.3g} %"
