@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, table
-from idc_core.errors import DataError, SettingError
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.errors import DataError
 
 if TYPE_CHECKING:
     from idc_core.analysis import Analysis
@@ -50,8 +50,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Analyse, print the result, write it where asked, and return the exit status."""
-    if arguments.json is not None and not arguments.json.absolute().parent.is_dir():
-        raise SettingError(f"The folder of --json {arguments.json} does not exist; make it, or name another file.")
+    check_folder(arguments.json, "--json")
 
     started = time.perf_counter()
     from idc_core.analysis import analyze
@@ -87,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     document = make_document(arguments, card, train, test, analysis, seconds | analysis.seconds)
     print(render(document))
     if arguments.json is not None:
-        _write(arguments.json, document)
+        write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
         print(f"\nwritten to {arguments.json}")
     return 0
 
@@ -204,15 +203,3 @@ def _whole_numbers(text: str) -> tuple[int, ...]:
     except ValueError:
         message = f"expected whole numbers with commas between them, such as 2,3,4; got {text!r}"
         raise argparse.ArgumentTypeError(message) from None
-
-
-def _write(path: Path, document: dict[str, Any]) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        partial.replace(path)  # so that a reader never sees half a document
-    except OSError as error:
-        message = f"{path} cannot be written ({error.strerror}); name another file with --json."
-        raise SettingError(message) from error
-    finally:
-        partial.unlink(missing_ok=True)

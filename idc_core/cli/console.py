@@ -1,4 +1,4 @@
-"""What the commands share: a progress line, and aligned tables."""
+"""What the commands share: a progress line, aligned tables, and files that appear whole."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
+
+from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -70,3 +73,33 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths, strict=True))
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def check_folder(path: Path | None, option: str) -> None:
+    """Refuse a file whose folder does not exist, before any work is done.
+
+    Raises
+    ------
+    SettingError
+        Naming the option that gave the path; None is fine.
+    """
+    if path is not None and not path.absolute().parent.is_dir():
+        raise SettingError(f"The folder of {option} {path} does not exist; make it, or name another file.")
+
+
+def write_whole(path: Path, text: str, option: str) -> None:
+    """Write a text file so that a reader never sees half of it.
+
+    Raises
+    ------
+    SettingError
+        If it cannot be written; the message names the option that gave the path.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be written ({error.strerror}); name another file with {option}.") from error
+    finally:
+        partial.unlink(missing_ok=True)

@@ -40,7 +40,7 @@ def ablation_curve(ablation: Ablation, title: str, *, dark: bool = False) -> go.
     figure = go.Figure()
     low, high = ablation.random_low[drawn] * factor, ablation.random_high[drawn] * factor
     figure.add_scatter(
-        x=np.concatenate([known, known[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+        x=np.concatenate([known, known[::-1]]), y=np.concatenate([high, low[::-1]]), mode="lines", fill="toself",
         fillcolor=colours.counts[1], opacity=0.35, line={"width": 0}, hoverinfo="skip",
         name=f"random, lowest to highest of {len(ablation.seeds)}",
     )  # fmt: skip
@@ -66,8 +66,8 @@ def ablation_curve(ablation: Ablation, title: str, *, dark: bool = False) -> go.
 def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, dark: bool = False) -> go.Figure:
     """Draw how far neurons moved: a box for the important ones and one for each draw of random ones.
 
-    Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line and
-    diamond show mean and standard deviation.
+    Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line
+    shows the mean.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, dark: bool = Fal
 
     colours = palette(dark)
     own, others = result.distances(scaled)
-    names = [f"random {seed}" for seed in result.seeds]
+    names = [f"random, seed {seed}" for seed in result.seeds]
     figure = go.Figure()
     figure.add_box(
         **_box([summarise(own)], ["important"]), name="important neurons", fillcolor=colours.error,
@@ -113,7 +113,6 @@ def _box(summaries: list[Summary], names: list[str]) -> dict[str, Any]:
         "lowerfence": [s.low for s in summaries],
         "upperfence": [s.high for s in summaries],
         "mean": [s.mean for s in summaries],
-        "sd": [s.deviation for s in summaries],
-        "boxmean": "sd",
+        "boxmean": True,
         "hoverinfo": "x+y",
     }
