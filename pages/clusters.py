@@ -8,6 +8,7 @@ from idc_core.figures import clusters as figures
 from idc_core.figures.overview import rarest_state
 from pages.common import layout
 from pages.common.frame import frame, open_bench
+from pages.common.selection import select, selected
 from pages.common.text import count, plural, state
 
 SHOWN = 20
@@ -45,11 +46,23 @@ layout.chart(
 
 st.header("Inputs that stand for a cluster", anchor=False)
 with st.container(horizontal=True):
-    neuron = st.selectbox("Neuron", names, key="neuron", bind="query-params", width=220)
+    present = selected()
+    st.session_state["shown-neuron"] = f"neuron {present.neuron}" if f"neuron {present.neuron}" in names else names[0]
+    neuron = st.selectbox(
+        "Neuron", names, key="shown-neuron", width=220,
+        on_change=lambda: select(neuron=st.session_state["shown-neuron"].removeprefix("neuron ")),
+    )  # fmt: skip
     index = names.index(neuron)
     centroids = analysis.centroids[index]
     labels = [f"{c} ({state(c, sizes[index])}, around {value:.3g})" for c, value in enumerate(centroids)]
-    label = st.selectbox("Cluster", labels, key="cluster", bind="query-params", width=320)
+    known = present.cluster is not None and present.cluster < len(labels)
+    st.session_state["shown-cluster"] = labels[present.cluster if known else 0]
+    label = st.selectbox(
+        "Cluster", labels, key="shown-cluster", width=320,
+        on_change=lambda: select(
+            neuron=int(analysis.important[index]), cluster=labels.index(st.session_state["shown-cluster"])
+        ),
+    )  # fmt: skip
     chosen = labels.index(label)
 values = analysis.test_activations[view.chosen, index]
 examples = view.chosen[typical(values, assignments[:, index], chosen, float(centroids[chosen]), len(values))]

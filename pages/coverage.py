@@ -1,21 +1,20 @@
-"""Coverage: the grid of combinations, what is in a cell, and how coverage grows with the tests."""
+"""Coverage: the grid of combinations, what is in a cell, how coverage grows with the tests, and what would do."""
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
 from idc_core.coverage.growth import growth
-from idc_core.coverage.table import members, nearest, widest_gap
+from idc_core.coverage.overlap import overlap
+from idc_core.coverage.table import widest_gap
 from idc_core.figures import coverage as figures
-from idc_core.figures.grid import MOST_CELLS, Grid, lay_out
+from idc_core.figures.colourings import COLOURINGS, SHARED
+from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.figures.growth import growth_curve
-from idc_core.figures.palette import palette
-from pages.common import layout
+from pages.common import cells, layout, pins, zoom
 from pages.common.frame import frame, open_bench
+from pages.common.results import View
+from pages.common.selection import Selection, select, selected
 from pages.common.text import cell_name, count, parse_cell, percent, plural, state
-
-SHOWN = 12
 
 view = open_bench(frame("coverage"))
 analysis, table, names, sizes = view.analysis, view.table, view.neurons, view.sizes
@@ -38,75 +37,46 @@ def sentence() -> str:
     return " ".join(parts)
 
 
-def clicked(grid: Grid, key: str) -> None:
-    """Keep the clicked cell: the field beside the grid, and with it the address, takes it from here."""
-    groups = st.session_state[key].selection.selected
-    places = [int(i) for group in groups if group["series_index"] == 0 for i in group["data_indices"]]
-    if places and places[0] < grid.table_row.size:
-        st.session_state["cell"] = cell_name(grid.cell(places[0]))
+def clicked(grid: Grid, tile: int) -> None:
+    """Look into a tile: select its cell, or hold its neurons in their clusters."""
+    if tile < grid.tiles:
+        clusters = grid.clusters(tile)
+        if grid.folded:
+            zoom.fix(view, clusters)
+        else:
+            select(cell=cell_name(list(clusters.values())))
 
 
-def picked(rows: NDArray[np.int64], key: str) -> None:
-    """Keep the cell picked in a table."""
-    chosen = st.session_state[key].selection.rows
-    if chosen and chosen[0] < len(rows):
-        st.session_state["cell"] = cell_name(table.cells[rows[chosen[0]]])
+def only_selected(held: zoom.Zoom) -> None:
+    """Offer to show only the cells in which the selected neuron is in the selected cluster."""
+    chosen = selected()
+    important = analysis.important.tolist()
+    if chosen.neuron not in important or chosen.cluster is None:
+        return
+    rank = important.index(chosen.neuron)
+    if chosen.cluster < sizes[rank] and held.fixed.get(rank) != chosen.cluster:
+        st.button(
+            f"Show only cells with neuron {chosen.neuron} in cluster {chosen.cluster}",
+            key="only-selected",
+            on_click=zoom.fix,
+            args=(view, {**held.fixed, rank: chosen.cluster}),
+            help="Hold the selected neuron in the selected cluster.",
+        )
 
 
-def cell_list(rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:
-    """List covered cells; picking one opens it."""
-    columns = {"cell": [cell_name(table.cells[row]) for row in rows], **extra, "tests": table.counts[rows]}
-    if view.correct is not None:
-        columns["misclassified"] = table.wrong[rows]
-    st.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
-        key=key,
-        selection_mode="single-row",
-        on_select=lambda: picked(rows, key),
-        height="auto" if len(rows) < 8 else 280,
-        alt="Cells; choose a row to open its cell",
-    )
-
-
-def default_cell() -> tuple[int, ...]:
-    """Open on a cell that tells something: one that only errors reach, else the fullest one."""
-    row = errors_only[0] if len(errors_only) else table.counts.argmax()
-    return tuple(map(int, table.cells[row]))
-
-
-def draw_cell(cell: tuple[int, ...]) -> None:
-    """Show what is behind a cell."""
-    inside = view.chosen[members(analysis.assignments[view.chosen], cell)]
-    st.subheader(f"Cell {cell_name(cell)}", anchor=False)
-    if len(inside):
-        words = plural(len(inside), "test")
-        if view.correct is not None:
-            words += f", {count(int((~view.correct[inside]).sum()))} misclassified"
-        st.markdown(f"{words}.")
-        layout.gallery(view, inside, SHOWN)
-        layout.take_inputs(view, inside)
-    else:
-        st.markdown("No test reaches this cell. These covered cells are the nearest:")
-        rows, steps = nearest(table, cell)
-        cell_list(rows, "nearest-" + cell_name(cell), {"steps away": steps})
-    centroids = [float(values[c]) for values, c in zip(analysis.centroids, cell, strict=True)]
-    states = [state(c, size) for c, size in zip(cell, sizes, strict=True)]
-    st.dataframe(
-        pd.DataFrame({"neuron": names, "cluster": cell, "state": states, "centroid": centroids}),
-        hide_index=True,
-        column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
-        alt="State of each neuron in this cell",
-    )
+def small_names(one: View) -> list[str]:
+    """Return the neurons' names without the word, for the axes."""
+    return [name.removeprefix("neuron ") for name in one.neurons]
 
 
 st.markdown(sentence())
 
 st.header("The grid of combinations", anchor=False)
+held = zoom.read_zoom(view)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     offered = [
         key
-        for key in figures.COLOURINGS
+        for key in COLOURINGS
         if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
     ]
     colouring = st.segmented_control(
@@ -114,91 +84,105 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         offered,
         default="covered",
         required=True,
-        format_func=figures.COLOURINGS.get,
+        format_func=lambda key: COLOURINGS[key].label,
         key="colour",
         bind="query-params",
+        help="What the colour and the mark of a tile say; default whether it is covered.",
     )
-    split = st.selectbox(
-        "Neurons on the rows",
-        list(range(1, analysis.m + 1)),
-        index=max(0, analysis.m // 2 - 1),
-        key="rows",
-        bind="query-params",
-        width=180,
-    )
+    only_selected(held)
+zoom.controls(view, held)
+zoom.crumbs(view, held)
 
-grid = lay_out(table, [name.removeprefix("neuron ") for name in names], split)
+grid = lay_out(table, small_names(view), held.axes, held.fixed)
 left, right = st.columns([5, 3], gap="medium")
 with right:
-    typed = st.text_input(
-        "Cell",
-        key="cell",
-        bind="query-params",
-        placeholder=cell_name(default_cell()),
-        help="Click a cell of the grid, or type the cluster of each neuron, the most important first.",
-    )
-    parsed = parse_cell(typed or "", sizes)
-    if typed and parsed is None:
-        last = cell_name([size - 1 for size in sizes])
-        st.warning(
-            f"{typed!r} is no cell of this grid. Expected {plural(analysis.m, 'number')} with hyphens between "
-            f"them, from {cell_name([0] * analysis.m)} to {last}."
-        )
-    cell = parsed or default_cell()
-    draw_cell(cell)
+    cell = cells.choose_cell(view, grid)
+    cells.draw_cell(view, grid, cell)
 with left:
-    title = f"{count(table.covered)} of {plural(table.total, 'combination')} of clusters are reached"
-    key = f"grid-{hash((view.bench, split))}"
+    title = zoom.finding(view, grid)
     option = figures.coverage_grid(
-        figures.grid_rows(grid, table, colouring or "covered", classes),
         grid,
-        figures.categories(colouring or "covered", palette(layout.is_dark()), classes),
+        table,
+        colouring or "covered",
         title,
+        class_names=classes,
         selected=grid.place(cell),
         dark=layout.is_dark(),
     )
-    st.echarts_chart(
+    layout.grid_chart(
+        f"grid-{hash((view.bench, held.axes, tuple(held.fixed.items())))}",
         option,
-        height=figures.grid_height(grid),
-        key=key,
-        on_select=lambda: clicked(grid, key),
-        alt=f"Grid of combinations: {title}",
+        figures.grid_height(grid),
+        f"Grid of combinations: {title}",
+        zoom.reading(view, grid),
+        view.line,
+        lambda tile: clicked(grid, tile),
     )
-    cross = "" if view.correct is None else "a cross marks one that only misclassified tests reach, "
-    layout.how_to_read(
-        "a row is a combination of clusters of the first neurons, a column one of the others, 0 the lowest "
-        f"cluster. A filled cell holds tests, {cross}an empty one holds none. Click a cell to see its tests."
-    )
-    if grid.folded:
-        st.info(
-            f"There are {count(table.total)} cells, more than the {MOST_CELLS:,} that can be drawn. Shown are "
-            f"the {len(grid.row_labels)} rows and {len(grid.column_labels)} columns with the most tests."
-        )
 
-if len(errors_only):
-    st.header("Cells that only misclassified tests reach", anchor=False)
-    st.markdown("In these cells the network was never right. Choose a row to open its cell.")
-    cell_list(errors_only, "errors-only", {})
+st.header("Covered cells", anchor=False)
+cells.covered_cells(view, grid)
 
 st.header("How coverage grows with the tests", anchor=False)
 grown = growth(analysis.codes[view.chosen])
-half = int(grown.tests[np.searchsorted(grown.given, table.covered / 2)])
-title = f"The first {plural(half, 'test')} reach at least half of the {plural(table.covered, 'covered cell')}"
+title = (
+    f"The first {plural(grown.half, 'test')} reach at least half of the {plural(table.covered, 'covered cell')}; "
+    f"well chosen, {count(-(-table.covered // 2))} would"
+)
 layout.chart(
     view,
     "growth",
     lambda dark: growth_curve(grown, table.total, title, dark=dark),
     alt=title,
     read="a curve that still rises at its end says that more tests of this kind would reach more cells. The solid "
-    f"line takes the tests in their order, the dashed one is the mean of {grown.orders} shuffled orders "
-    f"(seed {grown.seed}).",
+    f"line takes the tests in their order; the dashed one is the mean of {grown.orders} shuffled orders "
+    f"(seed {grown.seed}), in the band from the fewest to the most cells; the dotted one always takes the test that "
+    "adds most. A test reaches one cell, so it adds one cell a test until all are covered.",
 )
+
+st.header("The smallest set of tests that covers as much", anchor=False)
+cells.smallest(view)
+
+
+def beside() -> None:
+    """Show the grids of this and of the pinned bench; where their cells are the same, what they share."""
+    pinned = pins.open_pinned()
+    if pinned is None:
+        return
+    common = overlap(table, pinned.view.table) if pins.same_cells(view, pinned.view) else None
+
+    def draw(one: View, chosen: Selection, key: str) -> None:
+        fixed, axes = (held.fixed, held.axes) if common is not None else ({}, default_axes(one.sizes))
+        laid = lay_out(one.table, small_names(one), axes, fixed)
+        found = zoom.finding(one, laid)
+        place = parse_cell(chosen.cell, one.sizes)
+        shared = None if common is None else common.first if key == "this" else common.second
+        drawn = figures.coverage_grid(
+            laid,
+            one.table,
+            (colouring or "covered") if shared is None else SHARED,
+            found,
+            class_names=one.test.class_names,
+            shared=shared,
+            selected=None if place is None else laid.place(place),
+            clickable=False,
+            dark=layout.is_dark(),
+        )
+        read = zoom.reading(one, laid, clickable=False)
+        height = figures.grid_height(laid)
+        layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {found}", read, one.line, name=key)
+
+    pins.beside(view, draw)
+
+
+beside()
 
 layout.computed(
     view,
     "Each test falls into one cell: the combination of the clusters nearest to the activations of the m "
     "important neurons. Importance-driven coverage (IDC) is the share of all combinations that hold at least "
     "one test.",
+    "The smallest set of tests takes one test a cell, the closest to the cell's centroids. Distances are Euclidean, "
+    "each neuron in units of its standard deviation over the training inputs.",
 )
 covered = pd.DataFrame(
     {
@@ -215,6 +199,7 @@ curve = pd.DataFrame(
         "shuffled_mean": grown.mean,
         "shuffled_low": grown.low,
         "shuffled_high": grown.high,
+        "greedy_order": grown.greedy,
     }
 )
 layout.take_away({"covered-cells": covered, "coverage-growth": curve})

@@ -6,16 +6,19 @@ import streamlit as st
 
 from idc_core.coverage.table import widest_gap
 from idc_core.figures import coverage as figures
-from idc_core.figures.grid import lay_out
+from idc_core.figures.grid import default_axes, lay_out
 from idc_core.figures.overview import Overview
-from idc_core.figures.palette import palette
-from pages.common.bench import DEFAULT, confirm_untouched, untouched
+from pages.common import pins
+from pages.common.bench import DEFAULT, choose, untouched
 from pages.common.frame import default_line, frame, open_bench
 from pages.common.layout import explain, how_to_read, is_dark, take_away
 from pages.common.registry import PAGES
 from pages.common.results import warm
 from pages.common.summary import snapshot, summarise
 from pages.common.text import cell_name, count, percent, plural, state
+
+SMALL = 1024
+"""Tiles of the small grid at most."""
 
 
 def findings(result: Overview) -> dict[str, str]:
@@ -69,24 +72,24 @@ def numbers(result: Overview) -> None:
 def small_grid(result: Overview) -> None:
     """Show the grid of combinations without clicks."""
     table, dark = result.table, is_dark()
-    grid = lay_out(table, [str(neuron) for neuron in result.important], max(1, len(table.sizes) // 2))
+    axes = default_axes(table.sizes, most=SMALL)
+    grid = lay_out(table, [str(neuron) for neuron in result.important], axes)
     colouring = "covered" if result.accuracy is None else "errors"
     title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
-    option = figures.coverage_grid(
-        figures.grid_rows(grid, table, colouring),
-        grid,
-        figures.categories(colouring, palette(dark)),
-        title,
-        clickable=False,
-        dark=dark,
-    )
+    option = figures.coverage_grid(grid, table, colouring, title, clickable=False, dark=dark)
     height = min(420, figures.grid_height(grid))
     st.echarts_chart(option, height=height, key="overview-grid", alt=f"Grid of combinations: {title}")
-    folded = " Only the rows and columns with the most tests are drawn." if grid.folded else ""
-    how_to_read(
-        "a cell is a combination of clusters of the important neurons; the number in it counts its tests, "
-        f"an empty cell is behaviour that no test exercised.{folded}"
-    )
+    if grid.folded:
+        how_to_read(
+            f"a tile is a combination of clusters of the first {len(table.sizes) - len(grid.folded)} important neurons "
+            f"and stands for {plural(grid.cells_per_tile, 'cell')}, all combinations of the other neurons; an empty "
+            "tile is behaviour that no test exercised. The Coverage page looks into a tile."
+        )
+    else:
+        how_to_read(
+            "a cell is a combination of clusters of the important neurons; its colour and mark say how many of "
+            "its tests are misclassified, an empty cell is behaviour that no test exercised."
+        )
 
 
 page = frame("overview")
@@ -138,5 +141,5 @@ cells = pd.DataFrame(
 )
 take_away({"covered-cells": cells})
 if kept is not None:
-    confirm_untouched(page.name)
+    pins.draw_sidebar(choose())
     warm(DEFAULT)

@@ -9,11 +9,12 @@ from idc_core.errors import IdcError
 from idc_core.figures import heatmaps, markup
 from idc_core.figures.flow import layer_sums
 from idc_core.figures.palette import SCHEMES
-from pages.common import display, layout
-from pages.common.display import Display, open_test
+from pages.common import address, display, layout, pins
+from pages.common.display import Display
 from pages.common.explained import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
 from pages.common.frame import frame, open_bench
-from pages.common.results import PICKS, pick
+from pages.common.results import PICKS, View, pick
+from pages.common.selection import Selection, select
 from pages.common.text import count, percent, plural
 
 view = open_bench(frame("relevance"))
@@ -58,32 +59,27 @@ def choose_test() -> tuple[int, NDArray[np.int64]]:
             help="Which tests the two buttons and the row at the end of the page walk through.",
         )
         order = orders[how or telling]
-        typed = st.text_input(
+        typed = st.session_state["test-number"] = address.read("input")
+        st.text_input(
             "Test",
-            key="input",
-            bind="query-params",
+            key="test-number",
+            on_change=lambda: select(input=st.session_state["test-number"]),
             placeholder=str(view.test.ids[default]),
             width=120,
             help="Number of the test in its test set.",
         )
-        found = np.flatnonzero(view.test.ids == int(typed)) if is_number(typed) else []
-        position = int(found[0]) if len(found) else default
+        position = default if view.position is None else view.position
         place = np.flatnonzero(order == position)
         for label, step in (("Previous", -1), ("Next", 1)):
             start = int(place[0]) + step if len(place) else 0
             number = str(view.test.ids[order[start % len(order)]]) if len(order) else ""
-            st.button(label, on_click=open_test, args=(number,), disabled=not number, key=f"step-{label}")
-    if typed and not len(found):
+            st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
+    if typed and view.position is None:
         st.warning(
             f"{typed!r} is no test of {view.test.name}. Expected a number from {view.test.ids.min()} to "
             f"{view.test.ids.max()}; shown is test {view.test.ids[position]}."
         )
     return position, order
-
-
-def is_number(typed: str | None) -> bool:
-    """Return whether something typed can be the number of a test."""
-    return bool(typed) and typed.isascii() and typed.isdigit() and len(typed) < 10
 
 
 def second_choices() -> dict[str, str]:
@@ -245,6 +241,25 @@ def conserved() -> tuple[str, float, str]:
     return title, expected, called
 
 
+def draw_side(shown: View, chosen: Selection, key: str) -> None:
+    """Show one test of a bench with its heatmap for the answer that was given."""
+    place = shown.place(chosen)
+    if place is None:
+        place = position if shown is view else int(shown.chosen[0])
+    try:
+        answer = int(scores(shown, place).argmax())
+        one = explain(shown, place, method, answer, settings, METHODS[method].label)
+    except IdcError as error:
+        st.error(str(error))
+        return
+    side = Display(shown, place, [one], "picture", drawn.scheme)
+    if shown.test.inputs.ndim == 4:
+        image, _, heatmap = side.pictures(0)
+        display.draw_pictures([image, heatmap], key=f"heatmaps-{key}")
+    else:
+        display.draw_words(side, read_tokens(shown.test, place))
+
+
 position, order = choose_test()
 explained, method, beside, settings = choose_explanation()
 try:
@@ -328,6 +343,8 @@ layout.chart(
 
 st.header("Choose another test", anchor=False)
 display.offer_tests(view, order[:OFFERED])
+
+pins.beside(view, draw_side)
 
 given = ", ".join(f"{PARAMETERS[name].label.lower()} {value}" for name, value in first.settings.items())
 layout.computed(

@@ -1,17 +1,26 @@
-"""The bench in the sidebar: which network, which tests, which layer, how many neurons, which classes."""
+"""The bench: which network, which tests, which layer, how many neurons in which clusters, and which classes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.common import address
+from pages.common.selection import select
+
 if TYPE_CHECKING:
-    from idc_core.datasets import DatasetEntry
     from idc_core.models import ModelEntry
 
 MOST_NEURONS = 12
+
+CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
+"""How many clusters a neuron has: as many as its silhouette says, or so many."""
+
+ZEROS = ("kept", "dropped")
+"""Whether activations of exactly zero are clustered."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,12 @@ class Bench:
         Number of important neurons; the layer may have fewer.
     classes : tuple of str
         Names of the true classes whose tests are looked at; empty for all.
+    k : str
+        One of `CLUSTER_COUNTS`.
+    zeros : str
+        One of `ZEROS`.
+    clustering : str
+        Name of the way to cluster.
     """
 
     model: str
@@ -35,116 +50,152 @@ class Bench:
     layer: str
     m: int
     classes: tuple[str, ...]
+    k: str = "auto"
+    zeros: str = "kept"
+    clustering: str = "k-means"
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Every part as the address writes it; empty where it is what the studio opens on."""
+        from idc_core.models import MODELS
+
+        entry = MODELS[self.model]
+        usual = {**vars(DEFAULT), "data": entry.dataset, "layer": entry.default_layer}
+        texts = {name: value if isinstance(value, tuple) else (str(value),) for name, value in vars(self).items()}
+        return {name: "" if getattr(self, name) == usual[name] else ",".join(text) for name, text in texts.items()}
+
+    @property
+    def line(self) -> str:
+        """The bench in one line."""
+        from idc_core.models import MODELS
+
+        return bench_line(MODELS[self.model].label.partition(" on ")[0], self, self.m)
 
 
 DEFAULT = Bench("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
-TOUCHED = "touched-bench"
-"""Set where the sidebar turned out not to hold the default bench."""
 
-LOST = "lost-bench"
-"""What a change of page lost and the next run puts back."""
-
-KEPT = "kept-bench"
-"""The page that was last shown in this session, and what was chosen there, by the key of its widget."""
+def bench_line(network: str, bench: Bench, m: int) -> str:
+    """Write a bench in one line, what is as usual left out."""
+    parts = [network, bench.data, f"layer {bench.layer}", f"m = {m}"]
+    if bench.k != DEFAULT.k:
+        parts.append(f"k = {bench.k}")
+    if bench.zeros != DEFAULT.zeros:
+        parts.append("zeros dropped")
+    if bench.clustering != DEFAULT.clustering:
+        parts.append(bench.clustering)
+    return " · ".join(parts)
 
 
 def untouched() -> bool:
-    """Whether everything is as the studio opens, as far as can be told before the sidebar is drawn."""
-    if st.session_state.pop(TOUCHED, False) or LOST in st.session_state:
-        return False
-    chosen = st.query_params.to_dict()
-    chosen |= {key: st.session_state[key] for key in vars(DEFAULT) if key in st.session_state}
-    defaults = {**vars(DEFAULT), "classes": []}
-    return all(chosen.get(key, default) == default for key, default in defaults.items())
+    """Whether everything is as the studio opens, told without loading the registries."""
+    return not any(address.read(name) for name in vars(DEFAULT))
 
 
-def confirm_untouched(page: str) -> None:
-    """Draw the sidebar after the default result, and begin anew where something else was chosen after all."""
-    if choose(page) != DEFAULT:
-        st.session_state[TOUCHED] = True
-        st.rerun()
+def parse(texts: Mapping[str, str]) -> Bench:
+    """Read a bench from what an address says.
 
-
-def choose(page: str) -> Bench:
-    """Draw the sidebar on a page and return what is chosen; every choice is part of the page's address."""
+    Parameters
+    ----------
+    texts : mapping of str to str
+        Value of every part, by its name in `Bench`; what is missing, or not there to be chosen, is as the studio
+        opens. Networks and data sets are known by their names and by their labels.
+    """
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
 
-    for key, value in st.session_state.pop(LOST, {}).items():
-        st.session_state[key] = value
+    model = _find(texts.get("model", ""), {name: entry.label for name, entry in MODELS.items()}, DEFAULT.model)
+    entry = MODELS[model]
+    fitting = fitting_data(entry)
+    names = layer_names(model)
+    layer = texts.get("layer", "")
+    m = texts.get("m", "")
+    data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
+    wanted = texts.get("classes", "").split(",")
+    k, zeros = texts.get("k", ""), texts.get("zeros", "")
+    return Bench(
+        model=model,
+        data=data,
+        layer=layer if layer in names else entry.default_layer,
+        m=int(m) if m.isascii() and m.isdigit() and 1 <= int(m) <= MOST_NEURONS else DEFAULT.m,
+        classes=tuple(name for name in DATASETS[data].class_names if name in wanted),
+        k=k if k in CLUSTER_COUNTS else DEFAULT.k,
+        zeros=zeros if zeros in ZEROS else DEFAULT.zeros,
+        clustering=texts.get("clustering", "") or DEFAULT.clustering,
+    )
+
+
+def _find(text: str, labels: Mapping[str, str], default: str) -> str:
+    return next((name for name, label in labels.items() if text in (name, label)), default)
+
+
+def chosen() -> Bench:
+    """Return what is chosen, and make the address say it."""
+    bench = parse({name: address.read(name) for name in vars(DEFAULT)})
+    for name, text in bench.texts.items():
+        address.keep(name, text)
+    return bench
+
+
+def choose() -> Bench:
+    """Draw the bench in the sidebar and return what is chosen; every choice is part of the page's address."""
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    bench = chosen()
+    entry = MODELS[bench.model]
     with st.sidebar:
-        model = st.selectbox(
-            "Network",
-            list(MODELS),
-            index=list(MODELS).index(DEFAULT.model),
-            format_func=lambda name: MODELS[name].label,
-            key="model",
-            bind="query-params",
-            help="The network under test. Its neurons and clusters are learnt from its own training data.",
-        )
-        entry = MODELS[model]
-        fitting = fitting_data(entry)
-        data = st.selectbox(
-            "Tests",
-            fitting,
-            index=fitting.index(entry.dataset),
-            format_func=lambda name: DATASETS[name].label,
-            key="data",
-            bind="query-params",
-            help="The test set whose coverage is measured; only sets that fit the network are listed.",
-        )
-        layers = list(layer_names(model))
-        layer = st.selectbox(
-            "Layer",
-            layers,
-            index=layers.index(entry.default_layer),
-            key="layer",
-            bind="query-params",
-            help="The layer whose neurons are examined, in the order in which the input passes through.",
-        )
-        m = st.slider(
+        _choice(
+            "model", "Network", list(MODELS), bench.model, {name: one.label for name, one in MODELS.items()},
+            "The network under test. Its neurons and clusters are learnt from its own training data.",
+        )  # fmt: skip
+        _choice(
+            "data", "Tests", fitting_data(entry), bench.data, {name: one.label for name, one in DATASETS.items()},
+            "The test set whose coverage is measured; only sets that fit the network are listed.",
+        )  # fmt: skip
+        layers = layer_names(bench.model)
+        _choice(
+            "layer", "Layer", layers, bench.layer, {name: name for name in layers},
+            f"The layer whose neurons are examined, in the order in which the input passes through. "
+            f"Default for this network: {entry.default_layer}.",
+        )  # fmt: skip
+        st.session_state["m"] = bench.m
+        st.slider(
             "Important neurons m",
             1,
             MOST_NEURONS,
-            DEFAULT.m,
             key="m",
-            bind="query-params",
-            help="How many neurons are combined. Every further neuron multiplies the number of combinations.",
+            on_change=_take,
+            args=("m",),
+            help="How many neurons are combined. Every further neuron multiplies the number of combinations. "
+            f"From 1 to {MOST_NEURONS}; default {DEFAULT.m}.",
         )
-        classes = _choose_classes(DATASETS[data])
-    _keep(page, {"model": model, "data": data, "layer": layer, "m": m, "classes": list(classes)})
-    return Bench(model, data, layer, m, classes)
+        if not DATASETS[bench.data].class_names:
+            st.caption("These tests have no classes: their answer is a number.")
+            return bench
+        st.session_state["classes"] = list(bench.classes)
+        st.multiselect(
+            "Classes",
+            DATASETS[bench.data].class_names,
+            key="classes",
+            on_change=_take,
+            args=("classes",),
+            placeholder="All classes",
+            help="Look only at tests of these true classes; default all. Neurons and clusters stay the same.",
+        )
+    return bench
 
 
-def _keep(page: str, chosen: dict[str, Any]) -> None:
-    """Carry over to another page what was chosen.
-
-    Streamlit does so by itself, except that a value which came with an address, rather than from a click, is
-    replaced by the default at the first change of page. Then the values are put back and the page begins anew.
-    """
-    last, before = st.session_state.get(KEPT, (page, chosen))
-    lost = {} if last == page else {k: v for k, v in before.items() if chosen[k] != v and k not in st.query_params}
-    st.session_state[KEPT] = (page, {**chosen, **lost})
-    if lost:
-        st.session_state[LOST] = lost
-        st.rerun()
+def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
+    """Draw a select box whose value the address keeps."""
+    st.session_state[name] = value
+    st.selectbox(label, options, format_func=labels.get, key=name, on_change=_take, args=(name,), help=help)
 
 
-def _choose_classes(entry: DatasetEntry) -> tuple[str, ...]:
-    if not entry.class_names:
-        st.caption("These tests have no classes: their answer is a number.")
-        return ()
-    chosen = st.multiselect(
-        "Classes",
-        entry.class_names,
-        key="classes",
-        bind="query-params",
-        placeholder="All classes",
-        help="Look only at tests whose true class is one of these. Neurons and clusters stay the same.",
-    )
-    return tuple(name for name in entry.class_names if name in chosen)
+def _take(name: str) -> None:
+    """Keep what was chosen in the sidebar."""
+    select(**{name: st.session_state[name]})
 
 
 def fitting_data(model: ModelEntry) -> list[str]:

@@ -16,6 +16,7 @@ from idc_core.figures.pictures import GAP, pictures
 from pages.common import layout
 from pages.common.explained import INPUT, Explanation
 from pages.common.results import View
+from pages.common.selection import select
 
 SIDE = 168
 """Width of the large pictures in pixels, at least."""
@@ -120,9 +121,9 @@ def _scale_text(one: Explanation, limit: float) -> str:
     return f"sum {one.sums[INPUT]:+.2f}, deepest colour ±{limit:.2g}"
 
 
-def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]]) -> None:
+def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]], key: str = "heatmaps") -> None:
     """Show pictures in a row."""
-    with st.container(horizontal=True, gap="xsmall", key="heatmaps"):
+    with st.container(horizontal=True, gap="xsmall", key=key):
         for tile, caption in shown:
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=caption)
 
@@ -162,11 +163,6 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
             st.image(sheet, caption=caption, width=sheet.shape[1], output_format="PNG", alt=caption)
 
 
-def open_test(number: str) -> None:
-    """Keep the chosen test: the field `input`, and with it the address, takes it from here."""
-    st.session_state["input"] = number
-
-
 def offer_tests(view: View, positions: Sequence[int]) -> None:
     """Show tests to choose from, a button each."""
     if not len(positions):
@@ -181,4 +177,4 @@ def offer_tests(view: View, positions: Sequence[int]) -> None:
                 if tile is not None:
                     st.image(tile, width=tile.shape[1], output_format="PNG", alt=f"Test {number}")
                 label = f"{number}: {layout.answer(view, place)}"
-                st.button(label, on_click=open_test, args=(number,), key=f"offer-{number}")
+                st.button(label, on_click=select, kwargs={"input": number}, key=f"offer-{number}")

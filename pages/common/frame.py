@@ -14,10 +14,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.overview import Overview
-from pages.common import work
-from pages.common.bench import DEFAULT, Bench, choose
+from pages.common import address, pins, work
+from pages.common.bench import DEFAULT, Bench, bench_line, choose
 from pages.common.registry import FRONT_DOOR, PAGES, navigation
 from pages.common.results import View, open_view
+from pages.common.selection import Selection
 from pages.common.text import plural
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -58,6 +59,9 @@ def frame(name: str) -> Frame:
     st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
     if not st.session_state.pop(FRONT_DOOR, False):
         _go_through_the_front_door()
+    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN):
+        # On every page, also one that shows none of it: the next page's address is empty.
+        address.read(held)
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
@@ -84,7 +88,8 @@ def open_bench(page: Frame) -> View:
     page : Frame
         The page.
     """
-    bench = choose(page.name)
+    bench = choose()
+    pins.draw_sidebar(bench)
     stopped = st.session_state.pop(work.STOPPED, False)
     try:
         if stopped:
@@ -98,7 +103,7 @@ def open_bench(page: Frame) -> View:
     except IdcError as error:
         st.error(str(error))
         view = _last_good(bench)
-    page.line.caption(bench_line(view))
+    page.line.caption(view.line)
     notes(view)
     return view
 
@@ -115,22 +120,9 @@ def _last_good(failed: Bench) -> View:
         st.stop()
 
 
-def bench_line(view: View) -> str:
-    """Write the bench in one line, so that a screenshot explains itself."""
-    from idc_core.models import MODELS
-
-    network = MODELS[view.bench.model].label.partition(" on ")[0]
-    classes = f" of class {view.class_label}" if view.bench.classes else ""
-    return _line(network, view.bench, view.analysis.m, len(view.chosen)) + classes
-
-
 def default_line(result: Overview) -> str:
     """Write the default bench's line without loading the registry of networks."""
-    return _line("LeNet-5", DEFAULT, len(result.important), result.tests)
-
-
-def _line(network: str, bench: Bench, m: int, tests: int) -> str:
-    return f"{network} · {bench.data} · layer {bench.layer} · m = {m} · {plural(tests, 'test')}"
+    return f"{bench_line('LeNet-5', DEFAULT, len(result.important))} · {plural(result.tests, 'test')}"
 
 
 def notes(view: View) -> None:

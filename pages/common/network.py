@@ -11,6 +11,7 @@ import streamlit as st
 
 from idc_core.figures.learn import relevance_signs
 from idc_core.teaching import LAYERS, MOST_WEIGHT, NAMES, START, START_INPUTS, Floats, Weights
+from pages.common import address
 from pages.common.layout import is_dark
 
 FOLDER = Path(__file__).parents[2] / "assets" / "learn"
@@ -86,10 +87,10 @@ def _parse(text: str) -> tuple[Weights, Floats] | None:
 
 def played() -> Played:
     """Return the network as the address says it, else as this session left it, else as it starts."""
-    text, line = (st.query_params.get(key, st.session_state.get(key, "")) for key in (NET, LINE))
+    text, line = address.read(NET), address.read(LINE)
     weights, inputs = _parse(text) or (START, START_INPUTS)
     line = line if line in _LINES else _START_LINE
-    # A change of page empties the address, and an address may have held nonsense.
+    # The address may have held nonsense.
     _keep(_text(weights, inputs), line)
     return Played(weights, inputs, _LINES[line])
 
@@ -97,11 +98,7 @@ def played() -> Played:
 def _keep(text: str, line: str) -> None:
     """Keep a state in the session, and in the address where it differs from the start."""
     for key, value, start in ((NET, text, _START_TEXT), (LINE, line, _START_LINE)):
-        st.session_state[key] = value
-        if value == start:
-            st.query_params.pop(key, None)
-        elif st.query_params.get(key) != value:
-            st.query_params[key] = value
+        address.keep(key, "" if value == start else value)
 
 
 def _take() -> None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from idc_core.coverage.table import CellTable, tabulate
 from idc_core.importance import find_priority
 from idc_core.progress import Progress
-from pages.common.bench import Bench
+from pages.common.bench import DEFAULT, Bench, bench_line
+from pages.common.selection import Selection, selected
+from pages.common.text import plural
 from pages.common.work import Waiting, shelf
 
 if TYPE_CHECKING:
@@ -46,8 +48,8 @@ class View:
         The network, with its card.
     train, test : Dataset
         The network's own training inputs, and the tests.
-    train_traces : Traces
-        What the layer showed on the training inputs.
+    train_traces, test_traces : Traces
+        What the layer showed on the training inputs, and on the tests.
     analysis : Analysis
         Important neurons, clusters and cells, for all tests.
     chosen : ndarray of int64
@@ -59,6 +61,7 @@ class View:
     train: Dataset
     test: Dataset
     train_traces: Traces
+    test_traces: Traces
     analysis: Analysis
     chosen: NDArray[np.int64]
 
@@ -107,6 +110,23 @@ class View:
         )
 
     @property
+    def position(self) -> int | None:
+        """Position among the tests of the selected input; None where none of them is selected."""
+        return self.place(selected())
+
+    def place(self, selection: Selection) -> int | None:
+        """Return the position among the tests of a selection's input; None where it is none of them."""
+        places = np.flatnonzero(self.test.ids == selection.input)
+        return int(places[0]) if len(places) else None
+
+    @property
+    def line(self) -> str:
+        """The bench in one line, so that a screenshot explains itself."""
+        network = self.model.card.label.partition(" on ")[0]
+        classes = f" of class {self.class_label}" if self.bench.classes else ""
+        return f"{bench_line(network, self.bench, self.analysis.m)} · {plural(len(self.chosen), 'test')}{classes}"
+
+    @property
     def class_label(self) -> str:
         """The class filter in words; empty where there is none."""
         return ", ".join(self.bench.classes)
@@ -123,21 +143,24 @@ def open_view(bench: Bench) -> View:
     waiting = Waiting(STEPS)
     model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model))
     card = model.card
-    train = _data(waiting, card.dataset, "train")
-    test = _data(waiting, bench.data, "test")
+    train = open_data(waiting, card.dataset, "train")
+    test = open_data(waiting, bench.data, "test")
     train_traces = _traces(waiting, model, train, bench.layer, "training inputs")
     test_traces = _traces(waiting, model, test, bench.layer, "tests")
     m = min(bench.m, train_traces.activations[bench.layer].shape[1])
-    key = (ENGINE, card.fingerprint, train.fingerprint, test.fingerprint, bench.layer, m)
+    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped"}
+    if bench.k != DEFAULT.k:
+        settings["clusters"] = (int(bench.k),)
+    key = (ENGINE, card.fingerprint, train.fingerprint, test.fingerprint, bench.layer, m, *settings.items())
 
     def work(report: Progress) -> Analysis:
         from idc_core.analysis import analyze
 
         traces = (train_traces, test_traces)
-        return analyze(model, train, test, bench.layer, m, traces=traces, on_progress=report)
+        return analyze(model, train, test, bench.layer, m, traces=traces, on_progress=report, **settings)
 
     analysis = waiting.get("analysis", key, "clustering the neurons", work)
-    return View(bench, model, train, test, train_traces, analysis, _chosen(test, bench.classes))
+    return View(bench, model, train, test, train_traces, test_traces, analysis, of_classes(test, bench.classes))
 
 
 def warm(bench: Bench) -> None:
@@ -228,10 +251,11 @@ def class_importance(view: View) -> NDArray[np.float64] | None:
     if not view.bench.classes or not view.is_comparable:
         return None
     relevance = view.train_traces.relevance[view.bench.layer]
-    return find_priority("sum").total(relevance[_chosen(view.train, view.bench.classes)])
+    return find_priority("sum").total(relevance[of_classes(view.train, view.bench.classes)])
 
 
-def _data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:
+def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:
+    """Return one split of a data set, read once."""
     from idc_core.datasets import DATASETS
 
     return waiting.get("data", (name, split), f"reading {DATASETS[name].label} ({split})", _reader(name, split))
@@ -272,7 +296,8 @@ def _load_model(name: str) -> Network:
     return model
 
 
-def _chosen(test: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:
+def of_classes(test: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return the positions of the inputs whose true class is one of these; of all inputs where none is named."""
     if not classes:
         return np.arange(len(test), dtype=np.int64)
     wanted = [test.class_names.index(name) for name in classes if name in test.class_names]

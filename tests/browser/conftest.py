@@ -109,7 +109,7 @@ class Visitor(NamedTuple):
 
     def bench(self) -> str:
         """Return the bench line."""
-        return self.page.locator('[data-testid="stCaptionContainer"]').first.inner_text()
+        return self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first.inner_text()
 
 
 @pytest.fixture

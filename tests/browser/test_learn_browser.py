@@ -167,13 +167,15 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     assert visitor.errors == []
 
 
-def test_the_bench_waits_on_the_other_pages(visitor):
-    visitor.open("?m=3")
+@pytest.mark.parametrize("first", ["", "learn"])
+def test_the_bench_waits_on_the_other_pages(visitor, first):
+    visitor.open(f"{first}?m=3")
     for section, title in (("Start", "Learn"), ("Explore", "Coverage")):
         visitor.page.get_by_test_id("stTopNavSection").filter(has_text=section).click()
         visitor.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
         visitor.settle()
     assert "m = 3" in visitor.bench()
+    assert "m=3" in visitor.page.url
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

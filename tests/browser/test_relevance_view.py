@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def finding(visitor):
-    return visitor.page.locator('[data-testid="stMarkdown"] strong').first.inner_text()
+    return visitor.page.locator('[data-testid="stMain"] [data-testid="stMarkdown"] strong').first.inner_text()
 
 
 def test_a_link_copied_after_choosing_opens_the_same_view(visitor, browser):

@@ -28,7 +28,7 @@ def wrong(view):
 
 
 def finding(app):
-    return app.markdown[0].value
+    return app.main.markdown[0].value
 
 
 def sums(app):
