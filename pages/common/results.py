@@ -148,7 +148,7 @@ def open_view(bench: Bench) -> View:
     train_traces = _traces(waiting, model, train, bench.layer, "training inputs")
     test_traces = _traces(waiting, model, test, bench.layer, "tests")
     m = min(bench.m, train_traces.activations[bench.layer].shape[1])
-    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped"}
+    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
     if bench.k != DEFAULT.k:
         settings["clusters"] = (int(bench.k),)
     key = (ENGINE, card.fingerprint, train.fingerprint, test.fingerprint, bench.layer, m, *settings.items())
