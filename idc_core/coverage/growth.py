@@ -1,4 +1,4 @@
-"""How coverage grows with the number of tests, in the given order and in shuffled ones."""
+"""How coverage grows with the number of tests: in the given order, in shuffled ones, and in the best one."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class Growth:
         Cells covered on average over the shuffled orders.
     low, high : ndarray of int64 (p,)
         Fewest and most cells covered by any shuffled order.
+    greedy : ndarray of int64 (p,)
+        Cells covered in the order that takes the test with the largest gain first.
+    half : int
+        Tests after which the given order has covered half of the cells that all tests cover.
     orders : int
         How many shuffled orders were drawn.
     seed : int
@@ -36,6 +40,8 @@ class Growth:
     mean: NDArray[np.float64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+    greedy: NDArray[np.int64]
+    half: int
     orders: int
     seed: int
 
@@ -67,6 +73,10 @@ def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int =
     -----
     A cell is covered from the first test that falls into it, so a curve is the number of first visits up
     to each point: one pass over the tests an order, whatever the number of points.
+
+    The greedy order of a set cover takes, again and again, the test that adds the most cells. Here a test
+    reaches one cell, so that the largest gain is 1 as long as a covered cell is left, and 0 after it: no order
+    of the tests covers more cells at any point.
     """
     if codes.ndim != 1:
         raise SettingError(f"Growth needs one code a test, shape (n,); got shape {codes.shape}.")
@@ -76,21 +86,30 @@ def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int =
     cells, cell_of = np.unique(codes, return_inverse=True)
     tests = np.unique(np.linspace(0, count, points).round().astype(np.int64))
     rng = np.random.default_rng(seed)
-    shuffled = np.stack([_curve(cell_of[rng.permutation(count)], len(cells), tests) for _ in range(orders)])
+    visits = [_first_visits(cell_of[rng.permutation(count)], len(cells)) for _ in range(orders)]
+    shuffled = np.stack([_covered(visited, tests) for visited in visits])
+    given = _first_visits(cell_of, len(cells))
     return Growth(
         tests=tests,
-        given=_curve(cell_of, len(cells), tests),
+        given=_covered(given, tests),
         mean=shuffled.mean(axis=0),
         low=shuffled.min(axis=0),
         high=shuffled.max(axis=0),
+        greedy=np.minimum(tests, len(cells)),
+        half=int(given[(len(cells) - 1) // 2]) + 1 if len(cells) else 0,
         orders=orders,
         seed=seed,
     )
 
 
-def _curve(cell_of: NDArray[np.intp], cells: int, tests: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cells visited by the first `tests` entries of `cell_of`."""
+def _first_visits(cell_of: NDArray[np.intp], cells: int) -> NDArray[np.int64]:
+    """Positions in `cell_of` that visit a cell for the first time, ascending."""
     first = np.empty(cells, dtype=np.int64)
     # Assigned from the last test to the first, so that the first visit is what remains.
     first[cell_of[::-1]] = np.arange(len(cell_of) - 1, -1, -1)
-    return np.searchsorted(np.sort(first), tests, side="left").astype(np.int64)
+    return np.sort(first)
+
+
+def _covered(visits: NDArray[np.int64], tests: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells visited before each number of tests."""
+    return np.searchsorted(visits, tests, side="left").astype(np.int64)

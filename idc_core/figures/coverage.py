@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import textwrap
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,19 +11,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from idc_core.coverage.table import CellTable
-from idc_core.errors import SettingError
+from idc_core.figures.colourings import ROOMY, Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
-from idc_core.figures.palette import ON_FILL, Palette, class_colour, palette
+from idc_core.figures.palette import ON_FILL, Palette, palette
 
-COLOURINGS: Final = {"covered": "covered", "count": "how often", "class": "class", "errors": "errors"}
-"""What the colour of a cell can mean: key and label."""
-
-_BINS: Final = (1, 2, 5, 10, 25, 100)
-_CELL_PIXELS: Final = (9, 32)  # smallest and largest height of a row
+_ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
 
 
-def grid_rows(grid: Grid, table: CellTable, colouring: str, class_names: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return what the grid draws, one row a cell, row by row.
+def grid_rows(
+    grid: Grid,
+    table: CellTable,
+    colouring: str,
+    class_names: Sequence[str] = (),
+    shared: NDArray[np.bool_] | None = None,
+) -> pd.DataFrame:
+    """Return what the grid draws, one row a tile, row by row.
 
     Parameters
     ----------
@@ -32,9 +34,11 @@ def grid_rows(grid: Grid, table: CellTable, colouring: str, class_names: tuple[s
     table : CellTable
         The covered cells.
     colouring : str
-        A key of `COLOURINGS`.
-    class_names : tuple of str
+        A key of `COLOURINGS`, or `SHARED`.
+    class_names : sequence of str
         Names of the classes.
+    shared : ndarray of bool (covered cells,), optional
+        For `SHARED`: whether another test set reaches each of them too.
 
     Returns
     -------
@@ -47,103 +51,49 @@ def grid_rows(grid: Grid, table: CellTable, colouring: str, class_names: tuple[s
     SettingError
         If the colouring is unknown.
     """
-    if colouring not in COLOURINGS:
-        raise SettingError(f"Expected one of the colourings {', '.join(COLOURINGS)}; got {colouring!r}.")
-    held = grid.table_row >= 0
-    row = np.where(held, grid.table_row, 0)
-    counts = np.where(held, table.counts[row], 0) if table.covered else np.zeros(grid.table_row.shape, np.int64)
-    wrong = np.where(held, table.wrong[row], 0) if table.covered else counts
-    category = _category(colouring, table, row, counts, wrong)
-    roomy = grid.table_row.shape[1] <= 32
+    chosen = find_colouring(colouring)
+    tiles = hold(grid, table, shared)
+    category = chosen.categorise(tiles)
     columns, rows = np.meshgrid(grid.column_labels, grid.row_labels)
+    places = range(grid.tiles)
     return pd.DataFrame(
         {
             "column": columns.ravel(),
             "row": rows.ravel(),
-            "category": category.ravel(),
-            "mark": [_mark(c, w, roomy) for c, w in zip(counts.ravel(), wrong.ravel(), strict=True)],
-            "cell": [f"{r} | {c}" for r, c in zip(rows.ravel(), columns.ravel(), strict=True)],
-            "tests": [
-                _contents(int(c), int(w), table.by_class[i] if h else None, class_names)
-                for c, w, i, h in zip(counts.ravel(), wrong.ravel(), row.ravel(), held.ravel(), strict=True)
-            ],
+            "category": category,
+            "mark": [chosen.mark(tiles, i, kind, class_names) if kind else "" for i, kind in enumerate(category)],
+            "cell": [grid.name(i) for i in places],
+            "tests": [_contents(tiles, i, class_names, shared is not None) for i in places],
         }
     )
 
 
-def _category(
-    colouring: str,
-    table: CellTable,
-    row: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    wrong: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Category of every drawn cell; 0 is uncovered."""
-    covered = counts > 0
-    if colouring == "count":
-        return np.searchsorted(_BINS, counts, side="right").astype(np.int64)
-    if colouring == "errors":
-        return np.where(covered, np.where(wrong == 0, 1, np.where(wrong < counts, 2, 3)), 0)
-    if colouring == "class" and table.by_class.shape[1] and table.covered:
-        return np.where(covered, 1 + table.by_class.argmax(axis=1)[row], 0)
-    return np.where(covered, 1, 0)
-
-
-def _mark(count: int, wrong: int, roomy: bool) -> str:
-    """Mark a cell: nothing where uncovered, a cross where only errors, else the number of tests."""
-    if count == 0:
-        return ""
-    if wrong == count:
-        return "\u00d7"
-    return str(count) if roomy else "\u2022"
-
-
-def _contents(count: int, wrong: int, by_class: NDArray[np.int64] | None, names: tuple[str, ...]) -> str:
-    """Put the tests of a cell into words."""
-    if count == 0:
-        return "no test"
-    words = f"{count} test{'s' if count > 1 else ''}"
+def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool) -> str:
+    """Put what a tile holds into words."""
+    covered, tests, wrong = (int(values[tile]) for values in (tiles.covered, tiles.tests, tiles.wrong))
+    words = [] if tiles.cells == 1 else [f"{covered:,} of {tiles.cells:,} cells covered"]
+    if not covered:
+        return words[0] if words else "no test"
+    if compared:
+        words.append(f"{int(tiles.shared[tile]):,} reached by both")
+    words.append(f"{tests:,} test{'s' if tests > 1 else ''}")
     if wrong:
-        words += f", {wrong} misclassified"
-    if by_class is not None and len(by_class):
+        words.append(f"{wrong:,} misclassified")
+    if names and tiles.by_class.shape[1]:
+        by_class = tiles.by_class[tile]
         order = [i for i in np.argsort(-by_class, kind="stable")[:3] if by_class[i] > 0]
-        words += ", class " + ", ".join(f"{names[i]} ({by_class[i]})" for i in order)
-    return words
-
-
-def categories(colouring: str, colours: Palette, class_names: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Legend of a colouring: value, label and colour of every category, uncovered first."""
-    empty = {"value": 0, "label": "not covered", "color": colours.ground}
-    if colouring == "count":
-        ends = [*(f"{a} to {b - 1}" if b - a > 1 else f"{a}" for a, b in itertools.pairwise(_BINS))]
-        labels = [*ends, f"{_BINS[-1]} and more"]
-        return [empty] + [
-            {
-                "value": i + 1,
-                "label": label + (" test" if label == "1" else " tests"),
-                "color": colours.counts[i],
-            }
-            for i, label in enumerate(labels)
-        ]
-    if colouring == "errors":
-        return [
-            empty,
-            {"value": 1, "label": "all correct", "color": colours.counts[1]},
-            {"value": 2, "label": "some misclassified", "color": colours.counts[3]},
-            {"value": 3, "label": "only misclassified \u00d7", "color": colours.error},
-        ]
-    if colouring == "class" and class_names:
-        named = [{"value": 1 + i, "label": name, "color": class_colour(i)} for i, name in enumerate(class_names)]
-        return [empty, *named]
-    return [empty, {"value": 1, "label": "covered", "color": colours.counts[3]}]
+        words.append("class " + ", ".join(f"{names[i]} ({by_class[i]})" for i in order))
+    return ", ".join(words)
 
 
 def coverage_grid(
-    rows: pd.DataFrame,
     grid: Grid,
-    legend: list[dict[str, Any]],
+    table: CellTable,
+    colouring: str,
     title: str,
     *,
+    class_names: Sequence[str] = (),
+    shared: NDArray[np.bool_] | None = None,
     selected: tuple[str, str] | None = None,
     clickable: bool = True,
     dark: bool = False,
@@ -152,31 +102,38 @@ def coverage_grid(
 
     Parameters
     ----------
-    rows : pandas.DataFrame
-        From `grid_rows`.
     grid : Grid
         Which cells are drawn where.
-    legend : list of dict
-        From `categories`.
+    table : CellTable
+        The covered cells.
+    colouring, class_names, shared
+        As in `grid_rows`.
     title : str
         The finding.
     selected : (row label, column label), optional
-        Cell to outline.
+        Tile to outline.
     clickable : bool
-        Whether a click selects a cell.
+        Whether a click selects a tile.
     dark : bool
         Whether the ground is dark.
 
     Returns
     -------
     dict
-        An ECharts option. Its first series is the heatmap; selections give positions in `rows`.
+        An ECharts option. Its first series is the heatmap; selections give tiles, counted row by row.
+
+    Raises
+    ------
+    SettingError
+        If the colouring is unknown.
     """
     colours = palette(dark)
+    rows = grid_rows(grid, table, colouring, class_names, shared)
+    legend = categories(colouring, colours, class_names, grid.cells_per_tile)
     used = set(rows["category"]) | {0}
     lines = textwrap.wrap(title, 76)
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
-    series = [_cells(clickable, colours)]
+    series = [_tiles(clickable, len(grid.column_labels) <= ROOMY, colours)]
     if selected is not None:
         series.append(_outline(selected, colours))
     axis = {
@@ -206,25 +163,25 @@ def coverage_grid(
 
 def grid_height(grid: Grid) -> int:
     """Height in pixels that suits the number of rows."""
-    low, high = _CELL_PIXELS
+    low, high = _ROW_PIXELS
     rows = len(grid.row_labels)
     return int(150 + rows * np.clip(560 / max(rows, 1), low, high))
 
 
-def _cells(clickable: bool, colours: Palette) -> dict[str, Any]:
-    """Draw the cells; every one has a name of its own, or a click would select a whole column."""
+def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
+    """Draw the tiles; every one has a name of its own, or a click would select a whole column."""
     outlined = {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}}
     return {
         "type": "heatmap", "name": "cells", "animation": False,
         "encode": {"x": "column", "y": "row", "value": "category", "itemName": "cell"},
-        "label": {"show": True, "formatter": "{@mark}", "fontSize": 11, "color": ON_FILL},
-        "itemStyle": {"borderColor": colours.line, "borderWidth": 1},
+        "label": {"show": True, "formatter": "{@mark}", "fontSize": 11 if roomy else 8, "color": ON_FILL},
+        "itemStyle": {"borderColor": colours.line, "borderWidth": 1 if roomy else 0.5},
         "emphasis": outlined, "select": outlined, "selectedMode": "single" if clickable else False,
     }  # fmt: skip
 
 
 def _outline(selected: tuple[str, str], colours: Palette) -> dict[str, Any]:
-    """Frame the selected cell with a series of its own: a specification cannot set selections."""
+    """Frame the selected tile with a series of its own: a specification cannot set selections."""
     row, column = selected
     return {
         "type": "heatmap", "name": "selected", "silent": True, "animation": False, "z": 5,

@@ -1,9 +1,9 @@
-"""Where each cell of the grid of combinations is drawn, and which ones where there are too many."""
+"""Where the cells are drawn: neurons on rows and columns, neurons held fixed, and neurons folded into tiles."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,48 +13,167 @@ from idc_core.coverage.table import CellTable
 from idc_core.errors import SettingError
 
 MOST_CELLS = 4096
-"""Cells drawn at most; a browser still answers a click at once."""
+"""Tiles drawn at most; a browser still answers a click at once."""
+
+MOST_ON_AXIS = 128
+"""Rows, or columns, drawn at most: each needs a few pixels."""
+
+ANY = "x"
+"""Stands for a neuron that may be in any of its clusters."""
 
 
 @dataclass(frozen=True)
+class Axes:
+    """Which neurons make the rows and which the columns, by their rank among the important ones, 0 the first."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    def fits(self, sizes: Sequence[int], most: int = MOST_CELLS) -> bool:
+        """Whether they make no more tiles than that, and no more rows and columns than can be drawn."""
+        rows, columns = (math.prod(sizes[i] for i in axis) for axis in (self.rows, self.columns))
+        return max(rows, columns) <= MOST_ON_AXIS and rows * columns <= most
+
+
+def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, most: int = MOST_CELLS) -> Axes:
+    """Put as many neurons on rows and columns as can be drawn, the most important first.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Clusters of each of the m neurons.
+    fixed : mapping of int to int, optional
+        Neurons held in one cluster.
+    most : int
+        Tiles to draw at most.
+
+    Returns
+    -------
+    Axes
+        Half of those neurons on the rows, the others on the columns.
+    """
+    free = [i for i in range(len(sizes)) if i not in (fixed or {})]
+    for count in range(len(free), 0, -1):
+        half = max(1, count // 2)
+        axes = Axes(tuple(free[:half]), tuple(free[half:count]))
+        if axes.fits(sizes, most):
+            return axes
+    return Axes((), ())
+
+
+def fit_axes(sizes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Axes:
+    """Leave neurons out, the last of the longer axis first, until their tiles can be drawn.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Clusters of each of the m neurons.
+    rows, columns : sequence of int
+        Neurons wanted on rows and columns.
+
+    Returns
+    -------
+    Axes
+    """
+    axes = Axes(tuple(rows), tuple(i for i in columns if i not in rows))
+    while not axes.fits(sizes):
+        lengths = [math.prod(sizes[i] for i in axis) for axis in (axes.rows, axes.columns)]
+        axes = Axes(axes.rows[:-1], axes.columns) if lengths[0] > lengths[1] else Axes(axes.rows, axes.columns[:-1])
+    return axes
+
+
+@dataclass(frozen=True, eq=False)
 class Grid:
-    """A two-dimensional drawing of the cells.
+    """A two-dimensional drawing of the cells, or of the cells in which some neurons are held fixed.
+
+    A tile is one row and one column. It stands for all cells that have the fixed clusters, its row's and its
+    column's: for one cell where no neuron is left, else for every combination of the neurons left.
 
     Attributes
     ----------
-    row_cells : ndarray of uint8 (r, a)
-        Cluster indices of the first a neurons in every row.
-    column_cells : ndarray of uint8 (c, m - a)
-        Cluster indices of the other neurons in every column.
-    table_row : ndarray of int64 (r, c)
-        Row of the table of covered cells that each cell is, -1 where it is not covered.
+    sizes : tuple of int
+        Clusters of each of the m neurons.
+    fixed : mapping of int to int
+        Neurons held in one cluster.
+    axes : Axes
+        Neurons on rows and columns.
+    row_cells, column_cells : ndarray of uint8 (r, a), (c, b)
+        Cluster indices of the neurons on rows and columns.
+    tile : ndarray of int64 (covered cells,)
+        Tile of each covered cell, counted row by row; -1 for a cell that is not drawn.
     row_labels, column_labels : tuple of str
         Cluster indices as text, such as ``2-1-0``.
     row_title, column_title : str
         Which neurons the indices belong to.
-    folded : bool
-        Whether rows or columns were left out.
     """
 
+    sizes: tuple[int, ...]
+    fixed: Mapping[int, int]
+    axes: Axes
     row_cells: NDArray[np.uint8]
     column_cells: NDArray[np.uint8]
-    table_row: NDArray[np.int64]
+    tile: NDArray[np.int64]
     row_labels: tuple[str, ...]
     column_labels: tuple[str, ...]
     row_title: str
     column_title: str
-    folded: bool
 
-    def cell(self, position: int) -> tuple[int, ...]:
-        """Return the cluster indices of the cell at a position, counted row by row."""
-        row, column = divmod(position, len(self.column_cells))
-        return (*map(int, self.row_cells[row]), *map(int, self.column_cells[column]))
+    @property
+    def tiles(self) -> int:
+        """Number of tiles drawn."""
+        return len(self.row_cells) * len(self.column_cells)
+
+    @property
+    def folded(self) -> tuple[int, ...]:
+        """Neurons that are neither fixed nor on an axis: every tile holds all their combinations."""
+        drawn = {*self.fixed, *self.axes.rows, *self.axes.columns}
+        return tuple(i for i in range(len(self.sizes)) if i not in drawn)
+
+    @property
+    def cells_per_tile(self) -> int:
+        """Number of cells that a tile stands for."""
+        return math.prod(self.sizes[i] for i in self.folded)
+
+    @property
+    def total(self) -> int:
+        """Number of cells that all tiles stand for."""
+        return self.tiles * self.cells_per_tile
+
+    def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add up what the covered cells of each tile hold.
+
+        Parameters
+        ----------
+        values : ndarray of int64 (covered cells, ...)
+            What each covered cell holds.
+
+        Returns
+        -------
+        ndarray of int64 (tiles, ...)
+        """
+        inside = self.tile >= 0
+        found = np.zeros((self.tiles, *values.shape[1:]), dtype=np.int64)
+        np.add.at(found, self.tile[inside], values[inside])
+        return found
+
+    def clusters(self, tile: int) -> dict[int, int]:
+        """Return what is the same in all cells of a tile: the cluster of each neuron, by its rank."""
+        row, column = divmod(tile, len(self.column_cells))
+        found = dict(self.fixed)
+        found.update(zip(self.axes.rows, map(int, self.row_cells[row]), strict=True))
+        found.update(zip(self.axes.columns, map(int, self.column_cells[column]), strict=True))
+        return dict(sorted(found.items()))
+
+    def name(self, tile: int) -> str:
+        """Write what is the same in all cells of a tile, such as ``2-x-0``."""
+        found = self.clusters(tile)
+        return "-".join(str(found.get(i, ANY)) for i in range(len(self.sizes)))
 
     def place(self, cell: Sequence[int]) -> tuple[str, str] | None:
-        """Return the row and column label of a cell, or None where it is not drawn."""
-        split = self.row_cells.shape[1]
-        row, column = label(cell[:split]), label(cell[split:])
-        return (row, column) if row in self.row_labels and column in self.column_labels else None
+        """Return the row and column label of the tile that holds a cell, or None where it is not drawn."""
+        if any(cell[i] != cluster for i, cluster in self.fixed.items()):
+            return None
+        return label([cell[i] for i in self.axes.rows]), label([cell[i] for i in self.axes.columns])
 
 
 def label(cell: Sequence[int] | NDArray[np.uint8]) -> str:
@@ -62,8 +181,10 @@ def label(cell: Sequence[int] | NDArray[np.uint8]) -> str:
     return "-".join(str(int(index)) for index in cell) or "\u00b7"
 
 
-def lay_out(table: CellTable, neurons: Sequence[str], split: int, most: int = MOST_CELLS) -> Grid:
-    """Lay the cells out with the first neurons as rows and the others as columns.
+def lay_out(
+    table: CellTable, neurons: Sequence[str], axes: Axes | None = None, fixed: Mapping[int, int] | None = None
+) -> Grid:
+    """Lay the cells out in rows and columns.
 
     Parameters
     ----------
@@ -71,11 +192,10 @@ def lay_out(table: CellTable, neurons: Sequence[str], split: int, most: int = MO
         The covered cells.
     neurons : sequence of str
         Names of the m neurons.
-    split : int
-        How many neurons make the rows, 0..m.
-    most : int
-        Cells to draw at most. Where there are more, only rows and columns with a covered cell are drawn,
-        the ones with the most tests first.
+    axes : Axes, optional
+        Neurons on rows and columns; default: `default_axes`.
+    fixed : mapping of int to int, optional
+        Neurons held in one cluster, by their rank.
 
     Returns
     -------
@@ -84,48 +204,64 @@ def lay_out(table: CellTable, neurons: Sequence[str], split: int, most: int = MO
     Raises
     ------
     SettingError
-        If `split` is outside 0..m.
+        If neurons or clusters do not exist, a neuron is used twice, or there are more tiles than can be drawn.
     """
-    m = len(table.sizes)
-    if not 0 <= split <= m:
-        raise SettingError(f"Between 0 and {m} neurons can make the rows; got {split}.")
-    folded = table.total > most
-    if folded:
-        side = math.isqrt(most)
-        row_cells = _busiest(table.cells[:, :split], table.counts, side)
-        column_cells = _busiest(table.cells[:, split:], table.counts, side)
-    else:
-        row_cells = _combinations(table.sizes[:split])
-        column_cells = _combinations(table.sizes[split:])
-    places = {tuple(map(int, cell)): row for row, cell in enumerate(table.cells)}
-    columns = [tuple(map(int, cell)) for cell in column_cells]
-    table_row = np.array(
-        [[places.get((*map(int, cell), *column), -1) for column in columns] for cell in row_cells],
-        dtype=np.int64,
-    ).reshape(len(row_cells), len(columns))
+    fixed = dict(sorted((fixed or {}).items()))
+    if axes is None:
+        axes = default_axes(table.sizes, fixed)
+    _check(table.sizes, axes, fixed)
+    inside = np.ones(table.covered, dtype=np.bool_)
+    for position, cluster in fixed.items():
+        inside &= table.cells[:, position] == cluster
+    columns = math.prod(table.sizes[i] for i in axes.columns)
+    tile = _codes(table, axes.rows) * columns + _codes(table, axes.columns)
+    row_cells, column_cells = (_combinations([table.sizes[i] for i in axis]) for axis in (axes.rows, axes.columns))
     return Grid(
+        sizes=table.sizes,
+        fixed=fixed,
+        axes=axes,
         row_cells=row_cells,
         column_cells=column_cells,
-        table_row=table_row,
+        tile=np.where(inside, tile, -1),
         row_labels=tuple(label(cell) for cell in row_cells),
         column_labels=tuple(label(cell) for cell in column_cells),
-        row_title=_title(neurons[:split]),
-        column_title=_title(neurons[split:]),
-        folded=folded,
+        row_title=_title([neurons[i] for i in axes.rows]),
+        column_title=_title([neurons[i] for i in axes.columns]),
     )
+
+
+def _check(sizes: Sequence[int], axes: Axes, fixed: Mapping[int, int]) -> None:
+    m = len(sizes)
+    used = [*axes.rows, *axes.columns, *fixed]
+    if len(set(used)) != len(used) or not all(0 <= i < m for i in used):
+        raise SettingError(
+            f"Expected different neurons of rank 0 to {m - 1} on rows, on columns and held fixed; got "
+            f"{list(axes.rows)}, {list(axes.columns)} and {list(fixed)}."
+        )
+    for position, cluster in fixed.items():
+        if not 0 <= cluster < sizes[position]:
+            raise SettingError(
+                f"Expected a cluster from 0 to {sizes[position] - 1} for the neuron of rank {position}; got {cluster}."
+            )
+    if not axes.fits(sizes):
+        raise SettingError(
+            f"Expected at most {MOST_CELLS} tiles, with at most {MOST_ON_AXIS} rows and columns; leave neurons "
+            "out with fit_axes."
+        )
+
+
+def _codes(table: CellTable, axis: Sequence[int]) -> NDArray[np.int64]:
+    """Row (or column) of every covered cell: its clusters on that axis as a mixed-radix number."""
+    codes = np.zeros(table.covered, dtype=np.int64)
+    for position in axis:
+        codes = codes * table.sizes[position] + table.cells[:, position]
+    return codes
 
 
 def _combinations(sizes: Sequence[int]) -> NDArray[np.uint8]:
     """Return all combinations of cluster indices, the first neuron slowest."""
     axes = np.indices(tuple(sizes), dtype=np.uint8)
     return axes.reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), dtype=np.uint8)
-
-
-def _busiest(cells: NDArray[np.uint8], counts: NDArray[np.int64], most: int) -> NDArray[np.uint8]:
-    """Return the distinct rows of `cells` that hold the most tests, most first."""
-    distinct, row = np.unique(cells, axis=0, return_inverse=True)
-    tests = np.bincount(row.reshape(-1), weights=counts, minlength=len(distinct))
-    return distinct[np.argsort(-tests, kind="stable")[:most]]
 
 
 def _title(neurons: Sequence[str]) -> str:

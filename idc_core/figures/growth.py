@@ -11,7 +11,7 @@ from idc_core.figures.style import finish
 
 
 def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) -> go.Figure:
-    """Draw IDC against the number of tests, in the given order and in shuffled ones.
+    """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one.
 
     Parameters
     ----------
@@ -46,6 +46,11 @@ def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) 
         x=growth.tests, y=growth.given * share, mode="lines", name="given order",
         line={"color": colours.tests, "width": 2}, customdata=growth.given,
         hovertemplate="%{x:,} tests<br>%{customdata:,} cells, IDC %{y:.3g} %<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=growth.tests, y=growth.greedy * share, mode="lines", name="greedy order",
+        line={"color": colours.muted, "dash": "dot", "width": 2}, customdata=growth.greedy,
+        hovertemplate="%{x:,} tests<br>%{customdata:,} cells at best, IDC %{y:.3g} %<extra></extra>",
     )  # fmt: skip
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero")

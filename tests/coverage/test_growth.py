@@ -46,6 +46,31 @@ def test_curves_rise_from_nothing_to_every_covered_cell(codes):
     assert grown.tests[-1] == len(codes)
 
 
+def greedy_cover(codes):
+    """Cells covered after each test of a greedy set cover: again and again the test that adds the most cells."""
+    left, seen, curve = [{code} for code in codes], set(), [0]
+    while left:
+        best = max(range(len(left)), key=lambda i: len(left[i] - seen))
+        seen |= left.pop(best)
+        curve.append(len(seen))
+    return curve
+
+
+@given(st.lists(st.integers(0, 9), max_size=40))
+def test_greedy_order_is_that_of_a_greedy_set_cover(codes):
+    grown = growth(np.array(codes, dtype=np.int64), orders=1)
+    curve = greedy_cover(codes)
+    assert grown.greedy.tolist() == [curve[number] for number in grown.tests]
+    assert (grown.greedy >= grown.high).all()
+
+
+@given(st.lists(st.integers(0, 9), max_size=300))
+def test_half_of_the_cells_is_told_exactly(codes):
+    half = growth(np.array(codes, dtype=np.int64), points=3, orders=1).half
+    reached = [2 * first_tests(codes, number) >= len(set(codes)) for number in range(len(codes) + 1)]
+    assert half == reached.index(True)
+
+
 def test_codes_past_64_bits_are_counted_like_any_other():
     codes = np.array([2**70, 5, 2**70, 2**70 + 1], dtype=object)
     assert growth(codes, points=5).given.tolist() == [0, 1, 2, 2, 3]

@@ -8,8 +8,7 @@ from idc_core.coverage.growth import growth
 from idc_core.coverage.table import tabulate
 from idc_core.errors import DataError, SettingError
 from idc_core.figures import clusters as cluster_figures
-from idc_core.figures import coverage, neurons, palette, pictures
-from idc_core.figures.grid import MOST_CELLS, lay_out
+from idc_core.figures import neurons, palette, pictures
 from idc_core.figures.growth import growth_curve
 from idc_core.figures.overview import Overview, rarest_state, shares
 
@@ -54,77 +53,6 @@ def test_relevance_is_red_for_blue_against_and_white_at_zero():
     assert blue[2] > blue[0] + 50
     with pytest.raises(SettingError, match="must be positive"):
         palette.relevance_colours(np.zeros(2), 0.0)
-
-
-@pytest.mark.parametrize("split", range(5))
-def test_every_cell_has_one_place_in_the_grid(table, split):
-    grid = lay_out(table, NAMES, split)
-    assert not grid.folded
-    assert grid.table_row.size == table.total
-    cells = {grid.cell(position) for position in range(table.total)}
-    assert len(cells) == table.total
-    for position, row in enumerate(grid.table_row.ravel()):
-        covered = [tuple(cell) for cell in table.cells.tolist()]
-        cell = grid.cell(position)
-        assert (covered.index(cell) if cell in covered else -1) == row
-        assert grid.place(cell) is not None
-
-
-def test_a_split_outside_the_neurons_is_refused(table):
-    with pytest.raises(SettingError, match="Between 0 and 4 neurons"):
-        lay_out(table, NAMES, 5)
-
-
-def test_huge_grids_are_folded_to_their_fullest_rows_and_columns():
-    rng = np.random.default_rng(1)
-    assignments = rng.integers(0, 4, (3000, 12)).astype(np.uint8)
-    table = tabulate(assignments, [4] * 12)
-    grid = lay_out(table, [str(i) for i in range(12)], 6)
-    assert grid.folded
-    assert grid.table_row.size <= MOST_CELLS
-    assert len(set(grid.row_labels)) == len(grid.row_labels)
-    tests = [int((assignments[:, :6] == cell).all(axis=1).sum()) for cell in grid.row_cells]
-    assert tests == sorted(tests, reverse=True)
-    assert grid.place(grid.cell(0)) is not None
-
-
-@pytest.mark.parametrize("colouring", coverage.COLOURINGS)
-def test_grid_rows_hold_what_the_table_counted(table, colouring):
-    grid = lay_out(table, NAMES, 2)
-    rows = coverage.grid_rows(grid, table, colouring, ("a", "b", "c"))
-    for position, row in enumerate(grid.table_row.ravel()):
-        drawn = rows.iloc[position]
-        assert drawn["cell"] == f"{drawn['row']} | {drawn['column']}"
-        assert (drawn["category"] > 0) == (row >= 0)
-        if row < 0:
-            assert (drawn["mark"], drawn["tests"]) == ("", "no test")
-            continue
-        count, wrong = int(table.counts[row]), int(table.wrong[row])
-        assert drawn["mark"] == ("\u00d7" if wrong == count else str(count))
-        assert drawn["tests"].startswith(f"{count} test")
-        assert (f"{wrong} misclassified" in drawn["tests"]) == (wrong > 0)
-        if colouring == "class":
-            assert drawn["category"] == 1 + table.by_class[row].argmax()
-        if colouring == "errors":
-            assert drawn["category"] == (1 if wrong == 0 else 3 if wrong == count else 2)
-
-
-@pytest.mark.parametrize("colouring", coverage.COLOURINGS)
-@pytest.mark.parametrize("dark", [False, True])
-def test_every_category_drawn_is_in_the_legend(table, colouring, dark):
-    grid = lay_out(table, NAMES, 2)
-    rows = coverage.grid_rows(grid, table, colouring, ("a", "b", "c"))
-    legend = coverage.categories(colouring, palette.palette(dark), ("a", "b", "c"))
-    option = coverage.coverage_grid(rows, grid, legend, "A finding", selected=grid.place((0, 0, 0, 0)), dark=dark)
-    shown = {piece["value"] for piece in option["visualMap"]["pieces"]}
-    assert set(rows["category"]) <= shown
-    assert option["series"][0]["selectedMode"] == "single"
-    assert len(option["series"]) == 2
-
-
-def test_unknown_colouring_is_refused(table):
-    with pytest.raises(SettingError, match="covered, count, class, errors; got 'mood'"):
-        coverage.grid_rows(lay_out(table, NAMES, 2), table, "mood")
 
 
 def test_pictures_grow_by_whole_numbers_and_stay_sharp():

@@ -1,0 +1,146 @@
+"""Which inputs come closest to a cell: distances between activations and the centroids of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+
+_ROWS = 65536  # inputs whose distances are held at a time
+
+
+def spread(activations: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the unit in which distances are measured: how far each neuron's activations spread.
+
+    Parameters
+    ----------
+    activations : ndarray of float (n, m)
+        Of the m important neurons over the training inputs.
+
+    Returns
+    -------
+    ndarray of float64 (m,)
+        The standard deviation; 1 for a neuron that never changes.
+
+    Notes
+    -----
+    Neurons of one layer can differ in scale by orders of magnitude, so that a plain Euclidean distance would
+    look at the loudest one only. The gaps between centroids would be another unit, but there are several of
+    them in a neuron of more than two clusters, and none in one with a single cluster.
+    """
+    deviation: NDArray[np.float64] = activations.std(axis=0, dtype=np.float64)
+    deviation[deviation == 0] = 1.0
+    return deviation
+
+
+def closest(
+    activations: NDArray[np.floating],
+    centroids: Sequence[NDArray[np.floating]],
+    cell: Sequence[int],
+    unit: NDArray[np.float64],
+    count: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find the inputs whose activations lie closest to the centroids of a cell.
+
+    Parameters
+    ----------
+    activations : ndarray of float (n, m)
+        Of the m important neurons.
+    centroids : sequence of m arrays (k_i,)
+        Centroids of each neuron.
+    cell : sequence of int
+        Cluster index of each neuron.
+    unit : ndarray of float64 (m,)
+        Unit of each neuron's distance, from `spread`.
+    count : int
+        How many inputs to return at most.
+
+    Returns
+    -------
+    positions : ndarray of int64 (k,)
+        Closest first, equally close ones in ascending order.
+    distances : ndarray of float64 (k,)
+        Euclidean, in standard deviations.
+
+    Raises
+    ------
+    SettingError
+        If the shapes do not agree.
+
+    Notes
+    -----
+    Inputs are looked at in blocks, of which only the best `count` are kept: time grows with the number of
+    inputs, memory does not.
+    """
+    _check(activations, centroids, unit)
+    if len(cell) != len(centroids):
+        raise SettingError(f"Expected a cell of {len(centroids)} clusters; got {len(cell)}.")
+    target = np.array([values[index] for values, index in zip(centroids, cell, strict=True)], dtype=np.float64)
+    positions, distances = np.zeros(0, dtype=np.int64), np.zeros(0)
+    for start in range(0, len(activations), _ROWS):
+        away = _distance(activations[start : start + _ROWS], target, unit)
+        positions = np.concatenate([positions, np.arange(start, start + len(away), dtype=np.int64)])
+        distances = np.concatenate([distances, away])
+        if count < len(distances):
+            # Everything up to the last place, ties with it included, so that sorting can break them.
+            near = np.flatnonzero(distances <= np.partition(distances, count - 1)[count - 1])
+            positions, distances = positions[near], distances[near]
+        order = np.lexsort((positions, distances))[:count]
+        positions, distances = positions[order], distances[order]
+    return positions, distances
+
+
+def to_own_cell(
+    activations: NDArray[np.floating],
+    centroids: Sequence[NDArray[np.floating]],
+    assignments: NDArray[np.uint8],
+    unit: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return how far each input lies from the centroids of its own cell.
+
+    Parameters
+    ----------
+    activations, centroids, unit
+        As in `closest`.
+    assignments : ndarray of uint8 (n, m)
+        Cluster index of every input and neuron.
+
+    Returns
+    -------
+    ndarray of float64 (n,)
+        Euclidean, in standard deviations.
+
+    Raises
+    ------
+    SettingError
+        If the shapes do not agree.
+    """
+    _check(activations, centroids, unit)
+    if assignments.shape != activations.shape:
+        raise SettingError(f"Expected assignments of shape {activations.shape}; got {assignments.shape}.")
+    squares = np.zeros(len(activations))
+    for neuron, values in enumerate(centroids):
+        away = activations[:, neuron] - np.asarray(values, dtype=np.float64)[assignments[:, neuron]]
+        squares += (away / unit[neuron]) ** 2
+    return np.sqrt(squares)
+
+
+def _distance(
+    activations: NDArray[np.floating], target: NDArray[np.float64], unit: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    distance: NDArray[np.float64] = np.sqrt((((activations - target) / unit) ** 2).sum(axis=1))
+    return distance
+
+
+def _check(
+    activations: NDArray[np.floating], centroids: Sequence[NDArray[np.floating]], unit: NDArray[np.float64]
+) -> None:
+    m = len(centroids)
+    if activations.ndim != 2 or activations.shape[1] != m or unit.shape != (m,):
+        raise SettingError(
+            f"Expected activations of shape (n, {m}) and {m} units, one a neuron that has centroids; got "
+            f"{activations.shape} and {unit.shape}."
+        )

@@ -1,0 +1,257 @@
+"""What the colour and the mark of a tile can mean. Colour is never the only sign: every tile has a mark too."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.table import CellTable
+from idc_core.errors import SettingError
+from idc_core.figures.grid import Grid
+from idc_core.figures.palette import Palette, class_colour
+
+Counts = NDArray[np.int64]
+
+BINS: Final = (1, 2, 5, 10, 25, 100)
+"""Where the bins of counts begin."""
+
+SHARES: Final = ((0.0, "\u25cb", "none"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
+"""Bins of the share of misclassified tests: upper end, mark and label. All tests, and more than half, come after."""
+
+WRONG: Final = "\u00d7"
+HELD: Final = "\u2022"
+ROOMY: Final = 32
+"""Columns up to which a tile has room for a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """What each tile of a grid holds.
+
+    Attributes
+    ----------
+    cells : int
+        Cells that a tile stands for.
+    covered, tests, wrong : ndarray of int64 (tiles,)
+        Its covered cells, the tests in them, and the misclassified ones of those.
+    by_class : ndarray of int64 (tiles, classes)
+        Its tests of each true class.
+    shared : ndarray of int64 (tiles,)
+        Its covered cells that another test set reaches too; all 0 without another.
+    roomy : bool
+        Whether there is room for numbers in a tile.
+    """
+
+    cells: int
+    covered: Counts
+    tests: Counts
+    wrong: Counts
+    by_class: Counts
+    shared: Counts
+    roomy: bool
+
+
+def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) -> Tiles:
+    """Add up what each tile of a grid holds.
+
+    Parameters
+    ----------
+    grid : Grid
+        From `idc_core.figures.grid.lay_out`, of the same table.
+    table : CellTable
+        The covered cells.
+    shared : ndarray of bool (covered cells,), optional
+        Whether another test set reaches each of them too.
+
+    Returns
+    -------
+    Tiles
+    """
+    ones = np.ones(table.covered, dtype=np.int64)
+    return Tiles(
+        cells=grid.cells_per_tile,
+        covered=grid.sums(ones),
+        tests=grid.sums(table.counts),
+        wrong=grid.sums(table.wrong),
+        by_class=grid.sums(table.by_class),
+        shared=grid.sums(ones * 0 if shared is None else shared.astype(np.int64)),
+        roomy=len(grid.column_cells) <= ROOMY,
+    )
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """One meaning of the colour.
+
+    Attributes
+    ----------
+    label : str
+        Its name in a menu.
+    categorise : callable
+        Category of every tile, 0 where no cell is covered.
+    mark : callable
+        What is written into a tile that holds tests; called with the tiles, which tile, its category and the
+        names of the classes.
+    legend : callable
+        Label and colour of the categories from 1 on, given the palette, the names of the classes and the number
+        of cells a tile stands for.
+    """
+
+    label: str
+    categorise: Callable[[Tiles], Counts]
+    mark: Callable[[Tiles, int, int, Sequence[str]], str]
+    legend: Callable[[Palette, Sequence[str], int], list[tuple[str, str]]]
+
+
+def find_colouring(name: str) -> Colouring:
+    """Return a colouring by its name.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    """
+    if name == SHARED:
+        return _SHARED
+    if name not in COLOURINGS:
+        raise SettingError(f"Expected one of the colourings {', '.join(COLOURINGS)}; got {name!r}.")
+    return COLOURINGS[name]
+
+
+def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[dict[str, Any]]:
+    """Legend of a colouring: value, label and colour of every category, uncovered first.
+
+    Parameters
+    ----------
+    name : str
+        A key of `COLOURINGS`, or `SHARED`.
+    colours : Palette
+        Colours of the theme.
+    class_names : sequence of str
+        Names of the classes.
+    cells : int
+        Cells that a tile stands for.
+
+    Returns
+    -------
+    list of dict
+        As ECharts' ``visualMap.pieces`` takes them.
+
+    Raises
+    ------
+    SettingError
+        If the colouring is unknown.
+    """
+    named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
+    return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]
+
+
+def _number(tiles: Tiles, numbers: Counts, tile: int) -> str:
+    """Write a number where there is room; a cross says that every test of the tile is misclassified."""
+    if tiles.wrong[tile] == tiles.tests[tile]:
+        return WRONG
+    return str(int(numbers[tile])) if tiles.roomy else HELD
+
+
+def _binned(numbers: Counts) -> Counts:
+    return np.searchsorted(BINS, numbers, side="right").astype(np.int64)
+
+
+def _count_legend(colours: Palette, noun: str) -> list[tuple[str, str]]:
+    ends = [f"{a} to {b - 1}" if b - a > 1 else f"{a}" for a, b in itertools.pairwise(BINS)]
+    labels = [*ends, f"{BINS[-1]} and more"]
+    return [
+        (f"{text} {noun}{'' if text == '1' else 's'}", colour)
+        for text, colour in zip(labels, colours.counts, strict=True)
+    ]
+
+
+def _covered(tiles: Tiles) -> Counts:
+    return np.minimum(tiles.covered, 1) if tiles.cells == 1 else _binned(tiles.covered)
+
+
+def _covered_mark(tiles: Tiles, tile: int, _category: int, _names: Sequence[str]) -> str:
+    return _number(tiles, tiles.tests if tiles.cells == 1 else tiles.covered, tile)
+
+
+def _covered_legend(colours: Palette, _names: Sequence[str], cells: int) -> list[tuple[str, str]]:
+    return [("covered", colours.counts[3])] if cells == 1 else _count_legend(colours, "covered cell")
+
+
+def _class(tiles: Tiles) -> Counts:
+    if not tiles.by_class.shape[1]:
+        return np.minimum(tiles.covered, 1)
+    return np.where(tiles.covered > 0, 1 + tiles.by_class.argmax(axis=1), 0)
+
+
+def _class_mark(tiles: Tiles, tile: int, category: int, names: Sequence[str]) -> str:
+    if not names:
+        return _covered_mark(tiles, tile, category, names)
+    name = names[category - 1]
+    return name if len(name) <= (4 if tiles.roomy else 1) else HELD
+
+
+def _class_legend(colours: Palette, names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
+    return [(name, class_colour(i)) for i, name in enumerate(names)] or [("covered", colours.counts[3])]
+
+
+def _errors(tiles: Tiles) -> Counts:
+    share = tiles.wrong / np.maximum(tiles.tests, 1)
+    bins = np.searchsorted([end for end, _, _ in SHARES], share, side="left") + (share == 1)
+    return np.where(tiles.covered > 0, 1 + bins, 0).astype(np.int64)
+
+
+_ERROR_MARKS: Final = (*(mark for _, mark, _ in SHARES), "\u25d5", WRONG)
+
+
+def _errors_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
+    labels = [*(label for _, _, label in SHARES), "over 50 %", "all misclassified"]
+    ends = colours.counts[1], colours.error
+    return [
+        (f"{mark} {label}", _between(*ends, i / (len(labels) - 1)))
+        for i, (mark, label) in enumerate(zip(_ERROR_MARKS, labels, strict=True))
+    ]
+
+
+def _between(start: str, end: str, share: float) -> str:
+    """Mix two colours."""
+    pairs = [(int(start[i : i + 2], 16), int(end[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+_SHARED_MARKS: Final = ("\u25a0", "\u25e7", "\u25a1")
+
+
+def _shared(tiles: Tiles) -> Counts:
+    found = np.where(tiles.shared == tiles.covered, 1, np.where(tiles.shared > 0, 2, 3))
+    return np.where(tiles.covered > 0, found, 0).astype(np.int64)
+
+
+def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
+    labels = ("both reach", "both reach in part", "only these tests reach")
+    found = (colours.counts[1], _between(colours.counts[1], colours.error, 0.5), colours.error)
+    return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, found, strict=True)]
+
+
+COLOURINGS: Final = {
+    "covered": Colouring("covered", _covered, _covered_mark, _covered_legend),
+    "count": Colouring(
+        "how often",
+        lambda tiles: _binned(tiles.tests),
+        lambda tiles, tile, *_: _number(tiles, tiles.tests, tile),
+        lambda colours, _, __: _count_legend(colours, "test"),
+    ),
+    "class": Colouring("class", _class, _class_mark, _class_legend),
+    "errors": Colouring("share misclassified", _errors, lambda *given: _ERROR_MARKS[given[2] - 1], _errors_legend),
+}
+"""Meanings that a person can choose."""
+
+SHARED: Final = "shared"
+"""The meaning for two test sets beside each other: which cells the other one reaches too."""
+
+_SHARED: Final = Colouring("shared", _shared, lambda *given: _SHARED_MARKS[given[2] - 1], _shared_legend)

@@ -1,0 +1,81 @@
+"""Which tests come closest to a cell, against distances written down word for word."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from idc_core.coverage import neighbours
+from idc_core.coverage.neighbours import closest, spread, to_own_cell
+from idc_core.errors import SettingError
+
+CENTROIDS = (np.array([0.0, 4.0]), np.array([-1.0, 0.5, 9.0]), np.array([2.0]))
+
+
+def distance(row, cell, unit):
+    """Euclidean distance to a cell's centroids, from the definition."""
+    pairs = zip(row, CENTROIDS, cell, unit, strict=True)
+    return math.sqrt(sum(((float(value) - values[index]) / scale) ** 2 for value, values, index, scale in pairs))
+
+
+@st.composite
+def benches(draw):
+    """Activations with many ties, a cell, units, and how many tests to find."""
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    activations = rng.integers(-3, 4, (draw(st.integers(0, 40)), 3)).astype(np.float32)
+    cell = tuple(draw(st.integers(0, len(values) - 1)) for values in CENTROIDS)
+    return activations, cell, rng.uniform(0.5, 3, 3), draw(st.integers(1, 12))
+
+
+@given(benches(), st.integers(1, 50))
+def test_the_closest_tests_come_first_whatever_the_size_of_the_blocks(bench, block):
+    activations, cell, unit, count = bench
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbours, "_ROWS", block)
+        positions, distances = closest(activations, CENTROIDS, cell, unit, count)
+    every = [distance(row, cell, unit) for row in activations.tolist()]
+    assert distances == pytest.approx(sorted(every)[:count])
+    assert [every[position] for position in positions] == pytest.approx(distances.tolist())
+    assert len(set(positions.tolist())) == len(positions)
+
+
+def test_of_equally_close_tests_the_first_one_comes_first():
+    activations = np.array([[5, 0, 2], [1, 0.5, 2], [-1, 0.5, 2], [0, 0.5, 2], [1, 0.5, 2]], np.float32)
+    for count in range(1, 6):
+        positions, _ = closest(activations, CENTROIDS, (0, 1, 0), np.ones(3), count)
+        assert positions.tolist() == [3, 1, 2, 4, 0][:count]
+
+
+@given(benches())
+def test_the_distance_to_its_own_cell_is_the_one_to_its_centroids(bench):
+    activations, _, unit, _ = bench
+    rng = np.random.default_rng(len(activations))
+    assignments = np.stack([rng.integers(0, len(v), len(activations)) for v in CENTROIDS], axis=1).astype(np.uint8)
+    found = to_own_cell(activations, CENTROIDS, assignments, unit)
+    pairs = zip(activations.tolist(), assignments.tolist(), strict=True)
+    assert found == pytest.approx([distance(row, cell, unit) for row, cell in pairs])
+
+
+def test_a_neuron_that_never_changes_has_the_unit_one():
+    activations = np.array([[1.0, 7.0], [3.0, 7.0]], np.float32)
+    assert spread(activations).tolist() == [1.0, 1.0]
+    assert spread(activations * 5).tolist() == [5.0, 1.0]
+
+
+def test_loud_neurons_do_not_drown_the_others():
+    loud = np.array([[1000.0, 9.0], [1100.0, 0.0]])
+    unit = np.array([1000.0, 1.0])
+    positions, _ = closest(loud, (np.array([1000.0]), np.array([0.0])), (0, 0), unit, 2)
+    assert positions.tolist() == [1, 0]
+
+
+def test_shapes_that_disagree_are_refused():
+    activations = np.zeros((4, 3))
+    with pytest.raises(SettingError, match=r"shape \(n, 2\) and 2 units.* \(4, 3\)"):
+        closest(activations, CENTROIDS[:2], (0, 0), np.ones(2), 1)
+    with pytest.raises(SettingError, match="a cell of 3 clusters; got 2"):
+        closest(activations, CENTROIDS, (0, 0), np.ones(3), 1)
+    with pytest.raises(SettingError, match=r"assignments of shape \(4, 3\); got \(4, 2\)"):
+        to_own_cell(activations, CENTROIDS, np.zeros((4, 2), np.uint8), np.ones(3))

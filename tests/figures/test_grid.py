@@ -1,0 +1,259 @@
+"""The grid of combinations: every cell has one place, tiles hold what their cells hold, and never too many marks."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from idc_core.coverage.table import tabulate
+from idc_core.errors import SettingError
+from idc_core.figures import colourings, coverage, palette
+from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, default_axes, fit_axes, lay_out
+
+SIZES = (2, 3, 2, 4)
+NAMES = ("7", "1", "4", "9")
+CLASSES = ("a", "b", "c")
+
+
+def random_table(seed=0, tests=30):
+    rng = np.random.default_rng(seed)
+    assignments = np.stack([rng.integers(0, size, tests) for size in SIZES], axis=1).astype(np.uint8)
+    return tabulate(assignments, SIZES, rng.integers(0, 3, tests), rng.random(tests) < 0.5, classes=3)
+
+
+@pytest.fixture
+def table():
+    return random_table()
+
+
+@st.composite
+def layouts(draw):
+    """Neurons on rows, on columns, held fixed and left over, in any order."""
+    ranks = draw(st.permutations(range(len(SIZES))))
+    first, second, third = sorted(draw(st.tuples(*[st.integers(0, len(SIZES))] * 3)))
+    fixed = {rank: draw(st.integers(0, SIZES[rank] - 1)) for rank in ranks[second:third]}
+    return Axes(tuple(ranks[:first]), tuple(ranks[first:second])), fixed
+
+
+def cells_of(clusters):
+    """All cells that have these clusters, one by one."""
+    return [cell for cell in itertools.product(*map(range, SIZES)) if all(cell[i] == c for i, c in clusters.items())]
+
+
+@given(layouts(), st.integers(0, 5))
+def test_every_drawn_cell_lies_in_one_tile(layout, seed):
+    axes, fixed = layout
+    table = random_table(seed)
+    grid = lay_out(table, NAMES, axes, fixed)
+    tiles = [cells_of(grid.clusters(tile)) for tile in range(grid.tiles)]
+    assert {len(cells) for cells in tiles} == {grid.cells_per_tile}
+    assert sorted(itertools.chain(*tiles)) == sorted(cells_of(fixed))
+    assert grid.total == len(cells_of(fixed))
+    places = {cell: tile for tile, cells in enumerate(tiles) for cell in cells}
+    assert grid.tile.tolist() == [places.get(tuple(cell), -1) for cell in table.cells.tolist()]
+    labels = list(itertools.product(grid.row_labels, grid.column_labels))
+    assert len(set(labels)) == grid.tiles
+    for cell in itertools.product(*map(range, SIZES)):
+        assert grid.place(cell) == (labels[places[cell]] if cell in places else None)
+
+
+@given(layouts(), st.integers(0, 5))
+def test_tiles_hold_what_their_cells_hold(layout, seed):
+    axes, fixed = layout
+    table = random_table(seed)
+    grid = lay_out(table, NAMES, axes, fixed)
+    shared = np.arange(table.covered) % 3 == 0
+    tiles = colourings.hold(grid, table, shared)
+    rows = {tuple(cell): row for row, cell in enumerate(table.cells.tolist())}
+    for tile in range(grid.tiles):
+        inside = [rows[cell] for cell in cells_of(grid.clusters(tile)) if cell in rows]
+        assert tiles.covered[tile] == len(inside)
+        assert tiles.tests[tile] == sum(table.counts[row] for row in inside)
+        assert tiles.wrong[tile] == sum(table.wrong[row] for row in inside)
+        assert tiles.shared[tile] == sum(shared[row] for row in inside)
+        assert tiles.by_class[tile].tolist() == [sum(table.by_class[row, c] for row in inside) for c in range(3)]
+
+
+def test_the_name_of_a_tile_says_which_neurons_may_be_anything(table):
+    grid = lay_out(table, NAMES, Axes((3,), (0,)), {2: 1})
+    assert grid.folded == (1,)
+    assert grid.cells_per_tile == 3
+    assert grid.name(0) == "0-x-1-0"
+    assert grid.name(grid.tiles - 1) == "1-x-1-3"
+    assert grid.row_title == "cluster of neuron 9"
+
+
+def test_small_grids_show_every_cell_with_half_of_the_neurons_on_the_rows():
+    assert default_axes(SIZES) == Axes((0, 1), (2, 3))
+    assert default_axes((5,)) == Axes((0,), ())
+    assert default_axes(SIZES, {0: 1, 2: 0}) == Axes((1,), (3,))
+    assert default_axes(SIZES, dict.fromkeys(range(4), 0)) == Axes((), ())
+
+
+@pytest.mark.parametrize("sizes", [(2,) * 6, (2,) * 12, (4,) * 12, (8,) * 12, (3, 4) * 6, (256, 2, 2), (100, 100)])
+def test_no_more_tiles_than_can_be_told_apart(sizes):
+    fixed = {}
+    looks = 0
+    while len(fixed) < len(sizes):
+        axes = default_axes(sizes, fixed)
+        rows, columns = (math.prod(sizes[i] for i in axis) for axis in (axes.rows, axes.columns))
+        assert rows <= MOST_ON_AXIS
+        assert columns <= MOST_ON_AXIS
+        assert rows * columns <= MOST_CELLS
+        if not axes.rows:
+            break
+        fixed |= dict.fromkeys((*axes.rows, *axes.columns), 0)
+        looks += 1
+    assert looks <= 3
+
+
+def test_sixteen_million_cells_are_two_looks_away():
+    sizes = (4,) * 12
+    first = default_axes(sizes)
+    assert first == Axes((0, 1, 2), (3, 4, 5))
+    assert default_axes(sizes, dict.fromkeys(range(6), 3)) == Axes((6, 7, 8), (9, 10, 11))
+    rng = np.random.default_rng(1)
+    table = tabulate(rng.integers(0, 4, (3000, 12)).astype(np.uint8), sizes)
+    grid = lay_out(table, [str(i) for i in range(12)])
+    assert (grid.tiles, grid.cells_per_tile, grid.total) == (4096, 4096, 4**12)
+    assert grid.sums(table.counts).sum() == 3000
+    option = coverage.coverage_grid(grid, table, "covered", "A finding")
+    source = option["dataset"]["source"]
+    assert len(source) == 4096
+    assert source.memory_usage(deep=True).sum() < 2e6
+
+
+def test_neurons_that_make_too_many_tiles_are_left_out_from_the_longer_axis():
+    sizes = (4,) * 12
+    assert fit_axes(sizes, [5, 1], [0]) == Axes((5, 1), (0,))
+    assert fit_axes(sizes, [0, 1, 2, 3, 4], [5, 6]) == Axes((0, 1, 2), (5, 6))
+    assert fit_axes(sizes, [0, 1, 2], [3, 4, 5, 6]) == Axes((0, 1, 2), (3, 4, 5))
+    assert fit_axes(sizes, [0], [0, 1]) == Axes((0,), (1,))
+    assert fit_axes((256,), [0], []) == Axes((), ())
+
+
+@pytest.mark.parametrize(
+    ("axes", "fixed", "words"),
+    [
+        (Axes((0, 4), ()), {}, r"rank 0 to 3 .* \[0, 4\]"),
+        (Axes((0,), (0,)), {}, r"different neurons .* \[0\], \[0\]"),
+        (Axes((0,), ()), {0: 1}, r"different neurons"),
+        (Axes((0,), ()), {1: 3}, r"from 0 to 2 for the neuron of rank 1; got 3"),
+    ],
+)
+def test_impossible_layouts_are_refused(table, axes, fixed, words):
+    with pytest.raises(SettingError, match=words):
+        lay_out(table, NAMES, axes, fixed)
+
+
+def test_more_tiles_than_can_be_drawn_are_refused():
+    table = tabulate(np.zeros((1, 8), np.uint8), [4] * 8)
+    with pytest.raises(SettingError, match="at most 4096 tiles"):
+        lay_out(table, ["n"] * 8, Axes((0, 1, 2, 3), (4, 5, 6, 7)))
+
+
+@pytest.mark.parametrize("colouring", colourings.COLOURINGS)
+def test_rows_say_what_a_cell_holds(table, colouring):
+    grid = lay_out(table, NAMES)
+    rows = coverage.grid_rows(grid, table, colouring, CLASSES)
+    held = {tile: row for row, tile in enumerate(grid.tile.tolist())}
+    for tile, drawn in enumerate(rows.itertuples()):
+        assert drawn.cell == "-".join(map(str, grid.clusters(tile).values()))
+        assert (drawn.category > 0) == (tile in held)
+        if tile not in held:
+            assert (drawn.mark, drawn.tests) == ("", "no test")
+            continue
+        row = held[tile]
+        count, wrong = int(table.counts[row]), int(table.wrong[row])
+        assert drawn.mark
+        assert drawn.tests.startswith(f"{count} test")
+        assert (f"{wrong} misclassified" in drawn.tests) == (wrong > 0)
+        if colouring in ("covered", "count"):
+            assert drawn.mark == ("\u00d7" if wrong == count else str(count))
+        if colouring == "class":
+            most = int(table.by_class[row].argmax())
+            assert (drawn.category, drawn.mark) == (1 + most, CLASSES[most])
+
+
+@pytest.mark.parametrize(
+    ("tests", "wrong", "category", "mark"),
+    [(8, 0, 1, "\u25cb"), (8, 1, 2, "\u25d4"), (8, 2, 2, "\u25d4"), (8, 3, 3, "\u25d1"), (8, 4, 3, "\u25d1"),
+     (8, 5, 4, "\u25d5"), (8, 7, 4, "\u25d5"), (8, 8, 5, "\u00d7")],
+)  # fmt: skip
+def test_the_share_misclassified_is_told_in_bins_with_marks(tests, wrong, category, mark):
+    correct = np.arange(tests) >= wrong
+    table = tabulate(np.zeros((tests, 1), np.uint8), (2,), correct=correct)
+    rows = coverage.grid_rows(lay_out(table, ("7",)), table, "errors")
+    assert rows["category"].tolist() == [category, 0]
+    assert rows["mark"].tolist() == [mark, ""]
+    assert colourings.categories("errors", palette.LIGHT)[category]["label"].startswith(mark)
+
+
+def test_a_tile_of_several_cells_says_how_many_of_them_are_covered(table):
+    grid = lay_out(table, NAMES, Axes((0,), (1,)))
+    rows = coverage.grid_rows(grid, table, "covered", CLASSES)
+    for tile, drawn in enumerate(rows.itertuples()):
+        covered = int((grid.tile == tile).sum())
+        assert drawn.tests.startswith(f"{covered} of 8 cells covered, ")
+        assert drawn.category == sum(covered >= start for start in colourings.BINS)
+        label = colourings.categories("covered", palette.LIGHT, CLASSES, 8)[drawn.category]["label"]
+        ends = [int(word) for word in label.split() if word.isdigit()]
+        assert ends[0] <= covered <= ends[-1]
+
+
+def test_cells_that_another_test_set_reaches_too_are_told_apart(table):
+    grid = lay_out(table, NAMES, Axes((0,), (1,)))
+    for shared, words in ((np.ones, "both reach"), (np.zeros, "only these tests reach")):
+        values = shared(table.covered, dtype=bool)
+        rows = coverage.grid_rows(grid, table, colourings.SHARED, shared=values)
+        legend = colourings.categories(colourings.SHARED, palette.LIGHT)
+        filled = rows[rows["category"] > 0]
+        assert {legend[category]["label"][2:] for category in filled["category"]} == {words}
+        assert {legend[category]["label"][0] for category in filled["category"]} == set(filled["mark"])
+    half = np.arange(table.covered) % 2 == 0
+    rows = coverage.grid_rows(grid, table, colourings.SHARED, shared=half)
+    for tile, drawn in enumerate(rows.itertuples()):
+        inside = half[grid.tile == tile]
+        assert drawn.category == (0 if not len(inside) else 1 if inside.all() else 2 if inside.any() else 3)
+        assert f"{inside.sum()} reached by both" in drawn.tests
+
+
+@pytest.mark.parametrize("colouring", [*colourings.COLOURINGS, colourings.SHARED])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("axes", [Axes((0, 1), (2, 3)), Axes((0,), (1,))])
+def test_every_category_drawn_is_in_the_legend(table, colouring, dark, axes):
+    grid = lay_out(table, NAMES, axes)
+    place = grid.place((0, 0, 0, 0))
+    shared = np.arange(table.covered) % 2 == 0 if colouring == colourings.SHARED else None
+    option = coverage.coverage_grid(
+        grid, table, colouring, "A finding", class_names=CLASSES, shared=shared, selected=place, dark=dark
+    )
+    shown = {piece["value"] for piece in option["visualMap"]["pieces"]}
+    assert set(option["dataset"]["source"]["category"]) <= shown
+    assert option["series"][0]["selectedMode"] == "single"
+    assert option["series"][1]["data"] == [{"value": [place[1], place[0], 0]}]
+    json.dumps({key: value for key, value in option.items() if key != "dataset"})
+    assert isinstance(option["dataset"]["source"], pd.DataFrame)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_marks_can_be_read_on_every_fill(dark):
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for name in (*colourings.COLOURINGS, colourings.SHARED):
+        for piece in colourings.categories(name, palette.palette(dark), CLASSES)[1:]:
+            low, high = sorted((luminance(piece["color"]), luminance(palette.ON_FILL)))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (name, piece)
+
+
+def test_unknown_colouring_is_refused(table):
+    with pytest.raises(SettingError, match="covered, count, class, errors; got 'mood'"):
+        coverage.grid_rows(lay_out(table, NAMES), table, "mood")
