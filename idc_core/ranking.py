@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.errors import CancelledError, IdcError, SettingError, UnsupportedOperationError
+from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.importance import PRIORITIES, Relevance
 from idc_core.progress import Progress
 
@@ -166,7 +166,7 @@ def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
     if count < 1:
         raise SettingError(f"A sample needs at least 1 input, not {count!r}.")
     if data.task != "classification":
-        return np.unique(np.linspace(0, len(data) - 1, min(count, len(data))).astype(np.int64))
+        return spread(len(data), count)
     shuffled = np.random.default_rng(seed).permutation(len(data))
     classes = data.targets[shuffled]
     # How many of its class come before an input: taking the lowest first fills the classes evenly.
@@ -175,6 +175,11 @@ def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
         members = np.flatnonzero(classes == one)
         turn[members] = np.arange(len(members))
     return np.sort(shuffled[np.lexsort((classes, turn))[:count]]).astype(np.int64)
+
+
+def spread(total: int, count: int) -> NDArray[np.int64]:
+    """Return up to `count` positions at even distances, the first and the last of `total` among them."""
+    return np.linspace(0, total - 1, min(count, total)).astype(np.int64)
 
 
 def by_method(
@@ -222,41 +227,6 @@ def by_method(
             "method, or a rule of relevance propagation with a damping such as epsilon."
         )
     return Ranking(method, label, np.asarray(summed) / n, n)
-
-
-def by_methods(
-    model: nn.Module, inputs: Any, layer: str, methods: Sequence[str], *, on_progress: Progress | None = None
-) -> dict[str, Ranking | str]:
-    """Rank neurons by several methods; of one that refuses the network, tell why instead.
-
-    Parameters
-    ----------
-    model, inputs, layer, on_progress
-        As in `by_method`.
-    methods : sequence of str
-        Keys of `METHODS`.
-
-    Returns
-    -------
-    dict of str to Ranking or str
-        By method; a sentence where a method cannot explain this network.
-
-    Raises
-    ------
-    CancelledError
-        If the callback stops the work.
-    """
-    found: dict[str, Ranking | str] = {}
-    n = len(inputs)
-    for done, method in enumerate(methods):
-        further = _further(on_progress, done * n, len(methods) * n)
-        try:
-            found[method] = by_method(model, inputs, layer, method, on_progress=further)
-        except CancelledError:
-            raise
-        except IdcError as error:
-            found[method] = str(error)
-    return found
 
 
 def _further(on_progress: Progress | None, before: int, total: int) -> Progress | None:

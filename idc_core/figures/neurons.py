@@ -1,13 +1,15 @@
-"""Figures of the Important neurons page: who decides, and whether relevance follows activation."""
+"""Figures of the Neurons page: which neurons decide, and whether relevance follows activation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
@@ -19,63 +21,94 @@ MOST_POINTS = 200
 """Tests drawn at most for one neuron: a browser draws a mark for each, and a cloud needs no more."""
 
 
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row of bars below another.
+
+    Attributes
+    ----------
+    title, unit : str
+        What it shows, and the title of its axis.
+    values : ndarray of float (neurons,)
+    """
+
+    title: str
+    unit: str
+    values: NDArray[np.floating]
+
+
 def ranking(
-    importance: NDArray[np.float64],
+    order: NDArray[np.int64],
     important: NDArray[np.int64],
+    rows: Sequence[Row],
     title: str,
     *,
-    per_class: NDArray[np.float64] | None = None,
-    class_label: str = "",
+    selected: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw neurons by summed relevance, the chosen ones with a pattern as well as a colour.
+    """Draw several numbers of each neuron below each other, the chosen neurons with a pattern as well as a colour.
 
     Parameters
     ----------
-    importance : ndarray of float64 (neurons,)
-        Relevance summed over the training inputs.
+    order : ndarray of int64 (neurons,)
+        Neurons from left to right; the first `MOST_BARS` are drawn, and the selected one.
     important : ndarray of int64 (m,)
         The chosen neurons.
+    rows : sequence of Row
     title : str
         The finding.
-    per_class : ndarray of float64 (neurons,), optional
-        The same sum over the training inputs of the chosen classes alone.
-    class_label : str
-        Name of those classes.
+    selected : int, optional
+        A neuron that is framed in all rows.
     dark : bool
         Whether the ground is dark.
 
     Returns
     -------
     plotly.graph_objects.Figure
+        `customdata` of a bar is its neuron.
     """
     colours = palette(dark)
-    order = np.argsort(-importance, kind="stable")[:MOST_BARS]
-    names = [str(neuron) for neuron in order]
-    chosen = np.isin(order, important)
-    figure = go.Figure()
-    for inside in (True, False):
-        if (chosen == inside).any():
+    shown = order[:MOST_BARS]
+    if selected is not None and selected not in shown:
+        shown = np.append(shown, selected)
+    names = [str(neuron) for neuron in shown]
+    chosen = np.isin(shown, important)
+    figure = make_subplots(
+        len(rows), 1, shared_xaxes=True, vertical_spacing=0.3 / len(rows), subplot_titles=[row.title for row in rows]
+    )
+    for place, row in enumerate(rows, start=1):
+        for inside in (True, False):
             where = np.flatnonzero(chosen == inside)
-            label = f"chosen, m = {len(important)}" if inside else "others"
-            values = importance[order[where]]
-            figure.add_bar(x=[names[i] for i in where], y=values, name=label, marker=_fill(inside, colours),
-                           hovertemplate="neuron %{x}<br>summed relevance %{y:.4g}<extra></extra>")  # fmt: skip
-    if per_class is not None:
-        figure.add_scatter(
-            x=names,
-            y=per_class[order],
-            mode="markers",
-            name=f"only class {class_label}",
-            marker={"symbol": "diamond", "size": 8, "color": colours.error},
-            hovertemplate=f"neuron %{{x}}<br>class {class_label}: %{{y:.4g}}<extra></extra>",
-        )
+            label = f"important, m = {len(important)}" if inside else "others"
+            figure.add_bar(
+                x=[names[i] for i in where], y=row.values[shown[where]], customdata=shown[where], name=label,
+                marker=_fill(inside, colours), legendgroup=label, showlegend=place == 1,
+                hovertemplate=f"neuron %{{x}}<br>{row.unit} %{{y:.4g}}<extra></extra>", row=place, col=1,
+            )  # fmt: skip
+        figure.update_yaxes(title=row.unit, row=place)
     figure.update_xaxes(
-        title="neuron, by summed relevance", type="category", categoryorder="array", categoryarray=names,
-        tickangle=-90 if len(names) > MOST_BARS // 2 else 0, showgrid=False,
+        type="category", categoryorder="array", categoryarray=names, showgrid=False, showticklabels=True,
+        tickangle=-90 if len(names) > MOST_BARS // 3 else 0,
     )  # fmt: skip
-    figure.update_yaxes(title="summed relevance (score units)")
-    return finish(figure, title, colours, height=380)
+    figure.update_xaxes(title=f"neuron, by {rows[0].title[0].lower()}{rows[0].title[1:]}", row=len(rows))
+    figure.update_annotations(font={"size": 13, "color": colours.ink}, x=0, xanchor="left")
+    if selected is not None:
+        _frame(figure, len(rows), names.index(str(selected)), f"neuron {selected}", colours)
+    figure.update_layout(bargap=0.25)
+    return finish(figure, title, colours, height=130 + 150 * len(rows))
+
+
+def _frame(figure: go.Figure, rows: int, place: int, label: str, colours: Palette) -> None:
+    """Frame one bar in every row, and name it at the top of the first one."""
+    for row in range(1, rows + 1):
+        figure.add_vrect(
+            x0=place - 0.5, x1=place + 0.5, row=row, col=1, line={"color": colours.error, "width": 1.5},
+            fillcolor=colours.error, opacity=0.25, layer="below",
+        )  # fmt: skip
+    figure.add_annotation(
+        x=place, y=1, yref="y domain", xref="x", text=label, showarrow=False, yanchor="bottom",
+        font={"size": 12, "color": colours.ink}, bgcolor=colours.ground,
+    )  # fmt: skip
 
 
 def _fill(chosen: bool, colours: Palette) -> dict[str, Any]:
@@ -96,6 +129,8 @@ def activation_relevance(
     neurons: Sequence[str],
     title: str,
     *,
+    ids: NDArray[np.int64] | None = None,
+    selected: int | None = None,
     seed: int = 0,
     dark: bool = False,
 ) -> go.Figure:
@@ -111,6 +146,10 @@ def activation_relevance(
         Titles of the m panels.
     title : str
         The finding.
+    ids : ndarray of int64 (n,), optional
+        Numbers of the tests, which become `customdata` of their marks; default: their positions.
+    selected : int, optional
+        Position of a test that gets a mark of its own.
     seed : int
         Draws the tests that are shown where there are more than `MOST_POINTS`; up to half are misclassified.
     dark : bool
@@ -123,6 +162,7 @@ def activation_relevance(
     colours = palette(dark)
     figure, places = panels(neurons)
     right = np.ones(len(activations), dtype=np.bool_) if correct is None else correct
+    numbers = np.arange(len(activations)) if ids is None else ids
     shown = _sample(right, seed)
     groups = (
         (shown & right, "correct" if correct is not None else "test", colours.accent, "circle-open", 5),
@@ -135,8 +175,19 @@ def activation_relevance(
                     x=activations[kept, index], y=relevance[kept, index], mode="markers", name=label,
                     legendgroup=label, showlegend=index == 0,
                     marker={"color": colour, "symbol": symbol, "size": size, "opacity": 0.75},
-                    hovertemplate="activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>", **where,
+                    customdata=numbers[kept],
+                    hovertemplate="test %{customdata}<br>activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>",
+                    **where,
                 )  # fmt: skip
+        if selected is not None:
+            name = f"test {numbers[selected]}"
+            figure.add_scatter(
+                x=activations[selected : selected + 1, index], y=relevance[selected : selected + 1, index],
+                mode="markers", name=name, legendgroup=name, showlegend=index == 0,
+                customdata=numbers[selected : selected + 1],
+                marker={"symbol": "star-diamond-open", "size": 16, "color": colours.ink, "line": {"width": 2}},
+                hovertemplate=f"{name}<br>activation %{{x:.3g}}<br>relevance %{{y:.3g}}<extra></extra>", **where,
+            )  # fmt: skip
     return finish_panels(figure, places, "activation", "relevance", title, colours)
 
 

@@ -47,3 +47,8 @@ def parse_cell(text: str, sizes: Sequence[int]) -> tuple[int, ...] | None:
         return None
     cell = tuple(int(part) for part in parts)
     return cell if all(index < size for index, size in zip(cell, sizes, strict=True)) else None
+
+
+def lower(label: str) -> str:
+    """Write a label inside a sentence; abbreviations and numbers stay as they are."""
+    return label if label[1:2].isupper() else label[0].lower() + label[1:]
