@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import finish
-from idc_core.sweep import Cell, Sweep
+
+if TYPE_CHECKING:
+    from idc_core.sweep import Cell, Sweep
 
 ROW_PIXELS = 36
 """Height of a row: two lines of text fit."""

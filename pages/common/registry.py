@@ -65,9 +65,9 @@ PAGES: dict[str, PageEntry] = {
             "Heatmaps of one test for any class and method, side by side, and relevance layer by layer.",
         ),
         PageEntry(
-            "neurons", "Important neurons", "Explore", ":material/hub:",
-            "Which neurons decide, and what does the network look at?",
-            "Relevance heatmaps of inputs, the ranking of neurons, and activation against relevance.",
+            "neurons", "Neurons", "Explore", ":material/hub:",
+            "Which neurons decide, and do they really?",
+            "Neurons ranked by any measure, what activates one, and what happens when the first ones are silenced.",
         ),
         PageEntry(
             "clusters", "Clusters", "Explore", ":material/bar_chart:",
@@ -78,6 +78,11 @@ PAGES: dict[str, PageEntry] = {
             "coverage", "Coverage", "Explore", ":material/grid_on:",
             "Which combinations of behaviour do the tests reach?",
             "The grid of combinations: click a cell to see the tests in it.",
+        ),
+        PageEntry(
+            "layers", "Layers", "Explore", ":material/layers:",
+            "Where in the network are the tests weak?",
+            "Coverage of every layer for several numbers of neurons and test sets; click one to look into it.",
         ),
     )
 }  # fmt: skip

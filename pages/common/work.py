@@ -31,7 +31,10 @@ POLL_S = 0.15
 STOPPED = "work-stopped"
 """Set in a session when its person pressed Stop."""
 
-KEPT = {"model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96}
+KEPT = {
+    "model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96, "rankings": 48, "trials": 24,
+    "activities": 2, "responses": 8, "states": 96,
+}  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 
 
@@ -55,6 +58,11 @@ class Job:
     def _report(self, done: int, total: int, label: str) -> bool:
         self.state = State(done, total, label)
         return time.monotonic() - self._wanted < GRACE_S
+
+    @property
+    def done(self) -> bool:
+        """Whether the work ended with a result."""
+        return self._future.done() and self._future.exception() is None
 
     @property
     def dead(self) -> bool:
@@ -81,6 +89,12 @@ class Shelf:
         self._jobs: dict[str, OrderedDict[Hashable, Job]] = {kind: OrderedDict() for kind in KEPT}
         # One at a time: torch already uses the cores, and hooks on one model must not meet.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="engine")
+
+    def finished(self, kind: str, key: Hashable) -> Job | None:
+        """Return the job of that kind and key if it has a result; start none."""
+        with self._lock:
+            job = self._jobs[kind].get(key)
+            return job if job is not None and job.done else None
 
     def job(self, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> Job:
         """Return the job of that kind and key, starting it where there is none that ran or runs."""

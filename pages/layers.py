@@ -1,0 +1,255 @@
+"""Layers: coverage of every layer, for several numbers of important neurons and several test sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from idc_core.errors import IdcError
+from idc_core.figures.layers import sweep_grid
+from pages.common import layout, sweeps
+from pages.common.bench import MOST_NEURONS, fitting_data
+from pages.common.frame import frame, open_bench
+from pages.common.pins import open_pinned
+from pages.common.registry import PAGES
+from pages.common.results import View, of_classes
+from pages.common.selection import select
+from pages.common.text import count, percent, plural
+
+if TYPE_CHECKING:
+    from idc_core.sweep import Cell, Sweep
+
+USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
+GO = "go-to-coverage"  # set where a square was clicked: a callback cannot change the page
+
+if st.session_state.pop(GO, False):
+    st.switch_page(PAGES["coverage"].file)
+
+sweeps.take_stop()
+view = open_bench(frame("layers"))
+finding = st.empty()
+
+from idc_core.datasets import DATASETS  # noqa: E402 - after the frame is painted
+from idc_core.models import MODELS  # noqa: E402
+
+
+def look_into(suite: str, layer: str, m: int) -> None:
+    """Open a cell's bench on the Coverage page."""
+    changes: dict[str, str | int] = {"layer": layer, "m": m}
+    if suite != view.bench.data:
+        changes["data"] = suite
+    select(**changes)
+    st.session_state[GO] = True
+
+
+def clicked(points: list[dict[str, Any]]) -> None:
+    """Open the clicked square."""
+    suite, layer, m = points[0]["customdata"]
+    look_into(str(suite), str(layer), int(m))
+
+
+def choose() -> tuple[list[str], list[int]]:
+    """Choose the test sets and the numbers of neurons; the bench's own are always among them."""
+    others = [name for name in fitting_data(MODELS[view.bench.model]) if name != view.bench.data]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ms = st.pills(
+            "Numbers of important neurons m",
+            list(range(1, MOST_NEURONS + 1)),
+            selection_mode="multi",
+            default=list(USUAL),
+            key="ms",
+            bind="query-params",
+            help=f"Columns of the figure: from 1 to {MOST_NEURONS}, the m of the sidebar always among them. Default "
+            "2, 4, 6, 8, 10 and 12.",
+        )
+        beside = []
+        if others:
+            beside = st.multiselect(
+                "Other test sets beside these tests",
+                others,
+                format_func=lambda name: DATASETS[name].label,
+                key="suites",
+                bind="query-params",
+                placeholder="None",
+                width=360,
+                help="Any test sets that the network can take, each in a panel of its own. Default none.",
+            )
+    return [view.bench.data, *beside], sorted({*ms, view.bench.m})
+
+
+def at_bench(sweep: Sweep, suite: str, m: int) -> list[Cell]:
+    """Return the cells of one test set and m, weakest first."""
+    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m)]
+    return sorted(cells, key=lambda cell: cell.score)
+
+
+def sentence(sweep: Sweep, suite: str, m: int) -> str:
+    """Put the finding into words."""
+    ranked = at_bench(sweep, suite, m)
+    if not ranked:
+        return "No layer is finished yet."
+    weakest, best = ranked[0], ranked[-1]
+    among = "" if len(ranked) == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
+    neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
+    parts = [
+        f"{among}**With {neurons}, these tests are weakest in layer {weakest.layer}: {count(weakest.covered)} of "
+        f"{plural(weakest.total, 'cell')} are covered (IDC {percent(weakest.score)}).**"
+    ]
+    if best.score > weakest.score:
+        parts.append(f"Layer {best.layer} is covered best, with {percent(best.score)}.")
+    row = [cell for cell in sweep.cells if (cell.suite, cell.layer) == (suite, weakest.layer)]
+    if row[0].used < row[-1].used:
+        parts.append(
+            f"From m = {row[0].used} to {row[-1].used}, the IDC of layer {weakest.layer} falls from "
+            f"{percent(row[0].score)} to {percent(row[-1].score)}."
+        )
+    return " ".join(parts)
+
+
+def compare_suites(sweep: Sweep, m: int) -> str:
+    """Say which test set reaches the most cells in how many layers."""
+    best = [
+        max(cells, key=lambda cell: cell.covered)
+        for layer in sweep.layers
+        if len(cells := [c for c in sweep.cells if (c.layer, c.m) == (layer, m)]) == len(sweep.suites) > 1
+    ]
+    if not best:
+        return ""
+    wins = {suite: sum(cell.suite == suite for cell in best) for suite in sweep.suites}
+    most = max(wins, key=wins.__getitem__)
+    return f"Of these test sets, {DATASETS[most].label} reaches the most cells in {wins[most]} of {len(best)} layers."
+
+
+def draw(sweep: Sweep, one: View, key: str) -> None:
+    """Draw the figure of a sweep."""
+    m = one.bench.m
+    ranked = at_bench(sweep, one.bench.data, m)
+    title = f"At m = {m} layer {ranked[0].layer} is covered least: IDC {percent(ranked[0].score)}" if ranked else ""
+    small = any(cell.used < cell.m for cell in sweep.cells)
+    layout.chart(
+        one,
+        key,
+        lambda dark: sweep_grid(
+            sweep, title, labels={suite: panel_title(sweep, suite) for suite in sweep.suites},
+            selected=(one.bench.data, one.bench.layer, m), dark=dark,
+        ),
+        alt=title,
+        read="a square is a layer and a number of neurons; its number is IDC in per cent, the share of combinations "
+        "of clusters that at least one test reaches. The colour scale is logarithmic; the bench is framed. "
+        + ("\u201call 6\u201d: the layer has only 6 neurons, so all are taken. " if small else "")
+        + ("Click a square to open it on the Coverage page." if key == "sweep" else ""),
+        depends=(sweep.suites, sweep.ms, len(sweep.cells)),
+        clicked=clicked if key == "sweep" else None,
+    )  # fmt: skip
+
+
+def panel_title(sweep: Sweep, suite: str) -> str:
+    """Name a test set, and say how often the network is right on it."""
+    accuracy, rmse = sweep.accuracy.get(suite), sweep.rmse.get(suite)
+    label = DATASETS[suite].label
+    if accuracy is not None:
+        return f"{label}: {percent(accuracy)} classified correctly"
+    return label if rmse is None else f"{label}: root mean square error {rmse:.3f}"
+
+
+def tabulate(sweep: Sweep, tests: dict[str, int]) -> pd.DataFrame:
+    """Return one row a square."""
+    table = pd.DataFrame(sweep.table())
+    most = [min(1.0, tests[cell.suite] / cell.total) for cell in sweep.cells]
+    return table.assign(most_possible=most, accuracy=[sweep.accuracy.get(cell.suite) for cell in sweep.cells])
+
+
+def draw_table(sweep: Sweep, table: pd.DataFrame) -> None:
+    """Show the numbers; choosing a row opens it."""
+    shown = pd.DataFrame(
+        {
+            "tests": table["tests"],
+            "layer": table["layer"],
+            "m": table["m"],
+            "neurons used": table["used"],
+            "covered": table["covered"],
+            "cells": [count(total) for total in table["total"]],
+            "IDC (%)": 100 * table["idc"],
+            "most possible (%)": 100 * table["most_possible"],
+        }
+    )
+    key = "sweep-table"
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            cell = sweep.cells[rows[0]]
+            look_into(cell.suite, cell.layer, cell.m)
+
+    st.dataframe(
+        shown if len(sweep.suites) > 1 else shown.drop(columns="tests"),
+        hide_index=True,
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        height=320,
+        column_config={
+            "cells": st.column_config.TextColumn(alignment="right"),
+            "IDC (%)": st.column_config.NumberColumn(format="%.3g"),
+            "most possible (%)": st.column_config.NumberColumn(format="%.3g"),
+        },
+        alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
+    )
+    st.caption(
+        "Choose a row to open it on the Coverage page. A test reaches one cell, so where there are more cells than "
+        "tests not all can be covered: the last column is the most that so many tests could reach."
+    )
+
+
+def compare(sweep: Sweep, there: Sweep, other: View) -> str:
+    """Say how the weakest layers of two benches differ."""
+    mine, theirs = at_bench(sweep, view.bench.data, view.bench.m), at_bench(there, other.bench.data, other.bench.m)
+    if not mine or not theirs:
+        return "One of the two is not finished."
+    return (
+        f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {view.bench.m}; on the pinned "
+        f"bench it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {other.bench.m}."
+    )
+
+
+suites, ms = choose()
+opened, problems = sweeps.open_suites(view, suites)
+for problem in problems:
+    st.warning(problem)
+try:
+    sweep = sweeps.open_sweep(view, opened, ms)
+except IdcError as error:
+    st.error(str(error))
+    st.stop()
+table = tabulate(sweep, {name: len(of_classes(test, view.bench.classes)) for name, test in opened.items()})
+finding.markdown(sentence(sweep, view.bench.data, view.bench.m) + " " + compare_suites(sweep, view.bench.m))
+if len(sweep.cells) < len(sweep.suites) * len(sweep.layers) * len(sweep.ms):
+    st.info("Stopped. What was finished is shown.")
+    st.button("Go on", on_click=sweeps.go_on, help="Compute the layers that are missing.")
+if sweep.cells:
+    draw(sweep, view, "sweep")
+    draw_table(sweep, table)
+
+pinned = open_pinned()
+if pinned is not None and sweep.cells:
+    st.header("Beside the pinned bench", anchor=False)
+    there = sweeps.open_sweep(
+        pinned.view, {pinned.view.bench.data: pinned.view.test}, sorted({*ms, pinned.view.bench.m})
+    )
+    st.markdown(compare(sweep, there, pinned.view))
+    for column, one, name in zip(st.columns(2, gap="medium"), (view, pinned.view), ("this", "pinned"), strict=True):
+        with column:
+            st.caption(one.line)
+            draw(sweep if one is view else there, one, f"sweep-{name}")
+
+layout.computed(
+    view,
+    f"One pass over the {len(view.train):,} training inputs gives the relevance and the activations of all layers, one "
+    "over each test set their activations there. The important neurons of a small m are the first ones of a larger "
+    "m; each neuron's clusters are found once. Every number equals what the Coverage page shows for that layer and m.",
+    "As in the paper's Table 5, IDC falls as m grows: every further neuron multiplies the number of combinations, and "
+    "a test reaches only one of them.",
+)
+layout.take_away({"coverage-by-layer": table})
