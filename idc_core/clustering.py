@@ -134,7 +134,7 @@ class Parted:
         """Return the partition with the best silhouette, as `cluster` does for these numbers of clusters."""
         if not self.partitions:
             return _one_at_zero(self.ordered)
-        possible = [k for k in _check_clusters(clusters) if k in self.partitions]
+        possible = [k for k in check_clusters(clusters) if k in self.partitions]
         silhouettes = {k: self.partitions[k].silhouette for k in possible}
         k = max(possible, key=lambda k: (silhouettes[k], k), default=max(self.partitions))
         best = self.partitions[k]
@@ -165,7 +165,7 @@ def part(values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, s
     SettingError
         As `cluster`.
     """
-    tried = _check_clusters(clusters)
+    tried = check_clusters(clusters)
     ordered = _check_values(values)
     if drop_zeros:
         ordered = ordered[ordered != 0]
@@ -185,8 +185,14 @@ def _boundaries(ordered: NDArray[np.generic], found: Partition) -> Floats:
     return np.where(parting, midpoints, np.minimum((below + above) / 2, np.nextafter(above, -np.inf)))
 
 
-def _check_clusters(clusters: Iterable[int]) -> list[int]:
-    """Return the numbers of clusters to try, ascending, each once."""
+def check_clusters(clusters: Iterable[int]) -> list[int]:
+    """Return the numbers of clusters to try, ascending, each once.
+
+    Raises
+    ------
+    SettingError
+        If they are not whole numbers from 2 to 256, or there are none.
+    """
     wanted = f"Expected clusters to be whole numbers from 2 to {MAX_CLUSTERS}, for example (2, 3, 4)"
     try:
         tried = list(clusters)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from idc_core.clustering import MAX_CLUSTERS, Clusters, Parted, Split, optimal_edges, part
+from idc_core.clustering import MAX_CLUSTERS, Clusters, Parted, Split, check_clusters, optimal_edges, part
 from idc_core.errors import SettingError
 from idc_core.partition import Ints, Partition, Points
 
@@ -38,15 +38,16 @@ class Clustering:
     takes_k: bool = True
 
     def check(self, clusters: Sequence[int]) -> None:
-        """Refuse a number of clusters chosen by hand where the way finds the number itself.
+        """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself.
 
         Raises
         ------
         SettingError
         """
-        if not self.takes_k and len(set(clusters)) == 1:
+        numbers = check_clusters(clusters)
+        if not self.takes_k and len(numbers) == 1:
             raise SettingError(
-                f"{self.label} finds the number of clusters itself, so it cannot be {clusters[0]} by choice. "
+                f"{self.label} finds the number of clusters itself, so it cannot be {numbers[0]} by choice. "
                 f"Leave the number to it, or choose another way to cluster."
             )
 
