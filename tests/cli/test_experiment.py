@@ -1,0 +1,76 @@
+"""`python -m idc_core experiment`: the printed table, the CSV, and the sentence for each mistake."""
+
+import csv
+
+import pytest
+
+from idc_core.cli import main
+from idc_core.cli.experiment import EXPERIMENTS
+from idc_core.datasets import load_dataset
+from idc_core.experiments.rq1 import rq1
+from idc_core.models import MODELS, load_model
+
+SMALL = ("--limit", "30", "--limit-train", "100")
+
+
+def run(capsys, *arguments):
+    status = main(["experiment", *map(str, arguments)])
+    output = capsys.readouterr()
+    return status, output.out, output.err
+
+
+def test_table_and_file_say_what_the_engine_finds(capsys, tmp_path):
+    file = tmp_path / "rq1.csv"
+    status, out, err = run(
+        capsys, "rq1", "--models", "lenet5-digits", "lenet1-digits", "--m", 3, "--seeds", 2, *SMALL, "--out", file
+    )
+    assert (status, err) == (0, "")
+    records = list(csv.DictReader(file.read_text().splitlines()))
+    assert [(r["model"], r["unit"]) for r in records] == [
+        (model, unit) for model in ("lenet5-digits", "lenet1-digits") for unit in ("activation", "deviations")
+    ]
+    important = [int(neuron) for neuron in records[0]["important_neurons"].split()]
+    found = rq1(load_model("lenet5-digits"), load_dataset("digits", "test", 30), "fc2", important, seeds=2)
+    for record, scaled in zip(records[:2], (False, True), strict=True):
+        told = found.summary(scaled)
+        assert float(record["important"]) == pytest.approx(told.important.mean)
+        assert float(record["random_q3"]) == pytest.approx(told.random.q3)
+        assert float(record["share_more"]) == pytest.approx(told.share_more)
+        assert float(record["random_seed_1"]) == pytest.approx(found.distances(scaled)[1][1].mean())
+        assert (record["tests"], record["train"], record["m"], record["neurons"]) == ("30", "100", "3", "84")
+    heading, first, *rest = out.splitlines()
+    assert heading.split()[:6] == ["MODEL", "LAYER", "TESTS", "M", "UNIT", "IMPORTANT"]
+    assert first.split()[:6] == ["lenet5-digits", "fc2", "30", "3", "activation", f"{found.distance.mean():.3f}"]
+    assert rest[-1] == f"written to {file}"
+
+
+def test_experiments_name_models_that_exist_and_fields_that_are_there(capsys):
+    for entry in EXPERIMENTS.values():
+        assert set(entry.models) <= set(MODELS)
+        status, out, _ = run(capsys, entry.name, "--models", "lenet4-digits", *SMALL)
+        assert status == 0
+        assert len(out.splitlines()) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--models", "lenet5-digits", "lenet9"), "There is no model 'lenet9'"),
+        (("--models", "lenet1-digits", "--m", 7), "choose m of at most 6"),
+        (("--models", "lenet1-digits", "--m", 0), "m must be a whole number"),
+        (("--models", "lenet1-digits", "--seeds", 0), "seeds must be"),
+        (("--models", "lenet1-digits", "--share", 2), "share must be"),
+        (("--models", "lenet1-digits", "--out", "nowhere/rq1.csv"), "folder of --out nowhere/rq1.csv does not exist"),
+    ],
+)
+def test_mistakes_are_explained(capsys, arguments, sentence):
+    status, out, err = run(capsys, "rq1", *SMALL, *arguments)
+    assert (status, out) == (2, "")
+    assert sentence in err
+
+
+def test_an_unknown_experiment_is_a_usage_error(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["experiment", "rq99"])
+    assert stop.value.code == 2
+    assert "rq1" in capsys.readouterr().err
