@@ -14,7 +14,12 @@ from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, 
 from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from idc_core.datasets import Dataset
     from idc_core.experiments.rq1 import RQ1
+    from idc_core.models import Network
     from idc_core.progress import Progress
 
 Record = dict[str, str | int | float]
@@ -42,12 +47,25 @@ class Experiment:
     run: Callable[[argparse.Namespace, str, Progress], list[Record]]
 
 
-def run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
-    """Answer RQ1 for one network: one record with distances as they are, one in standard deviations."""
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A network with its tests, and the neurons of its default layer ranked on its training inputs."""
+
+    model: Network
+    test: Dataset
+    ranking: NDArray[np.int64]
+    about: Record
+
+    @property
+    def layer(self) -> str:
+        """The network's default layer."""
+        return self.model.card.default_layer
+
+
+def _bench(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Bench:
     from idc_core.attribution.rules import RelevanceSettings
     from idc_core.datasets import load_dataset
-    from idc_core.experiments.rq1 import rq1
-    from idc_core.importance import find_priority, most_important
+    from idc_core.importance import check_m, find_priority, most_important
     from idc_core.models import load_model
     from idc_core.trace import collect
 
@@ -56,27 +74,56 @@ def run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
     train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
     learnt = collect(model, train, [layer], RelevanceSettings(arguments.rule), on_progress=on_progress)
     importance = find_priority("sum").total(learnt.relevance[layer])
-    important = most_important(importance, arguments.m)
+    check_m(arguments.m, len(importance))
+    ranking = most_important(importance, len(importance))
     test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
-    result = rq1(
-        model, test, layer, important, rule=arguments.rule, share=arguments.share, seeds=arguments.seeds,
-        on_progress=on_progress,
-    )  # fmt: skip
     about: Record = {
         "model": name,
         "layer": layer,
         "neurons": len(importance),
-        "constant": result.constant,
         "train": len(train),
         "tests": len(test),
-        "m": arguments.m,
         "rule": arguments.rule,
+        "fingerprint": model.card.fingerprint,
+        "important_neurons": " ".join(str(neuron) for neuron in ranking[: arguments.m]),
+    }
+    return Bench(model, test, ranking, about)
+
+
+def run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Answer RQ1 for one network: one record with distances as they are, one in standard deviations."""
+    from idc_core.experiments.rq1 import rq1
+
+    bench = _bench(arguments, name, on_progress)
+    result = rq1(
+        bench.model, bench.test, bench.layer, bench.ranking[: arguments.m], rule=arguments.rule,
+        share=arguments.share, seeds=arguments.seeds, on_progress=on_progress,
+    )  # fmt: skip
+    about = bench.about | {
+        "m": arguments.m,
         "share": arguments.share,
         "changed": float(result.changed.mean()),
-        "fingerprint": model.card.fingerprint,
-        "important_neurons": " ".join(str(neuron) for neuron in important),
+        "constant": result.constant,
     }
     return [about | _figures(result, scaled) for scaled in (False, True)]
+
+
+def run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Silence neurons of one network: one record for each number of neurons, from none to m."""
+    from idc_core.experiments.ablation import ablate
+
+    bench = _bench(arguments, name, on_progress)
+    result = ablate(
+        bench.model, bench.test, bench.test.targets, bench.layer, bench.ranking[: arguments.m],
+        range(arguments.m + 1), arguments.seeds, task=bench.test.task, on_progress=on_progress,
+    )  # fmt: skip
+    rows = (result.counts, result.important, result.random_mean, result.random_low, result.random_high)
+    return [
+        bench.about
+        | {"unit": result.unit, "silenced": int(count), "important": float(own), "random": float(mean),
+           "lowest": float(low), "highest": float(high)}
+        for count, own, mean, low, high in zip(*rows, strict=True)
+    ]  # fmt: skip
 
 
 def _figures(result: RQ1, scaled: bool) -> Record:
@@ -96,16 +143,26 @@ def _figures(result: RQ1, scaled: bool) -> Record:
     }
 
 
+PAPER = ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist", "convnet-cifar10", "dave2-udacity")
+"""The registry's counterparts of the five networks of the DeepImportance paper."""
+
 EXPERIMENTS: dict[str, Experiment] = {
     entry.name: entry
     for entry in (
         Experiment(
             "rq1",
             "do important neurons move more than random ones when an input's most relevant pixels change?",
-            ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist", "convnet-cifar10", "dave2-udacity"),
+            PAPER,
             ("model", "layer", "tests", "m", "unit", "important", "random", "ratio", "share_more", "effect",
              "seeds_won"),
             run_rq1,
+        ),
+        Experiment(
+            "ablation",
+            "what does silencing the most important neurons cost, beside silencing as many random ones?",
+            PAPER,
+            ("model", "layer", "tests", "unit", "silenced", "important", "random", "lowest", "highest"),
+            run_ablation,
         ),
     )
 }  # fmt: skip

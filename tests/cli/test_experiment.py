@@ -7,6 +7,7 @@ import pytest
 from idc_core.cli import main
 from idc_core.cli.experiment import EXPERIMENTS
 from idc_core.datasets import load_dataset
+from idc_core.experiments.ablation import ablate
 from idc_core.experiments.rq1 import rq1
 from idc_core.models import MODELS, load_model
 
@@ -74,3 +75,17 @@ def test_an_unknown_experiment_is_a_usage_error(capsys):
         main(["experiment", "rq99"])
     assert stop.value.code == 2
     assert "rq1" in capsys.readouterr().err
+
+
+def test_ablation_has_a_record_for_each_number_of_silenced_neurons(capsys, tmp_path):
+    file = tmp_path / "ablation.csv"
+    status, _, err = run(capsys, "ablation", "--models", "lenet5-digits", "--m", 3, "--seeds", 2, *SMALL, "--out", file)
+    assert (status, err) == (0, "")
+    records = list(csv.DictReader(file.read_text().splitlines()))
+    assert [record["silenced"] for record in records] == ["0", "1", "2", "3"]
+    test = load_dataset("digits", "test", 30)
+    important = [int(neuron) for neuron in records[0]["important_neurons"].split()]
+    found = ablate(load_model("lenet5-digits"), test, test.targets, "fc2", important, seeds=2)
+    assert [float(record["important"]) for record in records] == found.important.tolist()
+    assert [float(record["random"]) for record in records] == found.random_mean.tolist()
+    assert {record["unit"] for record in records} == {"accuracy"}
