@@ -14,7 +14,7 @@ from idc_core.clustering import MAX_CLUSTERS, Clusters, Parted, Split, check_clu
 from idc_core.errors import SettingError
 from idc_core.partition import Ints, Partition, Points
 
-_STEPS = 200  # of expectation maximisation; started at the k-means optimum it needs about ten
+_STEPS = 100  # of expectation maximisation; started at the k-means optimum it needs about ten
 
 
 @dataclass(frozen=True)

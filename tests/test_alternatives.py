@@ -1,0 +1,53 @@
+"""Other choices of clusters against the criterion itself, and against cells counted by hand."""
+
+import numpy as np
+import pytest
+
+from idc_core.alternatives import BY_HAND, outcomes
+from idc_core.clusterings import CLUSTERINGS
+from idc_core.errors import CancelledError, SettingError
+
+
+def activations(n, seed, m=3):
+    random = np.random.default_rng(seed)
+    return np.maximum(random.normal(size=(n, m)) + random.integers(0, 3, (n, m)), 0).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", list(CLUSTERINGS))
+@pytest.mark.parametrize("drop", [False, True])
+def test_equals_clustering_for_each_choice_alone(name, drop):
+    train, test = activations(400, 0), activations(60, 1)
+    found = outcomes(train, test, name, drop)
+    entry = CLUSTERINGS[name]
+    assert [one.k for one in found] == ([None, *BY_HAND] if entry.takes_k else [None])
+    for one in found:
+        clusters = [entry.cluster(column, (2, 3, 4) if one.k is None else (one.k,), drop) for column in train.T]
+        cells = {
+            tuple(int(np.searchsorted(c.boundaries, v)) for c, v in zip(clusters, row, strict=True)) for row in test
+        }
+        assert one.sizes == tuple(c.k for c in clusters)
+        assert (one.covered, one.total) == (len(cells), np.prod(one.sizes))
+        assert one.score == len(cells) / np.prod(one.sizes)
+        scores = [c.silhouettes[c.k] for c in clusters if c.k in c.silhouettes]
+        assert one.silhouette == pytest.approx(np.mean(scores) if scores else np.nan, nan_ok=True)
+        assert (one.clustering, one.drop_zeros) == (name, drop)
+
+
+def test_worked_by_hand():
+    train = np.array([[0.0, 5.0], [0.0, 5.0], [9.0, 5.0], [9.0, 5.0]])
+    one = outcomes(train, np.array([[1.0, 5.0], [2.0, 7.0]]), numbers=(2,))[1]
+    assert (one.sizes, one.total, one.covered, one.score, one.silhouette) == ((2, 1), 2, 1, 0.5, 1.0)
+
+
+def test_many_cells_are_counted_exactly():
+    train = activations(300, 0, m=30)
+    last = outcomes(train, train[:50], numbers=(8,))[-1]
+    assert last.total == 8**30 > 2**63
+    assert last.covered <= 50
+
+
+def test_stops_and_refuses():
+    with pytest.raises(CancelledError):
+        outcomes(activations(20, 0), activations(5, 1), on_progress=lambda *_: False)
+    with pytest.raises(SettingError, match="same neurons"):
+        outcomes(activations(20, 0), activations(5, 1, m=2))
