@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import math
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 
 from idc_core.errors import SettingError
 from idc_core.figures.palette import relevance_colours
@@ -12,7 +19,13 @@ SMALLEST_SIDE = 84
 """Pixels that a picture in a gallery has at least."""
 
 GAP = 6
-"""Pixels between a picture and its heatmap."""
+"""Pixels between pictures that belong together."""
+
+_SHEET_WIDTH = 1200  # pixels of a contact sheet, at most
+_SHEET_GAP = 10
+_LETTERS = 13  # height of a caption's letters
+_LINE = 17  # distance of its lines
+_LOSSY_QUALITY = 85
 
 
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
@@ -40,6 +53,11 @@ def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDA
     return enlarge(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), smallest)
 
 
+def factor(width: int, smallest: int = SMALLEST_SIDE) -> int:
+    """Return the smallest whole number that makes a picture of some width at least `smallest` pixels wide."""
+    return max(1, -(-smallest // width))
+
+
 def enlarge(images: NDArray[np.uint8], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
     """Repeat pixels by the smallest whole number that makes images at least `smallest` pixels wide.
 
@@ -53,47 +71,160 @@ def enlarge(images: NDArray[np.uint8], smallest: int = SMALLEST_SIDE) -> NDArray
     -------
     ndarray of uint8 (n, H * f, W * f, 3)
     """
-    factor = max(1, -(-smallest // images.shape[2]))
-    return images.repeat(factor, axis=1).repeat(factor, axis=2)
+    times = factor(images.shape[2], smallest)
+    return images.repeat(times, axis=1).repeat(times, axis=2)
 
 
-def heatmaps(
-    inputs: NDArray[np.floating], relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE
-) -> NDArray[np.uint8]:
-    """Put each image beside its relevance.
+def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
+    """Colour the relevance of inputs: red for, blue against, white for zero.
 
     Parameters
     ----------
-    inputs : ndarray of float (n, C, H, W)
-        Images in 0..1.
     relevance : ndarray of float (n, C, H, W)
         Relevance of every input value; summed over the channels.
     smallest : int
-        Width in pixels that one image reaches at least.
+        Width in pixels to reach at least.
 
     Returns
     -------
-    ndarray of uint8 (n, H * f, 2 * W * f + GAP, 4)
-        RGBA: the image on the left, its relevance on the right after a transparent gap, red for, blue against,
-        white for zero. Every image has its own symmetric scale, so that a faint and a strong decision can both
-        be read.
+    ndarray of uint8 (n, H * f, W * f, 3)
+        Every input has its own symmetric scale, so that a faint and a strong decision can both be read.
 
     Raises
     ------
     SettingError
-        If the shapes do not agree.
+        If `relevance` is none of images.
     """
-    if inputs.shape != relevance.shape:
-        raise SettingError(f"Expected relevance of shape {inputs.shape}, like the inputs; got {relevance.shape}.")
-    left = pictures(inputs, smallest)
+    if relevance.ndim != 4:
+        raise SettingError(f"Heatmaps need relevance of shape (n, channels, height, width); got {relevance.shape}.")
     per_pixel = relevance.sum(axis=1)
     limits = np.abs(per_pixel).max(axis=(1, 2))
     coloured = np.stack(
         [relevance_colours(one, limit if limit > 0 else 1.0) for one, limit in zip(per_pixel, limits, strict=True)]
     )
-    right = enlarge(coloured, smallest)
-    shown = np.zeros((*left.shape[:2], 2 * left.shape[2] + GAP, 4), dtype=np.uint8)
-    for place, part in ((slice(None, left.shape[2]), left), (slice(left.shape[2] + GAP, None), right)):
-        shown[:, :, place, :3] = part
-        shown[:, :, place, 3] = 255
-    return shown
+    return enlarge(coloured, smallest)
+
+
+def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
+    """Put pictures of one size next to each other, without gaps, row by row.
+
+    Parameters
+    ----------
+    tiles : ndarray of uint8 (n, H, W, 3)
+    columns : int
+        Pictures in a row.
+
+    Returns
+    -------
+    ndarray of uint8 (ceil(n / columns) * H, columns * W, 3)
+        The places after the last picture are black.
+    """
+    n, height, width, channels = tiles.shape
+    rows = -(-n // columns)
+    whole = np.zeros((rows * columns, height, width, channels), dtype=np.uint8)
+    whole[:n] = tiles
+    folded = whole.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
+    return folded.reshape(rows * height, columns * width, channels)
+
+
+def contact_sheet(tiles: Sequence[NDArray[np.uint8]], captions: Sequence[str]) -> NDArray[np.uint8]:
+    """Put pictures on a white sheet, each above its caption.
+
+    Parameters
+    ----------
+    tiles : sequence of ndarray of uint8 (H, W, 3 or 4)
+        The pictures; of any sizes.
+    captions : sequence of str
+        One line a picture, wrapped below it.
+
+    Returns
+    -------
+    ndarray of uint8 (height, width, 3)
+        At most 1,200 pixels wide, unless a single picture is wider.
+
+    Raises
+    ------
+    SettingError
+        If there is no picture, or not one caption for each.
+    """
+    if not len(tiles) or len(tiles) != len(captions):
+        raise SettingError(f"Expected a caption for each picture; got {len(captions)} for {len(tiles)} pictures.")
+    words = [word for caption in captions for word in caption.split()]
+    room = max(max(tile.shape[1] for tile in tiles), *(math.ceil(_font().getlength(word)) for word in words))
+    lines = [_wrap(caption, room) for caption in captions]
+    columns = max(1, min(len(tiles), (_SHEET_WIDTH - _SHEET_GAP) // (room + _SHEET_GAP)))
+    rows = [range(start, min(start + columns, len(tiles))) for start in range(0, len(tiles), columns)]
+    pictured = [max(tiles[i].shape[0] for i in row) for row in rows]
+    written = [_LINE * max(len(lines[i]) for i in row) for row in rows]
+    width = _SHEET_GAP + columns * (room + _SHEET_GAP)
+    height = _SHEET_GAP + sum(pictured) + sum(written) + len(rows) * (_SHEET_GAP + GAP)
+    sheet = Image.new("RGB", (width, height), "white")
+    pen = ImageDraw.Draw(sheet)
+    top = _SHEET_GAP
+    for row, tall, text in zip(rows, pictured, written, strict=True):
+        for column, i in enumerate(row):
+            left = _SHEET_GAP + column * (room + _SHEET_GAP)
+            picture = Image.fromarray(tiles[i]).convert("RGBA")
+            sheet.paste(picture, (left, top), picture)
+            pen.multiline_text(
+                (left, top + tall + GAP), "\n".join(lines[i]), fill="black", font=_font(), spacing=_LINE - _LETTERS
+            )
+        top += tall + text + _SHEET_GAP + GAP
+    return np.asarray(sheet)
+
+
+def _wrap(text: str, room: int) -> list[str]:
+    """Break a text into lines of at most `room` pixels."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if _font().getlength(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont:
+    """Return a font with arrows and the letters of most languages; the one that comes with Pillow has neither."""
+    import matplotlib
+
+    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", _LETTERS)
+
+
+def png(image: NDArray[np.uint8]) -> bytes:
+    """Write a picture as PNG.
+
+    Parameters
+    ----------
+    image : ndarray of uint8 (H, W, 3 or 4)
+
+    Returns
+    -------
+    bytes
+    """
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG")
+    return file.getvalue()
+
+
+def webp(image: NDArray[np.uint8], most: int) -> bytes:
+    """Write a picture as WebP: exactly, unless that needs too many bytes.
+
+    Parameters
+    ----------
+    image : ndarray of uint8 (H, W, 3)
+    most : int
+        Bytes up to which the picture is kept exactly; a larger one is written as a photograph is.
+
+    Returns
+    -------
+    bytes
+    """
+    exact, photograph = io.BytesIO(), io.BytesIO()
+    Image.fromarray(image).save(exact, "WEBP", lossless=True)
+    if exact.tell() <= most:
+        return exact.getvalue()
+    Image.fromarray(image).save(photograph, "WEBP", quality=_LOSSY_QUALITY)
+    return photograph.getvalue()

@@ -1,0 +1,163 @@
+"""Galleries of tests: every picture and every text is a button that selects its test on all pages."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.figures import pictures
+from pages.common.results import View
+from pages.common.selection import select, selected
+from pages.common.text import plural
+
+FOLDER = Path(__file__).parents[2] / "assets" / "gallery"
+
+WRONG = "\u00d7"
+"""Marks a misclassified test."""
+
+MOST_WORDS = 60
+"""Words of a text shown in a gallery."""
+
+MOST_BYTES = 90_000
+"""Bytes of a gallery's pictures up to which they are sent exactly."""
+
+_COLUMNS = 10
+
+_tiles = st.components.v2.component(
+    "idc_gallery",
+    **{kind: (FOLDER / f"tiles.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")},
+)
+
+
+def answer(view: View, position: int) -> str:
+    """Write a test's right answer and the network's."""
+    said = view.analysis.predictions[position]
+    if not view.is_classifier:
+        return f"{view.test.targets[position]:+.2f} → {view.analysis.confidence[position]:+.2f} rad"
+    true = view.test.class_names[view.test.targets[position]]
+    wrong = view.correct is not None and not view.correct[position]
+    return f"{true} → {view.train.class_names[said]}{f' {WRONG}' if wrong else ''}"
+
+
+def caption(view: View, position: int) -> str:
+    """Write a test's number and answers."""
+    return f"{view.test.ids[position]}: {answer(view, position)}"
+
+
+def gallery(
+    view: View,
+    positions: NDArray[np.int64],
+    most: int,
+    relevance: NDArray[np.floating] | None = None,
+    key: str | None = None,
+) -> None:
+    """Show tests to choose from: pictures, pictures beside their relevance, or words.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    positions : ndarray of int64 (k,)
+        Which tests.
+    most : int
+        How many to show at most.
+    relevance : ndarray of float, optional
+        Relevance of the inputs at the first `most` positions.
+    key : str, optional
+        Name of the gallery on its page; needed where a page shows the same tests twice.
+    """
+    shown = positions[:most]
+    if not len(shown):
+        st.caption("No test to show.")
+        return
+    key = key or f"gallery-{digest(shown)}"
+    numbers = [int(number) for number in view.test.ids[shown]]
+    tiles: list[dict[str, Any]] = [
+        {"test": number, "caption": caption(view, place), "spoken": _spoken(view, place)}
+        for number, place in zip(numbers, shown, strict=True)
+    ]
+    sheet = None
+    if view.test.inputs.ndim == 4:
+        sheet = _sheet(view.test.inputs[shown], relevance)
+        for index, tile in enumerate(tiles):
+            tile["places"] = [index] if relevance is None else [index, len(shown) + index]
+    else:
+        for row, (tile, place) in enumerate(zip(tiles, shown, strict=True)):
+            tile["words"] = _words(view, place, None if relevance is None else relevance[row])
+    _tiles(
+        key=key,
+        data={"tiles": tiles, "sheet": sheet, "label": "Tests to select", "selected": selected().input},
+        on_chosen_change=lambda: _choose(key, numbers),
+    )
+    st.caption(f"{legend(view)}. Click one to select it on all pages.{_left_out(len(shown), len(positions))}")
+
+
+def digest(positions: NDArray[np.int64]) -> str:
+    """Name some tests in a key, so that several galleries of a page differ."""
+    return f"{crc32(np.asarray(positions, dtype=np.int64).tobytes()):08x}"
+
+
+def legend(view: View) -> str:
+    """Say how captions of tests are to be read."""
+    if not view.is_classifier:
+        return "Number of the test: true steering angle → the network's, positive to the left"
+    text = "Number of the test: true class → the network's answer"
+    return text if view.correct is None else f"{text}; {WRONG} marks misclassified tests"
+
+
+def _left_out(shown: int, all_of_them: int) -> str:
+    return f" Shown are {shown} of {plural(all_of_them, 'test')}." if shown < all_of_them else ""
+
+
+def _choose(key: str, numbers: list[int]) -> None:
+    """Select the test that was clicked; a second click takes that back."""
+    number = st.session_state[key].chosen
+    if number in numbers:
+        select(input=None if number == selected().input else number)
+
+
+def _sheet(inputs: NDArray[np.floating], relevance: NDArray[np.floating] | None) -> dict[str, Any]:
+    """Put all pictures on one sheet, in their own size: the browser enlarges them."""
+    parts = [pictures.pictures(inputs, 1)]
+    if relevance is not None:
+        parts.append(pictures.heatmaps(relevance, 1))
+    tiles = np.concatenate(parts)
+    content = pictures.webp(pictures.side_by_side(tiles, _COLUMNS), MOST_BYTES)
+    times = pictures.factor(tiles.shape[2])
+    return {
+        "address": f"data:image/webp;base64,{base64.b64encode(content).decode()}",
+        "columns": _COLUMNS,
+        "rows": -(-len(tiles) // _COLUMNS),
+        "width": times * tiles.shape[2],
+        "height": times * tiles.shape[1],
+    }
+
+
+def _spoken(view: View, position: int) -> str:
+    return caption(view, position).replace("→", "answered as").replace(WRONG, "(misclassified)")
+
+
+def _words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
+    """Return the first words of a text, each marked where it has much relevance, for or against."""
+    words = text_words(view, position)[:MOST_WORDS]
+    if not words:
+        return [("(no known words)", "")]
+    marks = [""] * len(words)
+    if relevance is not None:
+        strong = np.abs(relevance[: len(words)]).max() / 4
+        for index, (word, value) in enumerate(zip(words, relevance, strict=False)):
+            if abs(value) > strong and word != "…":
+                marks[index] = "for" if value > 0 else "against"
+    return list(zip(words, marks, strict=True))
+
+
+def text_words(view: View, position: int) -> list[str]:
+    """Return the words of a text; three dots for each that the network does not know."""
+    tokens = view.test.inputs[position]
+    return [view.test.vocabulary[token] if token > 1 else "…" for token in tokens[tokens > 0]]
