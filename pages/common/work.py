@@ -7,6 +7,7 @@ has asked for during `GRACE_S` seconds stops by itself.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import OrderedDict
@@ -27,6 +28,8 @@ SILENT_S = 0.4
 """Seconds of work that show no progress bar: a bar that flashes by tells nothing."""
 
 POLL_S = 0.15
+
+_numbers = itertools.count()
 
 STOPPED = "work-stopped"
 """Set in a session when its person pressed Stop."""
@@ -156,7 +159,8 @@ class Waiting:
     def _show(self, job: Job, doing: str) -> None:
         with self._place.container():
             bar = st.progress(0.0)
-            st.button("Stop", on_click=_stop, key=f"stop-{self._step}")
+            # A run can wait in several places, and twice for a job that was just stopping: no key comes twice.
+            st.button("Stop", on_click=_stop, key=f"stop-{next(_numbers)}")
             ended = False
             while not ended:
                 state = job.state
