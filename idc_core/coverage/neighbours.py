@@ -93,6 +93,37 @@ def closest(
     return positions, distances
 
 
+def adjacent(sizes: Sequence[int], cell: Sequence[int]) -> list[tuple[int, ...]]:
+    """List the cells one step away: one neuron in the next lower or higher cluster, all others as they are.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Clusters of each of the m neurons.
+    cell : sequence of int
+        Cluster index of each neuron.
+
+    Returns
+    -------
+    list of tuple of int
+        At most 2 m cells, in the order of the neurons.
+
+    Raises
+    ------
+    SettingError
+        If the cell is none of these sizes.
+    """
+    if len(cell) != len(sizes) or not all(0 <= index < size for index, size in zip(cell, sizes, strict=True)):
+        raise SettingError(f"Expected a cell of clusters below {tuple(sizes)}; got {tuple(cell)}.")
+    own = tuple(int(index) for index in cell)
+    return [
+        (*own[:rank], own[rank] + step, *own[rank + 1 :])
+        for rank, size in enumerate(sizes)
+        for step in (-1, 1)
+        if 0 <= own[rank] + step < size
+    ]
+
+
 def to_own_cell(
     activations: NDArray[np.floating],
     centroids: Sequence[NDArray[np.floating]],

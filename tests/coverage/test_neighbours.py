@@ -1,5 +1,6 @@
 """Which tests come closest to a cell, against distances written down word for word."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idc_core.coverage import neighbours
-from idc_core.coverage.neighbours import closest, spread, to_own_cell
+from idc_core.coverage.neighbours import adjacent, closest, spread, to_own_cell
 from idc_core.errors import SettingError
 
 CENTROIDS = (np.array([0.0, 4.0]), np.array([-1.0, 0.5, 9.0]), np.array([2.0]))
@@ -79,3 +80,19 @@ def test_shapes_that_disagree_are_refused():
         closest(activations, CENTROIDS, (0, 0), np.ones(3), 1)
     with pytest.raises(SettingError, match=r"assignments of shape \(4, 3\); got \(4, 2\)"):
         to_own_cell(activations, CENTROIDS, np.zeros((4, 2), np.uint8), np.ones(3))
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
+def test_adjacent_cells_are_all_cells_one_step_away(sizes, data):
+    cell = tuple(data.draw(st.integers(0, size - 1)) for size in sizes)
+    every = itertools.product(*map(range, sizes))
+    wanted = {other for other in every if sum(abs(a - b) for a, b in zip(other, cell, strict=True)) == 1}
+    found = adjacent(sizes, np.array(cell, dtype=np.uint8))
+    assert set(found) == wanted
+    assert len(found) == len(wanted)
+
+
+@pytest.mark.parametrize("cell", [(0,), (0, 2), (-1, 0)])
+def test_adjacent_cells_of_a_cell_that_is_none(cell):
+    with pytest.raises(SettingError, match="clusters below"):
+        adjacent((2, 2), cell)
