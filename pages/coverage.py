@@ -6,8 +6,8 @@ import streamlit as st
 from idc_core.coverage.growth import growth
 from idc_core.coverage.overlap import overlap
 from idc_core.coverage.table import widest_gap
+from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
-from idc_core.figures.colourings import COLOURINGS, SHARED
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.figures.growth import growth_curve
 from pages.common import cells, layout, pins, zoom
@@ -76,7 +76,7 @@ held = zoom.read_zoom(view)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     offered = [
         key
-        for key in COLOURINGS
+        for key in colourings.COLOURINGS
         if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
     ]
     colouring = st.segmented_control(
@@ -84,7 +84,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         offered,
         default="covered",
         required=True,
-        format_func=lambda key: COLOURINGS[key].label,
+        format_func=lambda key: colourings.COLOURINGS[key].label,
         key="colour",
         bind="query-params",
         help="What the colour and the mark of a tile say; default whether it is covered.",
@@ -100,6 +100,8 @@ with right:
     cells.draw_cell(view, grid, cell)
 with left:
     title = zoom.finding(view, grid)
+    cross = "" if view.correct is None else f" {colourings.WRONG} marks what only misclassified tests reach."
+    click = "Click a tile to look into it." if grid.folded else "Click a cell to see its tests."
     option = figures.coverage_grid(
         grid,
         table,
@@ -114,10 +116,11 @@ with left:
         option,
         figures.grid_height(grid),
         f"Grid of combinations: {title}",
-        zoom.reading(view, grid),
+        f"{zoom.reading(view, grid)}{cross} {click}",
         view.line,
         lambda tile: clicked(grid, tile),
     )
+    cells.closest_tests(view, cell)
 
 st.header("Covered cells", anchor=False)
 cells.covered_cells(view, grid)
@@ -125,8 +128,8 @@ cells.covered_cells(view, grid)
 st.header("How coverage grows with the tests", anchor=False)
 grown = growth(analysis.codes[view.chosen])
 title = (
-    f"The first {plural(grown.half, 'test')} reach at least half of the {plural(table.covered, 'covered cell')}; "
-    f"well chosen, {count(-(-table.covered // 2))} would"
+    f"The first {plural(grown.half, 'test')} reach half of the {plural(table.covered, 'covered cell')}; "
+    f"the best {count(-(-table.covered // 2))} would do"
 )
 layout.chart(
     view,
@@ -159,7 +162,7 @@ def beside() -> None:
         drawn = figures.coverage_grid(
             laid,
             one.table,
-            (colouring or "covered") if shared is None else SHARED,
+            (colouring or "covered") if shared is None else colourings.SHARED,
             found,
             class_names=one.test.class_names,
             shared=shared,
@@ -167,7 +170,7 @@ def beside() -> None:
             clickable=False,
             dark=layout.is_dark(),
         )
-        read = zoom.reading(one, laid, clickable=False)
+        read = zoom.reading(one, laid)
         height = figures.grid_height(laid)
         layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {found}", read, one.line, name=key)
 

@@ -163,12 +163,9 @@ def _binned(numbers: Counts) -> Counts:
 
 
 def _count_legend(colours: Palette, noun: str) -> list[tuple[str, str]]:
-    ends = [f"{a} to {b - 1}" if b - a > 1 else f"{a}" for a, b in itertools.pairwise(BINS)]
-    labels = [*ends, f"{BINS[-1]} and more"]
-    return [
-        (f"{text} {noun}{'' if text == '1' else 's'}", colour)
-        for text, colour in zip(labels, colours.counts, strict=True)
-    ]
+    ends = [f"{a} to {b - 1}" for a, b in itertools.pairwise(BINS)][1:]
+    labels = [f"1 {noun}", *ends, f"{BINS[-1]} and more"]
+    return list(zip(labels, colours.counts, strict=True))
 
 
 def _covered(tiles: Tiles) -> Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,6 +17,10 @@ from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
 
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
+_MOST_ROW_LABELS: Final = 32
+_MOST_COLUMN_LABELS: Final = 20
+_LEGEND_PIXELS: Final = 430  # width of the narrowest column that holds a grid
+_LEGEND_ROW: Final = 18
 
 
 def grid_rows(
@@ -55,15 +60,14 @@ def grid_rows(
     tiles = hold(grid, table, shared)
     category = chosen.categorise(tiles)
     columns, rows = np.meshgrid(grid.column_labels, grid.row_labels)
-    places = range(grid.tiles)
     return pd.DataFrame(
         {
             "column": columns.ravel(),
             "row": rows.ravel(),
             "category": category,
             "mark": [chosen.mark(tiles, i, kind, class_names) if kind else "" for i, kind in enumerate(category)],
-            "cell": [grid.name(i) for i in places],
-            "tests": [_contents(tiles, i, class_names, shared is not None) for i in places],
+            "cell": grid.names,
+            "tests": [_contents(tiles, i, class_names, shared is not None) for i in range(grid.tiles)],
         }
     )
 
@@ -132,33 +136,64 @@ def coverage_grid(
     legend = categories(colouring, colours, class_names, grid.cells_per_tile)
     used = set(rows["category"]) | {0}
     lines = textwrap.wrap(title, 76)
+    pieces = [piece for piece in legend if piece["value"] in used]
+    drawn, rows_of_legend = _legend(pieces, colours)
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
     series = [_tiles(clickable, len(grid.column_labels) <= ROOMY, colours)]
     if selected is not None:
         series.append(_outline(selected, colours))
-    axis = {
-        "type": "category", "axisTick": {"show": False}, "axisLine": {"show": False}, "nameLocation": "middle",
-        "nameTextStyle": {"color": colours.muted, "fontSize": 12},
-        "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True},
-    }  # fmt: skip
     return {
         "title": {"text": "\n".join(lines), "left": 0, "top": 0,
                   "textStyle": {"fontSize": 15, "fontWeight": "normal", "color": colours.ink,
                                 "lineHeight": 20}},
         "dataset": {"source": rows},
-        "grid": {"left": 40 + room, "right": 8, "top": 18 + 20 * len(lines), "bottom": 84,
-                 "outerBoundsMode": "none"},
-        "xAxis": {**axis, "data": list(grid.column_labels), "name": grid.column_title, "nameGap": 34},
-        "yAxis": {**axis, "data": list(grid.row_labels), "name": grid.row_title, "nameGap": room + 12,
-                  "inverse": True},
+        "grid": {"left": 40 + room, "right": 8, "top": 18 + 20 * len(lines),
+                 "bottom": 66 + _LEGEND_ROW * rows_of_legend, "outerBoundsMode": "none"},
+        "xAxis": {**_axis(grid, grid.axes.columns, _MOST_COLUMN_LABELS, colours),
+                  "data": list(grid.column_labels), "name": grid.column_title, "nameGap": 34},
+        "yAxis": {**_axis(grid, grid.axes.rows, _MOST_ROW_LABELS, colours),
+                  "data": list(grid.row_labels), "name": grid.row_title, "nameGap": room + 12, "inverse": True},
         "tooltip": {"formatter": "{@cell}<br>{@tests}", "backgroundColor": colours.ground,
                     "textStyle": {"color": colours.ink}},
-        "visualMap": {"type": "piecewise", "dimension": 2, "seriesIndex": 0, "orient": "horizontal",
-                      "left": 0, "bottom": 0, "pieces": [piece for piece in legend if piece["value"] in used],
-                      "itemWidth": 16, "itemHeight": 12, "textStyle": {"color": colours.ink},
-                      "itemSymbol": "rect", "borderColor": colours.line},
+        "visualMap": {"type": "piecewise", "dimension": 2, "seriesIndex": 0, "show": False, "pieces": pieces},
+        "graphic": drawn,
         "series": series,
     }  # fmt: skip
+
+
+def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, Any]:
+    """Describe an axis; where there are many labels, only those at which a neuron before the last ones changes."""
+    labels, step = math.prod(grid.sizes[i] for i in neurons), 1
+    for rank in reversed(neurons):
+        if labels <= most * step:
+            break
+        step *= grid.sizes[rank]
+    return {
+        "type": "category", "axisTick": {"show": False}, "axisLine": {"show": False}, "nameLocation": "middle",
+        "nameTextStyle": {"color": colours.muted, "fontSize": 12},
+        "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True, "interval": step - 1},
+    }  # fmt: skip
+
+
+def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, Any]], int]:
+    """Draw the legend in as many rows as it needs: that of ECharts has one, and cuts it off."""
+    elements: list[dict[str, Any]] = []
+    places, left, row = [], 0, 0
+    for piece in pieces:
+        width = 36 + int(6.5 * len(piece["label"]))
+        if left and left + width > _LEGEND_PIXELS:
+            left, row = 0, row + 1
+        places.append((left, row))
+        left += width
+    for piece, (left, line) in zip(pieces, places, strict=True):
+        bottom = 2 + _LEGEND_ROW * (row - line)
+        elements += [
+            {"type": "rect", "left": left, "bottom": bottom, "silent": True, "shape": {"width": 16, "height": 12},
+             "style": {"fill": piece["color"], "stroke": colours.muted}},
+            {"type": "text", "left": left + 22, "bottom": bottom, "silent": True,
+             "style": {"text": piece["label"], "fill": colours.ink, "fontSize": 12}},
+        ]  # fmt: skip
+    return elements, row + 1
 
 
 def grid_height(grid: Grid) -> int:

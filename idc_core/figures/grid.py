@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,10 +165,19 @@ class Grid:
         found.update(zip(self.axes.columns, map(int, self.column_cells[column]), strict=True))
         return dict(sorted(found.items()))
 
-    def name(self, tile: int) -> str:
-        """Write what is the same in all cells of a tile, such as ``2-x-0``."""
-        found = self.clusters(tile)
-        return "-".join(str(found.get(i, ANY)) for i in range(len(self.sizes)))
+    @property
+    def names(self) -> list[str]:
+        """What is the same in all cells of each tile, such as ``2-x-0``."""
+        parts: list[Iterable[str]] = [
+            itertools.repeat(str(self.fixed.get(i, ANY)), self.tiles) for i in range(len(self.sizes))
+        ]
+        for axis, cells in (
+            (self.axes.rows, np.repeat(self.row_cells, len(self.column_cells), axis=0)),
+            (self.axes.columns, np.tile(self.column_cells, (len(self.row_cells), 1))),
+        ):
+            for rank, clusters in zip(axis, cells.T, strict=True):
+                parts[rank] = map(str, clusters.tolist())
+        return ["-".join(tile) for tile in zip(*parts, strict=True)]
 
     def place(self, cell: Sequence[int]) -> tuple[str, str] | None:
         """Return the row and column label of the tile that holds a cell, or None where it is not drawn."""

@@ -81,24 +81,26 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
         st.markdown(f"{words}.")
         layout.gallery(view, inside, SHOWN)
         layout.take_inputs(view, inside)
-        behind = inside
     else:
-        behind = _uncovered(view, cell)
+        st.markdown("No test reaches this cell. These covered cells are the nearest:")
+        rows, steps = nearest(view.table, cell)
+        cell_list(view, rows, "nearest-" + cell_name(cell), {"steps away": steps})
     _neurons(view, cell)
-    _onward(view, behind)
+    _onward(view, inside)
 
 
-def _uncovered(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
-    """Show what comes closest to a cell that no test reaches, and return those tests, closest first."""
-    st.markdown("No test reaches this cell. These covered cells are the nearest:")
-    rows, steps = nearest(view.table, cell)
-    cell_list(view, rows, "nearest-" + cell_name(cell), {"steps away": steps})
+def closest_tests(view: View, cell: tuple[int, ...]) -> None:
+    """Show the tests that come closest to a cell which none of them reaches."""
     analysis = view.analysis
+    if len(members(analysis.assignments[view.chosen], cell)):
+        return
     places, distances = closest(
         analysis.test_activations[view.chosen], analysis.centroids, cell, spread(analysis.train_activations), SHOWN
     )
     near = view.chosen[places]
-    st.markdown("The tests whose activations lie closest to its centroids, the closest first:")
+    key = "closest-" + cell_name(cell)
+    st.subheader(f"Tests closest to cell {cell_name(cell)}", anchor=False)
+    st.markdown("No test reaches the cell; the activations of these lie closest to its centroids, the closest first.")
     layout.gallery(view, near, SHOWN)
     st.dataframe(
         pd.DataFrame(
@@ -110,19 +112,18 @@ def _uncovered(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
             }
         ),
         hide_index=True,
-        key="closest-" + cell_name(cell),
+        key=key,
         selection_mode="single-row",
-        on_select=lambda: _picked_test(view, near, "closest-" + cell_name(cell)),
+        on_select=lambda: _picked_test(view, near, key),
         height="auto" if len(near) < 8 else 280,
         column_config={"distance": st.column_config.NumberColumn(format="%.2f")},
-        alt="Tests closest to this cell; choose a row to select its test",
+        alt=f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
     )
     st.caption(
         "Distance: Euclidean over the important neurons, from the test's activations to the cell's centroids, each "
         "neuron in units of its standard deviation over the training inputs."
     )
     layout.take_inputs(view, near)
-    return near
 
 
 def _neurons(view: View, cell: tuple[int, ...]) -> None:
@@ -206,6 +207,9 @@ def covered_cells(view: View, grid: Grid) -> None:
     """List the covered cells that are drawn, the ones that only misclassified tests reach first."""
     table = view.table
     drawn = np.flatnonzero(grid.tile >= 0)
+    if not len(drawn):
+        st.markdown("None of the cells shown above is covered.")
+        return
     share = table.wrong[drawn] / table.counts[drawn]
     rows = drawn[np.lexsort((-table.counts[drawn], -share))]
     extra = {}
@@ -221,9 +225,8 @@ def covered_cells(view: View, grid: Grid) -> None:
     if view.is_classifier:
         extra["most frequent class"] = np.array(view.test.class_names)[table.by_class[rows].argmax(axis=1)]
     shown = rows[:MOST_LISTED]
-    if len(rows):
-        key = f"cells-{hash((view.bench, tuple(grid.fixed.items())))}"
-        cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
+    key = f"cells-{hash((view.bench, tuple(grid.fixed.items())))}"
+    cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
     left = f" Listed are {count(len(shown))} of {count(len(rows))}; the file below holds all." * (
         len(rows) > len(shown)
     )

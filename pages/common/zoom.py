@@ -15,7 +15,7 @@ import streamlit as st
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from pages.common import address
 from pages.common.results import View
-from pages.common.text import count, plural, state
+from pages.common.text import cell_name, count, plural, state
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""
@@ -103,7 +103,9 @@ def around(sizes: Sequence[int], cell: Sequence[int]) -> dict[int, int]:
 
 def words(view: View, fixed: Mapping[int, int]) -> str:
     """Put held neurons into words; empty where there are none."""
-    return ", ".join(f"{view.neurons[rank]} in cluster {cluster}" for rank, cluster in fixed.items())
+    neurons = [view.neurons[rank].removeprefix("neuron ") for rank in fixed]
+    where = f"{', '.join(neurons)} in cluster{'s' * (len(fixed) > 1)} {cell_name(list(fixed.values()))}"
+    return f"neuron{'s' * (len(fixed) > 1)} {where}" if fixed else ""
 
 
 def crumbs(view: View, zoom: Zoom) -> None:
@@ -187,23 +189,20 @@ def _fix(view: View) -> None:
     fix(view, {rank: cluster for rank, cluster in chosen.items() if cluster != FREE})
 
 
-def reading(view: View, grid: Grid, *, clickable: bool = True) -> str:
+def reading(view: View, grid: Grid) -> str:
     """Say how to read the grid, and what exactly a tile is."""
-    cross = "" if view.correct is None else ", a cross (\u00d7) marks one that only misclassified tests reach"
-    held = f" Held fixed: {words(view, grid.fixed)}." if grid.fixed else ""
+    held = f" Held: {words(view, grid.fixed)}." if grid.fixed else ""
     if not grid.folded:
-        click = " Click a cell to see its tests." if clickable else ""
         return (
-            "a tile is one cell: its row is a combination of clusters of the first neurons, its column one of the "
-            f"others, 0 the lowest cluster. A filled cell holds tests{cross}, an empty one holds none.{click}{held}"
+            "a tile is one cell: its row is a combination of clusters of some neurons, its column one of the others, "
+            f"0 the lowest cluster. A filled cell holds tests, an empty one holds none.{held}"
         )
-    click = " Click a tile to look into it." if clickable else ""
     noun = "neuron" if len(grid.folded) == 1 else "neurons"
     folded = ", ".join(view.neurons[rank].removeprefix("neuron ") for rank in grid.folded)
     return (
         f"a tile stands for {plural(grid.cells_per_tile, 'cell')}: its row and its column give the clusters of the "
-        f"neurons on the axes, 0 the lowest; {noun} {folded} may be in any. A filled tile has covered cells{cross}, "
-        f"an empty one has none.{click}{held}"
+        f"neurons on the axes, 0 the lowest; {noun} {folded} may be in any. A filled tile has covered cells, an empty "
+        f"one has none.{held}"
     )
 
 

@@ -56,6 +56,9 @@ def test_every_drawn_cell_lies_in_one_tile(layout, seed):
     assert grid.total == len(cells_of(fixed))
     places = {cell: tile for tile, cells in enumerate(tiles) for cell in cells}
     assert grid.tile.tolist() == [places.get(tuple(cell), -1) for cell in table.cells.tolist()]
+    for tile, name in enumerate(grid.names):
+        clusters = {i: int(part) for i, part in enumerate(name.split("-")) if part != "x"}
+        assert clusters == grid.clusters(tile)
     labels = list(itertools.product(grid.row_labels, grid.column_labels))
     assert len(set(labels)) == grid.tiles
     for cell in itertools.product(*map(range, SIZES)):
@@ -83,8 +86,8 @@ def test_the_name_of_a_tile_says_which_neurons_may_be_anything(table):
     grid = lay_out(table, NAMES, Axes((3,), (0,)), {2: 1})
     assert grid.folded == (1,)
     assert grid.cells_per_tile == 3
-    assert grid.name(0) == "0-x-1-0"
-    assert grid.name(grid.tiles - 1) == "1-x-1-3"
+    assert grid.names[0] == "0-x-1-0"
+    assert grid.names[-1] == "1-x-1-3"
     assert grid.row_title == "cluster of neuron 9"
 
 
@@ -239,6 +242,29 @@ def test_every_category_drawn_is_in_the_legend(table, colouring, dark, axes):
     assert option["series"][1]["data"] == [{"value": [place[1], place[0], 0]}]
     json.dumps({key: value for key, value in option.items() if key != "dataset"})
     assert isinstance(option["dataset"]["source"], pd.DataFrame)
+
+
+def test_the_legend_stays_inside_a_narrow_column_and_above_the_axis_title():
+    names = [f"a long class name {i}" for i in range(10)]
+    table = tabulate(np.arange(10, dtype=np.uint8)[:, None], (10,), np.arange(10), classes=10)
+    option = coverage.coverage_grid(lay_out(table, ("7",)), table, "class", "A finding", class_names=names)
+    texts = [element for element in option["graphic"] if element["type"] == "text"]
+    assert [text["style"]["text"] for text in texts] == ["not covered", *names]
+    assert max(text["left"] + 6.5 * len(text["style"]["text"]) for text in texts) <= 430
+    places = [(text["left"], text["bottom"]) for text in texts]
+    assert len(set(places)) == len(places)
+    assert max(bottom for _, bottom in places) + 12 + 50 <= option["grid"]["bottom"]
+
+
+@pytest.mark.parametrize(("sizes", "every"), [((4, 4), 1), ((4,) * 4, 1), ((4,) * 6, 4), ((2,) * 12, 4), ((3,) * 8, 9)])
+def test_labels_of_many_rows_are_thinned_where_an_earlier_neuron_changes(sizes, every):
+    table = tabulate(np.zeros((1, len(sizes)), np.uint8), sizes)
+    grid = lay_out(table, [str(i) for i in range(len(sizes))])
+    option = coverage.coverage_grid(grid, table, "covered", "A finding")
+    assert option["xAxis"]["axisLabel"]["interval"] == every - 1
+    shown = grid.column_labels[::every]
+    assert len(shown) <= 20
+    assert every == 1 or all(label.endswith("-0") for label in shown)
 
 
 @pytest.mark.parametrize("dark", [False, True])
