@@ -94,7 +94,7 @@ def outcomes(
     """
     if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
         raise SettingError(
-            f"Expected the activations of the same neurons, shapes (n, m) and (t, m); got {train.shape} and {test.shape}."
+            f"Expected activations of the same neurons, shapes (n, m) and (t, m); got {train.shape} and {test.shape}."
         )
     entry = find_clustering(clustering)
     tried = sorted({*AUTOMATIC, *numbers})

@@ -95,6 +95,26 @@ def principal_components(activations: NDArray[np.floating]) -> Projection:
     return Projection(centred @ axes.T, (float(shares[0]), float(shares[1])), axes)
 
 
+def alike(points: NDArray[np.floating], member: NDArray[np.int64]) -> float:
+    """Return the share of points whose nearest other point belongs to the same group, 0..1; nan for a single point.
+
+    Parameters
+    ----------
+    points : ndarray of float (n, 2)
+        Places; of equally near points any may count.
+    member : ndarray of int64 (n,)
+        Group of each point.
+    """
+    if len(points) < 2:
+        return float("nan")
+    from scipy.spatial import cKDTree
+
+    # The nearest two: a point is nearest to itself, unless another one lies on top of it.
+    nearest = cKDTree(points).query(points, k=2)[1]
+    other = np.where(nearest[:, 0] == np.arange(len(points)), nearest[:, 1], nearest[:, 0])
+    return float(np.mean(member[other] == member))
+
+
 def umap(
     activations: NDArray[np.floating], *, neighbours: int = 15, spread: float = 0.1, seed: int = 0,
     on_progress: Progress | None = None,

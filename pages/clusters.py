@@ -1,86 +1,52 @@
-"""Clusters: the states of each important neuron."""
+"""Clusters: the states of each important neuron, what other choices would make, and the tests on a plane."""
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.coverage.table import state_counts, typical
+from idc_core.clusterings import CLUSTERINGS
+from idc_core.coverage.table import state_counts
 from idc_core.figures import clusters as figures
 from idc_core.figures.overview import rarest_state
-from pages.common import layout
+from pages.common import choices, layout, plane, states
 from pages.common.frame import frame, open_bench
-from pages.common.selection import select, selected
+from pages.common.pins import beside
+from pages.common.results import View
+from pages.common.selection import Selection, selected
 from pages.common.text import count, plural, state
 
-SHOWN = 20
-
 view = open_bench(frame("clusters"))
-analysis = view.analysis
-sizes, names = view.sizes, view.neurons
-assignments = analysis.assignments[view.chosen]
-fewest, most = min(sizes), max(sizes)
-states = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-rank, cluster, rare = rarest_state(assignments, sizes)
-subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
-st.markdown(
-    f"**The {subject} {states} states each, {count(analysis.total)} combinations in all.** "
-    f"The state that the tests reach least often is the {state(cluster, sizes[rank])} of {names[rank]}: "
-    f"{plural(rare, 'test')} of {len(view.chosen):,}."
-)
+analysis, sizes, names = view.analysis, view.sizes, view.neurons
 
-st.header("The states of each neuron", anchor=False)
-layout.chart(
-    view,
-    "histograms",
-    lambda dark: figures.histograms(
-        analysis.clusters,
-        analysis.train_activations,
-        analysis.test_activations[view.chosen],
-        [f"{name}, {plural(found.k, 'cluster')}" for name, found in zip(names, analysis.clusters, strict=True)],
-        f"The activations of the important neurons fall into {states} clusters each",
-        dark=dark,
-    ),
-    alt=f"Histograms of the activations of {layout.names(names)} with their clusters",
-    read="bars show how often an activation occurs among the training inputs, on a logarithmic scale, the "
-    "outline how often among the tests; solid lines are centroids, dotted lines the boundaries between clusters.",
-)
 
-st.header("Inputs that stand for a cluster", anchor=False)
-with st.container(horizontal=True):
-    present = selected()
-    st.session_state["shown-neuron"] = f"neuron {present.neuron}" if f"neuron {present.neuron}" in names else names[0]
-    neuron = st.selectbox(
-        "Neuron", names, key="shown-neuron", width=220,
-        on_change=lambda: select(neuron=st.session_state["shown-neuron"].removeprefix("neuron ")),
-    )  # fmt: skip
-    index = names.index(neuron)
-    centroids = analysis.centroids[index]
-    labels = [f"{c} ({state(c, sizes[index])}, around {value:.3g})" for c, value in enumerate(centroids)]
-    known = present.cluster is not None and present.cluster < len(labels)
-    st.session_state["shown-cluster"] = labels[present.cluster if known else 0]
-    label = st.selectbox(
-        "Cluster", labels, key="shown-cluster", width=320,
-        on_change=lambda: select(
-            neuron=int(analysis.important[index]), cluster=labels.index(st.session_state["shown-cluster"])
-        ),
-    )  # fmt: skip
-    chosen = labels.index(label)
-values = analysis.test_activations[view.chosen, index]
-examples = view.chosen[typical(values, assignments[:, index], chosen, float(centroids[chosen]), len(values))]
-learnt = int(analysis.clusters[index].counts[chosen])
-st.markdown(
-    f"{plural(len(examples), 'test')} and {plural(learnt, 'training input')} have {neuron} in its "
-    f"{state(chosen, sizes[index])}. The tests closest to the centroid come first."
-)
-layout.gallery(view, examples, SHOWN)
-layout.take_inputs(view, examples)
+def numbers_of(one: View) -> str:
+    """Say how many clusters the neurons have."""
+    fewest, most = min(one.sizes), max(one.sizes)
+    return f"{fewest}" if fewest == most else f"{fewest} to {most}"
 
-st.header("How the number of clusters was chosen", anchor=False)
-scored = {
-    name: max(found.silhouettes.values())
-    for name, found in zip(names, analysis.clusters, strict=True)
-    if found.silhouettes
-}
-if scored:
+
+def sentence() -> str:
+    """Put the finding into words."""
+    rank, cluster, rare = rarest_state(analysis.assignments[view.chosen], sizes)
+    subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
+    each = "" if analysis.m == 1 else " each"
+    return (
+        f"**The {subject} {numbers_of(view)} states{each}, {count(analysis.total)} combinations in all.** "
+        f"The state that the tests reach least often is the {state(cluster, sizes[rank])} of {names[rank]}: "
+        f"{plural(rare, 'test')} of {len(view.chosen):,}."
+    )
+
+
+def draw_silhouettes() -> None:
+    """Show how good every number of clusters would be."""
+    scored = {
+        name: max(found.silhouettes.values())
+        for name, found in zip(names, analysis.clusters, strict=True)
+        if found.silhouettes
+    }
+    if not scored:
+        st.caption("No number of clusters could be compared: each neuron is in one state, or its number is given.")
+        return
     clearest = max(scored, key=lambda name: scored[name])
     title = f"The clusters of {clearest} are the clearest, with a silhouette of {scored[clearest]:.2f}"
     layout.chart(
@@ -91,30 +57,74 @@ if scored:
         read="a silhouette near 1 means tight clusters far apart, near 0 clusters that touch; "
         "the star is the number that was chosen.",
     )
-else:
-    st.caption("No number of clusters could be compared: each neuron has too few different activations.")
 
+
+def draw_side(side: View, chosen: Selection, key: str) -> None:
+    """Show one neuron of one of two benches: the selected one where it is important there, else the first."""
+    rank = states.rank_of(side, chosen) or 0
+    title = f"{side.neurons[rank].capitalize()} is in one of {plural(side.sizes[rank], 'state')}"
+    states.histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
+
+
+def cluster_table() -> pd.DataFrame:
+    """List every cluster of every important neuron."""
+    tests = state_counts(analysis.assignments[view.chosen], sizes)
+    return pd.DataFrame(
+        [
+            {
+                "neuron": int(analysis.important[i]),
+                "cluster": c,
+                "centroid": float(centroid),
+                "from": float(found.boundaries[c - 1]) if c else -np.inf,
+                "to": float(found.boundaries[c]) if c < found.k - 1 else np.inf,
+                "training_inputs": int(found.counts[c]),
+                "tests": int(tests[i][c]),
+                "silhouette": found.silhouettes.get(found.k, np.nan),
+            }
+            for i, found in enumerate(analysis.clusters)
+            for c, centroid in enumerate(analysis.centroids[i])
+        ]
+    )
+
+
+st.markdown(sentence())
+
+st.header("The states of each neuron", anchor=False)
+states.controls(view)
+states.histograms(
+    view,
+    selected(),
+    f"The activations of the important neurons fall into {numbers_of(view)} clusters each",
+    "histograms",
+    list(range(analysis.m)),
+    clickable=True,
+)
+
+st.header("The tests in each state", anchor=False)
+rank = states.choose_neuron(view)
+states.galleries(view, rank)
+
+st.header("How good each number of clusters is", anchor=False)
+draw_silhouettes()
+
+st.header("What each choice does to the number of cells", anchor=False)
+table_of_choices = choices.draw_choices(view)
+
+st.header("The tests on a plane", anchor=False)
+places = plane.draw_plane(view, rank)
+
+beside(view, draw_side)
+entry = CLUSTERINGS[view.bench.clustering]
 layout.computed(
     view,
-    "Each neuron's activations over the training inputs are split by one-dimensional k-means, solved exactly, "
-    "for k = 2, 3 and 4; the k with the largest mean silhouette is kept (Algorithm 2 of the paper). "
-    "An activation belongs to the nearest centroid, of two equally near ones to the lower.",
+    f"Each neuron's activations over the training inputs are split into clusters. {entry.label}: {entry.help} "
+    "Of 2, 3 and 4 clusters the number with the largest mean silhouette is kept (Algorithm 2 of the paper) unless it "
+    "is chosen by hand; DBSCAN finds it by itself: a place is crowded when 1 % of all values lie within "
+    "1.06 s n^(-1/5) of it, with s their standard deviation and n their number.",
+    "k-means is solved exactly, nothing is random. Boundaries lie half way between neighbouring centroids; "
+    "where another way parts the activations elsewhere, in the middle of the gap between the clusters. "
+    "A value on a boundary belongs to the lower cluster.",
+    "Principal components are of the important neurons' activations on the chosen tests, in their own unit. "
+    "UMAP (umap-learn, 15 neighbours, minimal distance 0.1, seed 0) sees the same values.",
 )
-tests = state_counts(assignments, sizes)
-table = pd.DataFrame(
-    [
-        {
-            "neuron": int(analysis.important[i]),
-            "cluster": c,
-            "centroid": float(centroid),
-            "from": float(found.boundaries[c - 1]) if c else float("-inf"),
-            "to": float(found.boundaries[c]) if c < found.k - 1 else float("inf"),
-            "training_inputs": int(found.counts[c]),
-            "tests": int(tests[i][c]),
-            "silhouette": found.silhouettes.get(found.k, float("nan")),
-        }
-        for i, found in enumerate(analysis.clusters)
-        for c, centroid in enumerate(analysis.centroids[i])
-    ]
-)
-layout.take_away({"clusters": table})
+layout.take_away({"clusters": cluster_table(), "choices-of-clusters": table_of_choices, "places": places})

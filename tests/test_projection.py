@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.decomposition import PCA
 
 from idc_core.errors import CancelledError, SettingError
-from idc_core.projection import principal_components, sample, umap
+from idc_core.projection import alike, principal_components, sample, umap
 
 
 def clumps(n=120, m=6, seed=0):
@@ -88,6 +88,14 @@ class TestUmap:
 def test_refused_activations(project, values, reason):
     with pytest.raises(SettingError, match=reason):
         project(values)
+
+
+def test_share_of_points_beside_their_like():
+    points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0], [5.0, 6.0]])
+    assert alike(points, np.array([0, 0, 1, 1, 1])) == 1
+    assert alike(points, np.array([0, 1, 1, 1, 1])) == 3 / 5
+    assert alike(points, np.array([0, 0, 1, 0, 1])) == 2 / 5 or alike(points, np.array([0, 0, 1, 0, 1])) == 3 / 5
+    assert np.isnan(alike(points[:1], np.array([0])))
 
 
 def test_sample():

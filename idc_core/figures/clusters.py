@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from idc_core.clustering import Clusters
-from idc_core.figures.palette import palette
+from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
 
 BINS = 40
 """Bars a histogram has."""
+
+_TOP, _MARK = 170.0, 60.0  # heights of the centroids' diamonds and of a test's star, in per cent on a logarithmic axis
 
 
 def histograms(
@@ -23,9 +26,14 @@ def histograms(
     neurons: Sequence[str],
     title: str,
     *,
+    numbers: Sequence[int] | None = None,
+    selected: tuple[int, int] | None = None,
+    marked: NDArray[np.floating] | None = None,
     dark: bool = False,
 ) -> go.Figure:
     """Draw how often each activation occurs, with centroids and the boundaries between clusters.
+
+    Bars and the diamonds at the top of the centroids carry, as `customdata`, the neuron and the cluster.
 
     Parameters
     ----------
@@ -37,6 +45,12 @@ def histograms(
         Titles of the m panels.
     title : str
         The finding.
+    numbers : sequence of int, optional
+        Indices of the m neurons in the layer; default 0 to m - 1.
+    selected : (int, int), optional
+        Panel and cluster that are shaded and framed.
+    marked : ndarray of float (m,), optional
+        Activations of one test, drawn as a star in every panel.
     dark : bool
         Whether the ground is dark.
 
@@ -46,28 +60,93 @@ def histograms(
     """
     colours = palette(dark)
     figure, places = panels(neurons)
+    names = range(len(clusters)) if numbers is None else numbers
     for index, (one, where) in enumerate(zip(clusters, places, strict=True)):
+        panel = _Panel(figure, where, colours, one, int(names[index]), index == 0)
         edges = _edges(train[:, index], test[:, index])
-        middles = (edges[1:] + edges[:-1]) / 2
-        bars = _share(train[:, index], edges)
-        outline = _share(test[:, index], edges)
-        figure.add_bar(
-            x=middles, y=bars, width=np.diff(edges), name="training inputs", legendgroup="train",
-            showlegend=index == 0, marker={"color": colours.accent, "opacity": 0.55, "line": {"width": 0}},
-            hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of training inputs<extra></extra>", **where,
-        )  # fmt: skip
-        figure.add_scatter(
-            x=middles, y=outline, mode="lines", line={"shape": "hvh", "color": colours.tests, "width": 1.4},
-            name="tests", legendgroup="test", showlegend=index == 0,
-            hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of tests<extra></extra>", **where,
-        )  # fmt: skip
+        panel.shares(train[:, index], test[:, index], edges)
         # Lines are traces rather than shapes, so that the legend can name them.
-        _lines(figure, one.centroids, "centroid", colours.error, "solid", index == 0, where)
-        _lines(figure, one.boundaries, "boundary", colours.ink, "dot", index == 0, where)
+        panel.lines(one.centroids, "centroid", colours.error, "solid")
+        panel.lines(one.boundaries, "boundary", colours.ink, "dot")
+        panel.handles()
+        if marked is not None:
+            panel.star(float(marked[index]))
+        if selected is not None and selected[0] == index:
+            panel.shade(selected[1], edges)
     figure.update_layout(bargap=0)
     floor = 50.0 / max(len(train), len(test), 1)  # half an input: below every bar that is drawn
-    figure.update_yaxes(type="log", tickvals=[0.001, 0.01, 0.1, 1, 10, 100], range=[np.log10(floor), 2.1])
+    figure.update_yaxes(type="log", tickvals=[0.001, 0.01, 0.1, 1, 10, 100], range=[np.log10(floor), 2.45])
     return finish_panels(figure, places, "activation", "share of inputs (%)", title, colours)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """The panel of one neuron in a figure of histograms."""
+
+    figure: go.Figure
+    where: dict[str, int]
+    colours: Palette
+    clusters: Clusters
+    neuron: int
+    legend: bool
+
+    def shares(self, train: NDArray[np.floating], test: NDArray[np.floating], edges: NDArray[np.float64]) -> None:
+        """Draw how often activations occur: bars for the training inputs, an outline for the tests."""
+        middles = (edges[1:] + edges[:-1]) / 2
+        cluster = np.searchsorted(self.clusters.boundaries, middles)
+        self.figure.add_bar(
+            x=middles, y=_share(train, edges), width=np.diff(edges), name="training inputs", legendgroup="train",
+            showlegend=self.legend, marker={"color": self.colours.accent, "opacity": 0.55, "line": {"width": 0}},
+            customdata=np.stack([np.full_like(cluster, self.neuron), cluster], axis=1),
+            hovertemplate="activation %{x:.3g}, cluster %{customdata[1]}<br>%{y:.1f} % of training inputs"
+            "<extra></extra>", **self.where,
+        )  # fmt: skip
+        self.figure.add_scatter(
+            x=middles, y=_share(test, edges), mode="lines", name="tests", legendgroup="test", showlegend=self.legend,
+            line={"shape": "hvh", "color": self.colours.tests, "width": 1.4},
+            hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of tests<extra></extra>", **self.where,
+        )  # fmt: skip
+
+    def lines(self, places: NDArray[np.float64], name: str, colour: str, dash: str) -> None:
+        """Draw vertical lines as one trace."""
+        self.figure.add_scatter(
+            x=np.repeat(places, 3), y=np.tile([1e-6, _TOP, np.nan], len(places)), mode="lines", name=name,
+            line={"color": colour, "dash": dash, "width": 2}, legendgroup=name, showlegend=self.legend,
+            hovertemplate=name + " %{x:.4g}<extra></extra>", **self.where,
+        )  # fmt: skip
+
+    def handles(self) -> None:
+        """Draw a diamond on top of every centroid: a bar can be too low to be clicked."""
+        self.figure.add_scatter(
+            x=self.clusters.centroids, y=np.full(self.clusters.k, _TOP), mode="markers", showlegend=False,
+            customdata=[[self.neuron, cluster] for cluster in range(self.clusters.k)],
+            marker={
+                "symbol": "diamond", "size": 11, "color": self.colours.error,
+                "line": {"color": self.colours.ink, "width": 1},
+            },
+            hovertemplate="cluster %{customdata[1]}, centroid %{x:.4g}<br>click to select it<extra></extra>",
+            **self.where,
+        )  # fmt: skip
+
+    def star(self, activation: float) -> None:
+        """Mark the activation of the selected test."""
+        self.figure.add_scatter(
+            x=[activation], y=[_MARK], mode="markers", name="selected test", legendgroup="marked",
+            showlegend=self.legend, hovertemplate="selected test, activation %{x:.4g}<extra></extra>",
+            marker={
+                "symbol": "star", "size": 14, "color": self.colours.ground,
+                "line": {"color": self.colours.ink, "width": 2},
+            },
+            **self.where,
+        )  # fmt: skip
+
+    def shade(self, cluster: int, edges: NDArray[np.float64]) -> None:
+        """Shade and frame a cluster."""
+        ends = np.concatenate((edges[:1], self.clusters.boundaries, edges[-1:]))
+        self.figure.add_vrect(
+            x0=ends[cluster], x1=ends[cluster + 1], fillcolor=self.colours.muted, opacity=0.25, layer="below",
+            line={"color": self.colours.ink, "width": 2}, **self.where,
+        )  # fmt: skip
 
 
 def _edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -84,24 +163,6 @@ def _share(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[
     counts = np.histogram(values, edges)[0]
     # An empty bin has no place on a logarithmic axis.
     return np.where(counts > 0, 100.0 * counts / max(1, len(values)), np.nan)
-
-
-def _lines(
-    figure: go.Figure,
-    places: NDArray[np.float64],
-    name: str,
-    colour: str,
-    dash: str,
-    legend: bool,
-    where: dict[str, int],
-) -> None:
-    """Add vertical lines as one trace."""
-    x = np.repeat(places, 3)
-    y = np.tile([1e-6, 100.0, np.nan], len(places))
-    figure.add_scatter(
-        x=x, y=y, mode="lines", line={"color": colour, "dash": dash, "width": 2}, name=name, legendgroup=name,
-        showlegend=legend, hovertemplate=name + " %{x:.4g}<extra></extra>", **where,
-    )  # fmt: skip
 
 
 def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str, *, dark: bool = False) -> go.Figure:

@@ -102,6 +102,7 @@ def parse(texts: Mapping[str, str]) -> Bench:
         Value of every part, by its name in `Bench`; what is missing, or not there to be chosen, is as the studio
         opens. Networks and data sets are known by their names and by their labels.
     """
+    from idc_core.clusterings import CLUSTERINGS
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
 
@@ -113,16 +114,17 @@ def parse(texts: Mapping[str, str]) -> Bench:
     m = texts.get("m", "")
     data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
     wanted = texts.get("classes", "").split(",")
-    k, zeros = texts.get("k", ""), texts.get("zeros", "")
+    k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
+    way = CLUSTERINGS.get(clustering, CLUSTERINGS[DEFAULT.clustering])
     return Bench(
         model=model,
         data=data,
         layer=layer if layer in names else entry.default_layer,
         m=int(m) if m.isascii() and m.isdigit() and 1 <= int(m) <= MOST_NEURONS else DEFAULT.m,
         classes=tuple(name for name in DATASETS[data].class_names if name in wanted),
-        k=k if k in CLUSTER_COUNTS else DEFAULT.k,
+        k=k if k in CLUSTER_COUNTS and way.takes_k else DEFAULT.k,
         zeros=zeros if zeros in ZEROS else DEFAULT.zeros,
-        clustering=texts.get("clustering", "") or DEFAULT.clustering,
+        clustering=way.name,
     )
 
 

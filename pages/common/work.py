@@ -34,9 +34,12 @@ _numbers = itertools.count()
 STOPPED = "work-stopped"
 """Set in a session when its person pressed Stop."""
 
+HALTED = "work-halted"
+"""Set during the run that follows: it shows what is there, and begins nothing that would have to be waited for."""
+
 KEPT = {
     "model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96, "rankings": 48, "trials": 24,
-    "activities": 2, "responses": 8, "states": 96,
+    "activities": 2, "responses": 8, "states": 96, "alternatives": 64, "projections": 24,
 }  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 
@@ -144,8 +147,15 @@ class Waiting:
             What is being done, for a person.
         work : callable
             Called with a progress callback, in another thread: it must not use Streamlit.
+
+        Raises
+        ------
+        CancelledError
+            If the result is not there in the run that follows a stop.
         """
         self._step += 1
+        if st.session_state.get(HALTED) and shelf().finished(kind, key) is None:
+            raise CancelledError(f"Stopped while {doing}.")
         while True:
             job = shelf().job(kind, key, work)
             if not job.wait(SILENT_S):

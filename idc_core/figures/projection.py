@@ -1,0 +1,140 @@
+"""The figure of a projection: inputs as points on a plane, coloured and marked by groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from idc_core.figures.palette import CLASSES, Palette, palette
+from idc_core.figures.style import finish
+
+MOST_GROUPS: Final = len(CLASSES)
+"""Groups that are told apart; smaller ones are drawn as one."""
+
+SYMBOLS: Final = (
+    "circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star", "pentagon", "hourglass",
+)  # fmt: skip
+"""A mark a group, so that colour is never the only sign."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which group each point belongs to.
+
+    Attributes
+    ----------
+    member : ndarray of int64 (n,)
+        Index of each point's group.
+    names : sequence of str
+        Names of the groups.
+    ordered : bool
+        Whether the groups go from low to high, so that they take one hue from pale to strong.
+    """
+
+    member: NDArray[np.int64]
+    names: Sequence[str]
+    ordered: bool = False
+
+
+def gather(member: NDArray[np.int64], names: Sequence[str], rest: str, most: int = MOST_GROUPS) -> Groups:
+    """Keep the largest groups apart and put the others into one.
+
+    Parameters
+    ----------
+    member : ndarray of int64 (n,)
+        Index of each point's group.
+    names : sequence of str
+        Names of the groups.
+    rest : str
+        Name of the group of all others.
+    most : int
+        Groups to tell apart at most, the one of all others included.
+
+    Returns
+    -------
+    Groups
+        In the order of the names; unchanged where there are few enough.
+    """
+    if len(names) <= most:
+        return Groups(member, names)
+    size = np.bincount(member, minlength=len(names))
+    kept = np.sort(np.argsort(-size, kind="stable")[: most - 1])
+    place = np.full(len(names), most - 1, dtype=np.int64)
+    place[kept] = np.arange(most - 1)
+    return Groups(place[member], [*(names[index] for index in kept), rest])
+
+
+def plane(
+    points: NDArray[np.floating],
+    groups: Groups,
+    ids: NDArray[np.int64],
+    axes: tuple[str, str],
+    title: str,
+    *,
+    selected: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw inputs on a plane, a colour and a mark a group.
+
+    Parameters
+    ----------
+    points : ndarray of float (n, 2)
+        Places.
+    groups : Groups
+        Of the n points.
+    ids : ndarray of int64 (n,)
+        Numbers of the inputs in their test set; marks carry them as `customdata`.
+    axes : (str, str)
+        Titles of the axes.
+    title : str
+        The finding.
+    selected : int, optional
+        Row of the input that gets a frame.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    figure = go.Figure()
+    for index, name in enumerate(groups.names):
+        inside = groups.member == index
+        if not inside.any():
+            continue
+        # SVG marks: those drawn on a canvas of WebGL cannot be clicked everywhere.
+        figure.add_scatter(
+            x=points[inside, 0], y=points[inside, 1], mode="markers", name=f"{name} ({int(inside.sum())})",
+            customdata=ids[inside],
+            marker={
+                "symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8, "opacity": 0.85,
+                "color": _colour(index, groups, colours), "line": {"color": colours.ink, "width": 0.6},
+            },
+            hovertemplate=f"test %{{customdata}}<br>{name}<extra></extra>",
+        )  # fmt: skip
+    if selected is not None:
+        figure.add_scatter(
+            x=points[selected : selected + 1, 0], y=points[selected : selected + 1, 1], mode="markers+text",
+            name=f"selected test {ids[selected]}", customdata=ids[selected : selected + 1],
+            marker={"symbol": "circle-open", "size": 20, "color": colours.ink, "line": {"width": 3}},
+            text=[f"test {ids[selected]}"], textposition="top center", hoverinfo="skip",
+        )  # fmt: skip
+    figure.update_xaxes(title=axes[0], zeroline=False)
+    figure.update_yaxes(title=axes[1], zeroline=False)
+    finish(figure, title, colours, height=560)
+    figure.update_layout(dragmode="lasso", margin={"b": 130})
+    return figure
+
+
+def _colour(index: int, groups: Groups, colours: Palette) -> str:
+    """Pale to strong where groups go from low to high, else the fixed colours."""
+    if not groups.ordered:
+        return CLASSES[index % len(CLASSES)]
+    steps = colours.counts
+    return steps[round(index * (len(steps) - 1) / max(1, len(groups.names) - 1))]
