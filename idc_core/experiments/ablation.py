@@ -71,7 +71,8 @@ class Ablation:
     @property
     def random_mean(self) -> NDArray[np.float64]:
         """Mean over the seeds, float64 (c,)."""
-        return self._over_seeds(np.nanmean)
+        # Rounding must not take the mean of equal values out of their range.
+        return np.clip(self._over_seeds(np.nanmean), self.random_low, self.random_high)
 
     @property
     def random_low(self) -> NDArray[np.float64]:
