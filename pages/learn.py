@@ -13,7 +13,7 @@ from idc_core.figures import learn as figures
 from idc_core.teaching import LAYERS, NAMES, PICTURES, TESTS, WATCHED
 from pages.common import network
 from pages.common.frame import frame
-from pages.common.layout import how_to_read, is_dark
+from pages.common.layout import is_dark, plot
 from pages.common.network import Played
 from pages.common.registry import PAGES
 from pages.common.text import cell_name, percent, plural
@@ -46,14 +46,6 @@ def question(text: str, answer: str) -> None:
     st.markdown(f"**Question.** {text}")
     with st.expander("Show the answer"):
         st.markdown(answer)
-
-
-def chart(key: str, figure: object, alt: str, read: str) -> None:
-    """Draw a figure with the sentence on how to read it."""
-    picture = {"format": "png", "scale": 2, "filename": f"idc-studio-{key}"}
-    config = {"displaylogo": False, "toImageButtonOptions": picture}
-    st.plotly_chart(figure, key=key, alt=alt, config=config, theme=None)
-    how_to_read(read)
 
 
 def winner(found: teaching.Explanation) -> str:
@@ -195,7 +187,7 @@ def play_importance() -> None:
         title = f"{first} is both the busiest neuron and the most important one"
     else:
         title = f"{busiest} is the busiest neuron, but {first} is the most important one"
-    chart(
+    plot(
         "importance",
         figures.importance(activation, shares, NAMES[1], title, dark=is_dark()),
         alt=title,
@@ -252,7 +244,7 @@ def states() -> None:
     # A slider for each k: their numbers of steps differ.
     at = st.slider("Step", 0, len(steps) - 1, 0, key=f"step{k}", bind="query-params")
     step, title = steps[at], step_words(steps[at], steps[at - 1] if at else None)
-    chart(
+    plot(
         "kmeans",
         figures.kmeans(values, step, title, dark=is_dark()),
         alt=title,
@@ -267,7 +259,7 @@ def states() -> None:
         )
     scores = found.silhouettes
     title = f"{found.k} clusters fit {FIRST} best, with a silhouette of {scores[found.k]:.2f}"
-    chart(
+    plot(
         "silhouettes",
         cluster_figures.silhouettes([found], [FIRST], title, dark=is_dark()),
         alt=title,
@@ -290,7 +282,7 @@ def covered_by(cells: np.ndarray) -> tuple[int, int]:
 def plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
     """Draw tests in the grid of cells."""
     across, upwards = (found.boundaries for found in teaching.states())
-    chart(
+    plot(
         "cells",
         figures.cells(
             teaching.watched(inputs), teaching.cells(inputs), (across, upwards), (FIRST, SECOND), title,

@@ -9,6 +9,7 @@ from idc_core.errors import IdcError
 from idc_core.figures import heatmaps, markup
 from idc_core.figures.flow import layer_sums
 from idc_core.figures.palette import SCHEMES
+from idc_core.figures.pictures import contact_sheet, png
 from pages.common import address, display, layout, pins
 from pages.common.display import Display
 from pages.common.explained import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
@@ -342,7 +343,7 @@ layout.chart(
 )
 
 st.header("Choose another test", anchor=False)
-display.offer_tests(view, order[:OFFERED])
+layout.gallery(view, order, OFFERED)
 
 pins.beside(view, draw_side)
 
@@ -359,7 +360,7 @@ if is_image:
     files["Pictures (PNG)"] = (
         "idc-heatmaps.png",
         "image/png",
-        lambda: heatmaps.side_by_side([tile for tile, _ in shown]),
+        lambda: png(contact_sheet([tile for tile, _ in shown], [caption for _, caption in shown])),
     )
 else:
     tables["word-relevance"] = pd.DataFrame(

@@ -27,11 +27,10 @@ function drawTile({ test, caption, spoken, places, words }, sheet) {
   const button = create("button", "");
   button.type = "button";
   button.dataset.test = test;
-  button.title = `Select test ${test} on all pages`;
+  button.title = `${spoken}. Select it on all pages.`;
   const text = create("span", "caption", caption);
   text.append(create("span", "mark", "\u2713 selected"));
   if (sheet) {
-    button.setAttribute("aria-label", spoken);
     const pictures = create("span", "pictures");
     pictures.append(...places.map((place, index) => drawPicture(place, index, sheet)));
     button.append(pictures, text);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
 from idc_core.figures.palette import relevance_colours
-from idc_core.figures.pictures import GAP, enlarge, pictures
+from idc_core.figures.pictures import enlarge, pictures
 
 Maps = Mapping[str, NDArray[np.float64]]
 
@@ -192,21 +191,3 @@ def half(values: NDArray[np.floating]) -> NDArray[np.int64]:
     if not reached.size or not reached[-1] > 0:
         return np.zeros(0, dtype=np.int64)
     return order[: int(np.searchsorted(reached, reached[-1] / 2)) + 1].astype(np.int64)
-
-
-def side_by_side(tiles: Sequence[NDArray[np.uint8]]) -> bytes:
-    """Return pictures, RGB or RGBA, as one PNG, side by side with transparent gaps, tops aligned."""
-    from PIL import Image
-
-    height = max(tile.shape[0] for tile in tiles)
-    width = sum(tile.shape[1] for tile in tiles) + 2 * GAP * (len(tiles) - 1)
-    sheet = np.zeros((height, width, 4), dtype=np.uint8)
-    left = 0
-    for tile in tiles:
-        place = sheet[: tile.shape[0], left : left + tile.shape[1]]
-        place[..., 3] = 255
-        place[..., : tile.shape[2]] = tile
-        left += tile.shape[1] + 2 * GAP
-    file = io.BytesIO()
-    Image.fromarray(sheet).save(file, format="PNG")
-    return file.getvalue()

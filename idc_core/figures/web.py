@@ -71,7 +71,7 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
     Returns
     -------
     plotly.graph_objects.Figure
-        A heatmap with the same cells, colours, marks and legend.
+        A heatmap with the same cells, colours, marks, legend and outline.
     """
     colours = palette(dark)
     rows, x, y = option["dataset"]["source"], option["xAxis"], option["yAxis"]
@@ -90,7 +90,6 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
 
     figure = go.Figure(
         go.Heatmap(
-            # Labels such as 1-2-0 would be read as dates.
             x=x["data"], y=y["data"], z=rows["category"].map(index).to_numpy().reshape(shape),
             text=laid_out("mark"), texttemplate="%{text}", textfont={"size": 11, "color": ON_FILL},
             customdata=rows[["cell", "tests"]].to_numpy().reshape(*shape, 2),
@@ -103,6 +102,12 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
         marker = {"symbol": "square", "size": 12, "color": piece["color"], "line": outline}
         figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=piece["label"])
     finish(figure, option["title"]["text"].replace("\n", " "), colours, height=height)
+    # Of a category by name: labels such as 1-2-0 would be read as dates.
     figure.update_xaxes(title=x["name"], type="category", showgrid=False)
     figure.update_yaxes(title=y["name"], type="category", showgrid=False, autorange="reversed")
+    for outlined in option["series"][1:]:
+        column, row, _ = outlined["data"][0]["value"]
+        left, top = list(x["data"]).index(column) - 0.5, list(y["data"]).index(row) - 0.5
+        line = {"color": outlined["itemStyle"]["borderColor"], "width": 3}
+        figure.add_shape(type="rect", x0=left, x1=left + 1, y0=top, y1=top + 1, line=line)
     return figure.update_layout(plot_bgcolor=colours.line)

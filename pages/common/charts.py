@@ -53,8 +53,36 @@ def chart(
     modes : sequence of str
         How points can be chosen.
     """
-    dark = is_dark()
-    figure = _figure(key, view.bench, depends, dark, build)
+    figure = _figure(key, view.bench, depends, is_dark(), build)
+    plot(key, figure, alt, read, (view.line,), clicked, modes)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _figure(key: str, bench: Bench, depends: Hashable, dark: bool, _build: Callable[[bool], go.Figure]) -> go.Figure:
+    """Build a figure once: plotly takes longer to check a figure than the engine takes for its numbers."""
+    return _build(dark)
+
+
+def plot(
+    key: str,
+    figure: go.Figure,
+    alt: str,
+    read: str,
+    lines: tuple[str, ...] = (),
+    clicked: Callable[[list[dict[str, Any]]], None] | None = None,
+    modes: Sequence[Literal["points", "box", "lasso"]] = ("points",),
+) -> None:
+    """Draw a plotly figure that is there already, as `chart` does.
+
+    Parameters
+    ----------
+    key, alt, read, clicked, modes
+        As in `chart`.
+    figure : plotly.graph_objects.Figure
+        Drawn for the page's ground.
+    lines : tuple of str
+        What a saved page says below the figure.
+    """
     config = {"displaylogo": False}
     # The figures bring their own colours for either ground; the theme would replace some of them.
     if clicked is None:
@@ -69,13 +97,7 @@ def chart(
             on_select=lambda: _tell(key, clicked),
             selection_mode=modes,
         )
-    save_row(key, key, alt, read, lambda: figure, (view.line,), dark=dark)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _figure(key: str, bench: Bench, depends: Hashable, dark: bool, _build: Callable[[bool], go.Figure]) -> go.Figure:
-    """Build a figure once: plotly takes longer to check a figure than the engine takes for its numbers."""
-    return _build(dark)
+    save_row(key, key, alt, read, lambda: figure, lines, dark=is_dark())
 
 
 def _tell(key: str, clicked: Callable[[list[dict[str, Any]]], None]) -> None:

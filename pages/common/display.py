@@ -16,7 +16,6 @@ from idc_core.figures.pictures import GAP, pictures
 from pages.common import layout
 from pages.common.explained import INPUT, Explanation
 from pages.common.results import View
-from pages.common.selection import select
 
 SIDE = 168
 """Width of the large pictures in pixels, at least."""
@@ -161,20 +160,3 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
             caption = f"{layer}, {shape}: sum {sums}"
             sheet = np.concatenate(parts[:-1])
             st.image(sheet, caption=caption, width=sheet.shape[1], output_format="PNG", alt=caption)
-
-
-def offer_tests(view: View, positions: Sequence[int]) -> None:
-    """Show tests to choose from, a button each."""
-    if not len(positions):
-        st.caption("No test to choose from.")
-        return
-    is_image = view.test.inputs.ndim == 4
-    tiles = pictures(view.test.inputs[positions]) if is_image else [None] * len(positions)
-    with st.container(horizontal=True):
-        for tile, place in zip(tiles, positions, strict=True):
-            number = str(view.test.ids[place])
-            with st.container(width=max(120, tile.shape[1]) if tile is not None else "content", gap="xsmall"):
-                if tile is not None:
-                    st.image(tile, width=tile.shape[1], output_format="PNG", alt=f"Test {number}")
-                label = f"{number}: {layout.answer(view, place)}"
-                st.button(label, on_click=select, kwargs={"input": number}, key=f"offer-{number}")

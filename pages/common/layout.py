@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.common.charts import chart, grid_chart, how_to_read, is_dark
+from pages.common.charts import chart, grid_chart, how_to_read, is_dark, plot
 from pages.common.gallery import answer, gallery
 from pages.common.results import View
 from pages.common.takeaway import npz, take_away, take_inputs
@@ -26,6 +26,7 @@ __all__ = [
     "is_dark",
     "names",
     "npz",
+    "plot",
     "take_away",
     "take_inputs",
 ]

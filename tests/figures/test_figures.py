@@ -8,7 +8,7 @@ from idc_core.coverage.growth import growth
 from idc_core.coverage.table import tabulate
 from idc_core.errors import DataError, SettingError
 from idc_core.figures import clusters as cluster_figures
-from idc_core.figures import neurons, palette, pictures
+from idc_core.figures import neurons, palette
 from idc_core.figures.growth import growth_curve
 from idc_core.figures.overview import Overview, rarest_state, shares
 
@@ -53,33 +53,6 @@ def test_relevance_is_red_for_blue_against_and_white_at_zero():
     assert blue[2] > blue[0] + 50
     with pytest.raises(SettingError, match="must be positive"):
         palette.relevance_colours(np.zeros(2), 0.0)
-
-
-def test_pictures_grow_by_whole_numbers_and_stay_sharp():
-    inputs = np.random.default_rng(0).random((2, 1, 28, 28)).astype(np.float32)
-    shown = pictures.pictures(inputs)
-    assert shown.shape == (2, 84, 84, 3)
-    assert (shown[:, ::3, ::3, 0] == (inputs[:, 0] * 255).round()).all()
-    assert len({tuple(pixel) for pixel in shown[0, :3, :3].reshape(-1, 3).tolist()}) == 1
-    assert pictures.pictures(np.zeros((1, 3, 100, 100))).shape == (1, 100, 100, 3)
-    with pytest.raises(SettingError, match=r"got \(2, 5\)"):
-        pictures.pictures(np.zeros((2, 5)))
-
-
-def test_heatmaps_put_relevance_beside_its_input():
-    inputs = np.zeros((2, 3, 10, 10), np.float32)
-    relevance = np.zeros_like(inputs)
-    relevance[0, :, 0, 0] = 1.0
-    relevance[0, :, 0, 1] = -1.0
-    shown = pictures.heatmaps(inputs, relevance, smallest=10)
-    assert shown.shape == (2, 10, 10 + pictures.GAP + 10, 4)
-    assert (shown[:, :, 10 : 10 + pictures.GAP, 3] == 0).all()
-    right = shown[:, :, 10 + pictures.GAP :, :3]
-    assert right[0, 0, 0].tolist() == palette.RELEVANCE[-1].astype(int).tolist()
-    assert right[0, 0, 1].tolist() == palette.RELEVANCE[0].astype(int).tolist()
-    assert (right[1] == 255).all()
-    with pytest.raises(SettingError, match="like the inputs"):
-        pictures.heatmaps(inputs, relevance[:1])
 
 
 def test_ranking_draws_the_chosen_neurons_apart():

@@ -1,11 +1,9 @@
 """Pictures of relevance: scales, signs that do not rest on colour, escaped words, sums of layers."""
 
-import io
 import re
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from idc_core.errors import SettingError
 from idc_core.figures import heatmaps, markup
@@ -104,15 +102,6 @@ def test_half_of_the_positive_relevance_lies_in_the_fewest_places():
 def test_shares_have_unit_sum_of_absolute_values():
     assert np.abs(heatmaps.shares(np.array([[3.0, -5.0]]))).sum() == pytest.approx(1.0)
     assert heatmaps.shares(np.zeros((1, 2))).tolist() == [[0.0, 0.0]]
-
-
-def test_pictures_make_one_png_with_gaps():
-    tiles = [np.full((4, 5, 3), 200, dtype=np.uint8), np.zeros((6, 3, 4), dtype=np.uint8)]
-    sheet = np.asarray(Image.open(io.BytesIO(heatmaps.side_by_side(tiles))))
-    assert sheet.shape == (6, 5 + 12 + 3, 4)
-    assert sheet[0, 0].tolist() == [200, 200, 200, 255]
-    assert not sheet[:, 5:, 3].any()
-    assert sheet[5, 0, 3] == 0
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

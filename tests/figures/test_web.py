@@ -1,0 +1,81 @@
+"""Figures as web pages of their own: whole, without a network, and saying what the chart on the page says."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from idc_core.coverage.table import tabulate
+from idc_core.figures.coverage import coverage_grid, grid_rows
+from idc_core.figures.grid import default_axes, lay_out
+from idc_core.figures.palette import palette
+from idc_core.figures.style import finish
+from idc_core.figures.web import grid_figure, web_page
+
+SIZES = (2, 3, 2, 4)
+
+
+class Tags(HTMLParser):
+    """Every tag of a page with what it refers to, and all text."""
+
+    def __init__(self):
+        super().__init__()
+        self.references, self.texts = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.references += [(tag, value) for name, value in attributes if name in ("src", "href")]
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+
+def test_page_holds_title_figure_and_lines_and_refers_to_nothing():
+    figure = finish(go.Figure(go.Bar(x=["a"], y=[0.123456])), "A <finding> & more", palette(True), height=300)
+    page = web_page(figure, "A <finding> & more", ["LeNet-5 · digits", "How to read this: <b>"], dark=True)
+    read = Tags()
+    read.feed(page)
+    assert read.references == []
+    for text in ("A <finding> & more", "LeNet-5 · digits", "How to read this: <b>"):
+        assert text in read.texts
+    assert "0.123456" in page
+    assert "Plotly.newPlot" in page
+    assert f"background: {palette(True).ground}" in page
+
+
+@pytest.fixture
+def grid():
+    rng = np.random.default_rng(0)
+    assignments = np.stack([rng.integers(0, size, 30) for size in SIZES], axis=1).astype(np.uint8)
+    table = tabulate(assignments, SIZES, rng.integers(0, 3, 30), rng.random(30) < 0.5, classes=3)
+    return lay_out(table, ("7", "1", "4", "9"), default_axes(SIZES)), table
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("colouring", ["covered", "errors"])
+def test_grid_is_the_same_in_plotly(grid, colouring, dark):
+    laid, table = grid
+    outlined = (laid.row_labels[1], laid.column_labels[2])
+    option = coverage_grid(laid, table, colouring, "A finding of the grid", selected=outlined, dark=dark)
+    rows = grid_rows(laid, table, colouring)
+    figure = grid_figure(option, 400, dark=dark)
+    heatmap = figure.data[0]
+    shape = (len(laid.row_labels), len(laid.column_labels))
+    assert heatmap.z.shape == shape
+    assert list(heatmap.x) == list(laid.column_labels)
+    assert list(heatmap.y) == list(laid.row_labels)
+    assert heatmap.text.ravel().tolist() == rows["mark"].tolist()
+    assert heatmap.customdata.reshape(-1, 2).tolist() == rows[["cell", "tests"]].to_numpy().tolist()
+    pieces = {piece["value"]: piece for piece in option["visualMap"]["pieces"]}
+    legend = {trace.name: trace.marker.color for trace in figure.data[1:]}
+    assert legend == {piece["label"]: piece["color"] for piece in pieces.values()}
+    # The colour that a value gets from plotly's scale is its category's.
+    drawn = (heatmap.z.ravel() - heatmap.zmin) / (heatmap.zmax - heatmap.zmin)
+    for share, category in zip(drawn, rows["category"], strict=True):
+        below = max(place for place, (edge, _) in enumerate(heatmap.colorscale) if edge < share)
+        assert heatmap.colorscale[below][1] == pieces[category]["color"]
+    assert figure.layout.title.text == "A finding of the grid"
+    (frame,) = figure.layout.shapes
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5)
+    assert re.fullmatch("#[0-9a-f]{6}", figure.layout.paper_bgcolor)
