@@ -100,12 +100,11 @@ with right:
     cells.draw_cell(view, grid, cell)
 with left:
     title = zoom.finding(view, grid)
-    cross = "" if view.correct is None else f" {colourings.WRONG} marks what only misclassified tests reach."
     click = "Click a tile to look into it." if grid.folded else "Click a cell to see its tests."
     option = figures.coverage_grid(
         grid,
         table,
-        colouring or "covered",
+        colouring,
         title,
         class_names=classes,
         selected=grid.place(cell),
@@ -116,7 +115,7 @@ with left:
         option,
         figures.grid_height(grid),
         f"Grid of combinations: {title}",
-        f"{zoom.reading(view, grid)}{cross} {click}",
+        f"{zoom.reading(view, grid, colouring)} {click}",
         view.line,
         lambda tile: clicked(grid, tile),
     )
@@ -159,10 +158,11 @@ def beside() -> None:
         found = zoom.finding(one, laid)
         place = parse_cell(chosen.cell, one.sizes)
         shared = None if common is None else common.first if key == "this" else common.second
+        coloured = colouring if shared is None else colourings.SHARED
         drawn = figures.coverage_grid(
             laid,
             one.table,
-            (colouring or "covered") if shared is None else colourings.SHARED,
+            coloured,
             found,
             class_names=one.test.class_names,
             shared=shared,
@@ -170,7 +170,7 @@ def beside() -> None:
             clickable=False,
             dark=layout.is_dark(),
         )
-        read = zoom.reading(one, laid)
+        read = zoom.reading(one, laid, coloured)
         height = figures.grid_height(laid)
         layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {found}", read, one.line, name=key)
 

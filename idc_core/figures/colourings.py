@@ -20,7 +20,7 @@ Counts = NDArray[np.int64]
 BINS: Final = (1, 2, 5, 10, 25, 100)
 """Where the bins of counts begin."""
 
-SHARES: Final = ((0.0, "\u25cb", "none"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
+SHARES: Final = ((0.0, "\u25cb", "none misclassified"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
 """Bins of the share of misclassified tests: upper end, mark and label. All tests, and more than half, come after."""
 
 WRONG: Final = "\u00d7"
@@ -92,6 +92,8 @@ class Colouring:
     ----------
     label : str
         Its name in a menu.
+    reads : str
+        How to read colour and mark, in a sentence.
     categorise : callable
         Category of every tile, 0 where no cell is covered.
     mark : callable
@@ -103,6 +105,7 @@ class Colouring:
     """
 
     label: str
+    reads: str
     categorise: Callable[[Tiles], Counts]
     mark: Callable[[Tiles, int, int, Sequence[str]], str]
     legend: Callable[[Palette, Sequence[str], int], list[tuple[str, str]]]
@@ -235,20 +238,37 @@ def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, found, strict=True)]
 
 
+_CROSS: Final = f"{WRONG} marks what only misclassified tests reach."
+
 COLOURINGS: Final = {
-    "covered": Colouring("covered", _covered, _covered_mark, _covered_legend),
+    "covered": Colouring(
+        "covered",
+        f"A number counts tests or, in a tile of several cells, covered cells; {_CROSS}",
+        _covered, _covered_mark, _covered_legend,
+    ),
     "count": Colouring(
         "how often",
+        f"The colour and the number count tests; {_CROSS}",
         lambda tiles: _binned(tiles.tests),
         lambda tiles, tile, *_: _number(tiles, tiles.tests, tile),
         lambda colours, _, __: _count_legend(colours, "test"),
     ),
-    "class": Colouring("class", _class, _class_mark, _class_legend),
-    "errors": Colouring("share misclassified", _errors, lambda *given: _ERROR_MARKS[given[2] - 1], _errors_legend),
-}
+    "class": Colouring(
+        "class", "The colour and the mark name the true class of most tests.", _class, _class_mark, _class_legend
+    ),
+    "errors": Colouring(
+        "share misclassified",
+        f"The circle fills with the share of the tests that are misclassified; {_CROSS}",
+        _errors, lambda *given: _ERROR_MARKS[given[2] - 1], _errors_legend,
+    ),
+}  # fmt: skip
 """Meanings that a person can choose."""
 
 SHARED: Final = "shared"
 """The meaning for two test sets beside each other: which cells the other one reaches too."""
 
-_SHARED: Final = Colouring("shared", _shared, lambda *given: _SHARED_MARKS[given[2] - 1], _shared_legend)
+_SHARED: Final = Colouring(
+    "shared",
+    f"{_SHARED_MARKS[0]} marks what both benches reach, {_SHARED_MARKS[2]} what only this one reaches.",
+    _shared, lambda *given: _SHARED_MARKS[given[2] - 1], _shared_legend,
+)  # fmt: skip

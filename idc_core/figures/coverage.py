@@ -15,12 +15,14 @@ from idc_core.coverage.table import CellTable
 from idc_core.figures.colourings import ROOMY, Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
+from idc_core.figures.style import FONT
 
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
 _MOST_ROW_LABELS: Final = 32
 _MOST_COLUMN_LABELS: Final = 20
 _LEGEND_PIXELS: Final = 430  # width of the narrowest column that holds a grid
 _LEGEND_ROW: Final = 18
+_WRAP: Final = 60  # characters of the title that such a column holds
 
 
 def grid_rows(
@@ -135,13 +137,14 @@ def coverage_grid(
     rows = grid_rows(grid, table, colouring, class_names, shared)
     legend = categories(colouring, colours, class_names, grid.cells_per_tile)
     used = set(rows["category"]) | {0}
-    lines = textwrap.wrap(title, 76)
+    lines = textwrap.wrap(title, _WRAP)
     pieces = [piece for piece in legend if piece["value"] in used]
     drawn, rows_of_legend = _legend(pieces, colours)
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
-    series = [_tiles(clickable, len(grid.column_labels) <= ROOMY, colours)]
+    roomy = len(grid.column_labels) <= ROOMY
+    series = [_tiles(clickable, roomy, colours)]
     if selected is not None:
-        series.append(_outline(selected, colours))
+        series.append(_outline(selected, roomy, colours))
     return {
         "title": {"text": "\n".join(lines), "left": 0, "top": 0,
                   "textStyle": {"fontSize": 15, "fontWeight": "normal", "color": colours.ink,
@@ -186,12 +189,12 @@ def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[di
         places.append((left, row))
         left += width
     for piece, (left, line) in zip(pieces, places, strict=True):
-        bottom = 2 + _LEGEND_ROW * (row - line)
+        bottom = 6 + _LEGEND_ROW * (row - line)
         elements += [
             {"type": "rect", "left": left, "bottom": bottom, "silent": True, "shape": {"width": 16, "height": 12},
              "style": {"fill": piece["color"], "stroke": colours.muted}},
-            {"type": "text", "left": left + 22, "bottom": bottom, "silent": True,
-             "style": {"text": piece["label"], "fill": colours.ink, "fontSize": 12}},
+            {"type": "text", "left": left + 22, "bottom": bottom - 1, "silent": True,
+             "style": {"text": piece["label"], "fill": colours.ink, "font": f"12px {FONT}"}},
         ]  # fmt: skip
     return elements, row + 1
 
@@ -215,11 +218,12 @@ def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _outline(selected: tuple[str, str], colours: Palette) -> dict[str, Any]:
+def _outline(selected: tuple[str, str], roomy: bool, colours: Palette) -> dict[str, Any]:
     """Frame the selected tile with a series of its own: a specification cannot set selections."""
     row, column = selected
     return {
         "type": "heatmap", "name": "selected", "silent": True, "animation": False, "z": 5,
         "data": [{"value": [column, row, 0]}],
-        "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colours.error, "borderWidth": 3},
+        "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colours.error,
+                      "borderWidth": 3 if roomy else 2},
     }  # fmt: skip

@@ -53,5 +53,5 @@ def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) 
         hovertemplate="%{x:,} tests<br>%{customdata:,} cells at best, IDC %{y:.3g} %<extra></extra>",
     )  # fmt: skip
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
-    figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero")
+    figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")
     return finish(figure, title, colours, height=390)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from idc_core.figures.colourings import find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from pages.common import address
 from pages.common.results import View
@@ -189,20 +190,21 @@ def _fix(view: View) -> None:
     fix(view, {rank: cluster for rank, cluster in chosen.items() if cluster != FREE})
 
 
-def reading(view: View, grid: Grid) -> str:
-    """Say how to read the grid, and what exactly a tile is."""
+def reading(view: View, grid: Grid, colouring: str) -> str:
+    """Say how to read the grid: what exactly a tile is, and what its colour and mark say."""
+    reads = find_colouring(colouring).reads
     held = f" Held: {words(view, grid.fixed)}." if grid.fixed else ""
     if not grid.folded:
         return (
             "a tile is one cell: its row is a combination of clusters of some neurons, its column one of the others, "
-            f"0 the lowest cluster. A filled cell holds tests, an empty one holds none.{held}"
+            f"0 the lowest cluster. A filled cell holds tests, an empty one holds none. {reads}{held}"
         )
     noun = "neuron" if len(grid.folded) == 1 else "neurons"
     folded = ", ".join(view.neurons[rank].removeprefix("neuron ") for rank in grid.folded)
     return (
         f"a tile stands for {plural(grid.cells_per_tile, 'cell')}: its row and its column give the clusters of the "
         f"neurons on the axes, 0 the lowest; {noun} {folded} may be in any. A filled tile has covered cells, an empty "
-        f"one has none.{held}"
+        f"one has none. {reads}{held}"
     )
 
 
