@@ -9,7 +9,7 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures.layers import sweep_grid
-from pages.common import layout, sweeps
+from pages.common import address, layout, sweeps
 from pages.common.bench import MOST_NEURONS, fitting_data
 from pages.common.frame import frame, open_bench
 from pages.common.pins import open_pinned
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from idc_core.sweep import Cell, Sweep
 
 USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
+MS, SUITES = "ms", "suites"  # names of the controls, also in the address
 GO = "go-to-coverage"  # set where a square was clicked: a callback cannot change the page
 
 if st.session_state.pop(GO, False):
@@ -53,14 +54,16 @@ def clicked(points: list[dict[str, Any]]) -> None:
 def choose() -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the bench's own are always among them."""
     others = [name for name in fitting_data(MODELS[view.bench.model]) if name != view.bench.data]
+    said = address.read(MS).split(",")
+    st.session_state[MS] = [m for m in range(1, MOST_NEURONS + 1) if str(m) in said] or list(USUAL)
+    st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ms = st.pills(
             "Numbers of important neurons m",
             list(range(1, MOST_NEURONS + 1)),
             selection_mode="multi",
-            default=list(USUAL),
-            key="ms",
-            bind="query-params",
+            key=MS,
+            on_change=lambda: address.keep(MS, ",".join(map(str, st.session_state[MS]))),
             help=f"Columns of the figure: from 1 to {MOST_NEURONS}, the m of the sidebar always among them. Default "
             "2, 4, 6, 8, 10 and 12.",
         )
@@ -70,8 +73,8 @@ def choose() -> tuple[list[str], list[int]]:
                 "Other test sets beside these tests",
                 others,
                 format_func=lambda name: DATASETS[name].label,
-                key="suites",
-                bind="query-params",
+                key=SUITES,
+                on_change=lambda: address.keep(SUITES, ",".join(st.session_state[SUITES])),
                 placeholder="None",
                 width=360,
                 help="Any test sets that the network can take, each in a panel of its own. Default none.",
@@ -109,17 +112,16 @@ def sentence(sweep: Sweep, suite: str, m: int) -> str:
 
 
 def compare_suites(sweep: Sweep, m: int) -> str:
-    """Say which test set reaches the most cells in how many layers."""
-    best = [
-        max(cells, key=lambda cell: cell.covered)
-        for layer in sweep.layers
-        if len(cells := [c for c in sweep.cells if (c.layer, c.m) == (layer, m)]) == len(sweep.suites) > 1
-    ]
-    if not best:
+    """Say in how many layers each test set reaches more cells than the others."""
+    if len(sweep.suites) < 2:
         return ""
-    wins = {suite: sum(cell.suite == suite for cell in best) for suite in sweep.suites}
-    most = max(wins, key=wins.__getitem__)
-    return f"Of these test sets, {DATASETS[most].label} reaches the most cells in {wins[most]} of {len(best)} layers."
+    wins = dict.fromkeys(sweep.suites, 0)
+    for layer in sweep.layers:
+        ranked = sorted((c for c in sweep.cells if (c.layer, c.m) == (layer, m)), key=lambda cell: -cell.covered)
+        if len(ranked) == len(wins) and ranked[0].covered > ranked[1].covered:
+            wins[ranked[0].suite] += 1
+    told = layout.names([f"{DATASETS[suite].label} in {number}" for suite, number in wins.items()])
+    return f"Of the {len(sweep.layers)} layers, {told} reach more cells than the other test sets."
 
 
 def draw(sweep: Sweep, one: View, key: str) -> None:
@@ -198,7 +200,7 @@ def draw_table(sweep: Sweep, table: pd.DataFrame) -> None:
         alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
     )
     st.caption(
-        "Choose a row to open it on the Coverage page. A test reaches one cell, so where there are more cells than "
+        "Choose a row to open it on the Coverage page (by keyboard: arrows, then Shift and Space). A test reaches one cell, so where there are more cells than "
         "tests not all can be covered: the last column is the most that so many tests could reach."
     )
 

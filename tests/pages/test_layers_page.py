@@ -1,0 +1,146 @@
+"""The Layers page: every layer and m in one figure and one table, a way into each, and what Stop leaves."""
+
+import json
+
+import pytest
+
+from idc_core.analysis import analyze
+from pages.common import work
+from pages.common.bench import DEFAULT
+from pages.common.results import open_view
+from pages.common.sweeps import HALTED, SWEEPING
+
+LAYERS = ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "logits"]
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+def figure(app, index=0) -> dict:
+    return json.loads(app.get("plotly_chart")[index].proto.spec)
+
+
+def table(app):
+    return next(frame.value for frame in app.dataframe if "IDC (%)" in frame.value)
+
+
+def text(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def test_table_holds_every_layer_and_m_as_the_engine_counts_them(open_page, view):
+    shown = table(open_page("layers"))
+    assert shown["layer"].unique().tolist() == LAYERS
+    assert shown["m"].unique().tolist() == [2, 4, 6, 8, 10, 12]
+    assert len(shown) == 7 * 6
+    for layer, m in (("fc1", 8), ("conv2", 4), ("fc2", 6)):
+        alone = analyze(view.model, view.train, view.test, layer, m)
+        row = shown[(shown["layer"] == layer) & (shown["m"] == m)].iloc[0]
+        assert (row["covered"], row["cells"]) == (
+            alone.covered,
+            str(alone.total) if alone.total < 1000 else row["cells"],
+        )
+        assert row["IDC (%)"] == pytest.approx(100 * alone.score)
+
+
+def test_finding_names_the_weakest_layer_at_the_benchs_m(open_page):
+    app = open_page("layers", m="8")
+    shown = table(app)
+    at_m = shown[shown["m"] == 8]
+    weakest = at_m.loc[at_m["IDC (%)"].idxmin()]
+    assert f"**With m = 8, these tests are weakest in layer {weakest['layer']}: {weakest['covered']} of" in text(app)
+    best = at_m.loc[at_m["IDC (%)"].idxmax()]
+    assert f"Layer {best['layer']} is covered best" in text(app)
+
+
+def test_most_possible_is_one_cell_a_test(open_page):
+    shown = table(open_page("layers"))
+    row = shown[(shown["layer"] == "logits") & (shown["m"] == 6)].iloc[0]
+    assert row["most possible (%)"] == pytest.approx(100 * 540 / 768)
+    assert (shown["IDC (%)"] <= shown["most possible (%)"] + 1e-9).all()
+
+
+def test_small_layers_say_that_all_their_neurons_are_taken(open_page):
+    app = open_page("layers", m="12")
+    shown = table(app)
+    assert set(shown.loc[shown["layer"] == "conv1", "neurons used"]) == {2, 4, 6}
+    assert any("all 6" in written for written in figure(app)["data"][0]["text"])
+    assert "the layer has only 6 neurons" in text(app)
+
+
+def test_m_of_the_bench_is_always_a_column(open_page):
+    app = open_page("layers", m="5")
+    assert 5 in set(table(app)["m"])
+    app.get("button_group")[0].set_value([3]).run()
+    assert set(table(app)["m"]) == {3, 5}
+
+
+def test_other_test_sets_get_a_panel_and_rows_of_their_own(open_page):
+    app = open_page("layers", suites="mnist")
+    assert not app.exception
+    assert len(figure(app)["data"]) == 2
+    titles = [note["text"] for note in figure(app)["layout"]["annotations"]]
+    assert [title.partition(":")[0] for title in titles] == ["Handwritten digits (scikit-learn)", "MNIST"]
+    assert set(table(app)["tests"]) == {"digits", "mnist"}
+    cells = table(app)[table(app)["m"] == 6].pivot(index="layer", columns="tests", values="covered")
+    digits, mnist = (int((cells[a] > cells[b]).sum()) for a, b in (("digits", "mnist"), ("mnist", "digits")))
+    assert f"Handwritten digits (scikit-learn) in {digits} and MNIST in {mnist} reach more cells" in text(app)
+
+
+def test_class_filter_counts_only_its_tests(open_page):
+    whole, few = table(open_page("layers")), table(open_page("layers", classes=["3"]))
+    assert (few["covered"] <= whole["covered"]).all()
+    assert few["covered"].sum() < whole["covered"].sum()
+    assert few["cells"].tolist() == whole["cells"].tolist()
+
+
+def test_settings_of_the_clusters_hold_here_too(open_page):
+    shown = table(open_page("layers", k="2"))
+    assert shown[shown["m"] == 4]["cells"].tolist() == ["16"] * 7
+
+
+def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
+    app = open_page("layers")
+    states = work.shelf()._jobs["states"]
+    for key in [key for key in states if {"fc2", "logits"} & set(key)]:
+        del states[key]
+    app.session_state[SWEEPING] = (DEFAULT.model, (DEFAULT.data,))
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "Stopped. What was finished is shown." in text(app)
+    assert "Of the 5 layers finished so far:" in text(app)
+    assert table(app)["layer"].unique().tolist() == LAYERS[:5]
+    assert HALTED in app.session_state
+    next(button for button in app.button if button.label == "Go on").click().run()
+    assert not app.info
+    assert table(app)["layer"].unique().tolist() == LAYERS
+
+
+def test_stop_before_any_layer_is_finished_leaves_a_way_on(open_page):
+    app = open_page("layers")
+    work.shelf()._jobs["activities"].clear()
+    app.session_state[SWEEPING] = (DEFAULT.model, (DEFAULT.data,))
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "No layer is finished yet." in text(app)
+    next(button for button in app.button if button.label == "Go on").click().run()
+    assert len(table(app)) == 42
+
+
+def test_layers_of_a_network_for_text(open_page):
+    app = open_page("layers", model="textcnn-20newsgroups")
+    assert not app.exception
+    assert table(app)["layer"].unique().tolist() == ["conv1", "conv2", "conv3", "pool1", "pool2", "pool3", "logits"]
+
+
+def test_pinned_bench_is_drawn_beside_with_the_difference(open_page):
+    app = open_page("layers", pin="model=lenet1-digits&m=4")
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 3
+    assert "The weakest layer here is" in text(app)
+    assert "LeNet-1" in text(app)
