@@ -200,8 +200,9 @@ def draw_table(sweep: Sweep, table: pd.DataFrame) -> None:
         alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
     )
     st.caption(
-        "Choose a row to open it on the Coverage page (by keyboard: arrows, then Shift and Space). A test reaches one cell, so where there are more cells than "
-        "tests not all can be covered: the last column is the most that so many tests could reach."
+        "Choose a row to open it on the Coverage page (by keyboard: arrows, then Shift and Space). A test reaches one "
+        "cell, so where there are more cells than tests not all can be covered: the last column is the most that so "
+        "many tests could reach."
     )
 
 
