@@ -11,6 +11,7 @@ ENV := .venv
 ENV_PYTHON := $(ENV)/bin/python
 RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' ' -f 1)
 DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
+AXE := tests/browser/node_modules/.ready-$(shell cksum < tests/browser/package.json | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
 
 # OpenMP threads that spin while they wait make two busy processes six times slower than one.
@@ -41,7 +42,7 @@ run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1
 	@exec $(ENV_PYTHON) -m streamlit run app.py --server.address=127.0.0.1 --server.port=$(PORT) \
 	--server.showEmailPrompt=false --browser.gatherUsageStats=false --logger.hideWelcomeMessage=true
 
-test: $(DEV_READY) chromium ## install what is missing and run linter, types, unit tests, page tests and browser tests
+test: $(DEV_READY) chromium $(AXE) ## install what is missing and run linter, types, unit tests, page tests and browser tests
 	@echo "Running linter, types, unit tests, page tests and browser tests."
 	@status=0; $(MAKE) --no-print-directory --keep-going lint types || status=1; \
 	$(ENV_PYTHON) -m pytest -rs tests || status=1; exit $$status
@@ -56,7 +57,7 @@ bench: $(DEV_READY) ## measure speed as ratios and write benchmarks/RESULTS.md
 	@$(ENV_PYTHON) -m benchmarks
 
 clean: ## remove the environment and every cache; weights, data and results stay
-	@rm -rf $(ENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(ENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/browser/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 chromium: $(DEV_READY)
@@ -64,6 +65,13 @@ chromium: $(DEV_READY)
 	$(ENV_PYTHON) -c 'import pathlib; from playwright.sync_api import sync_playwright as start; \
 	play = start().start(); path = play.chromium.executable_path; play.stop(); raise SystemExit(not pathlib.Path(path).exists())' || \
 	{ echo "Chromium is missing and the browser tests drive it: apt-get install chromium" >&2; exit 1; }
+
+$(AXE):
+	@command -v npm >/dev/null || \
+	{ echo "npm is missing and the accessibility tests get their checker from it: apt-get install npm" >&2; exit 1; }
+	@echo "Installing tests/browser/package.json."
+	@npm install --prefix tests/browser --no-package-lock --no-audit --no-fund --loglevel=error </dev/null
+	@touch $@
 
 # An empty recipe: an environment whose interpreter has gone makes the stamps below out of date.
 $(ENV_PYTHON): ;

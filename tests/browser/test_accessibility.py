@@ -1,0 +1,39 @@
+"""No page breaks a serious rule of accessibility, in either theme: checked with axe-core."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pages.common.registry import PAGES
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+SERIOUS = ("serious", "critical")
+
+
+def serious_violations(page) -> list[str]:
+    """Names of the serious rules that a page breaks, with the elements that do."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    assert len(found["passes"]) > 10, "the checker looked at hardly anything"
+    return [
+        f"{rule['id']} ({rule['impact']}): {json.dumps([node['html'][:200] for node in rule['nodes'][:3]])}"
+        for rule in found["violations"]
+        if rule["impact"] in SERIOUS
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_serious_violation(visitor, name, scheme):
+    visitor.page.emulate_media(color_scheme=scheme)
+    visitor.open(name if name != "overview" else "")
+    assert serious_violations(visitor.page) == []
+
+
+def test_the_checker_sees_a_violation(visitor):
+    visitor.open("learn")
+    visitor.page.evaluate("() => document.querySelector('h1').insertAdjacentHTML('afterend', '<img src=\"data:,\">')")
+    assert any(text.startswith("image-alt") for text in serious_violations(visitor.page))
