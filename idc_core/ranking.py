@@ -252,14 +252,20 @@ def agreement(values: NDArray[np.floating]) -> NDArray[np.float64]:
         In -1..1: 1 where two rankings have the same order, NaN where one gives all neurons the same value. Equal
         values share the mean of their ranks.
     """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(values, axis=1)
+    ranks = np.stack([_ranks(row) for row in values])
     ranks -= ranks.mean(axis=1, keepdims=True)
     norms = np.sqrt((ranks * ranks).sum(axis=1))
     found = np.full((len(values), len(values)), np.nan)
     np.divide(ranks @ ranks.T, np.outer(norms, norms), out=found, where=np.outer(norms, norms) > 0)
     return found.clip(-1.0, 1.0)
+
+
+def _ranks(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the rank of every value, equal ones sharing the mean of theirs."""
+    # scipy.stats does the same; importing it takes longer than everything else that a page needs of this module.
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    means: NDArray[np.float64] = np.cumsum(counts) - (counts - 1) / 2
+    return means[place]
 
 
 def shared(first: Ranking, second: Ranking, m: int) -> int:

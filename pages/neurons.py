@@ -91,7 +91,10 @@ def draw_ranking(found: Ranked, first: Ranking, other: Ranking, neuron: int) -> 
         "pages. Click a bar to see what is behind it."
     )
     if len(first.values) > figures.MOST_BARS:
-        read += f" Drawn are the first {figures.MOST_BARS} of {count(len(first.values))} neurons."
+        read += (
+            f" Drawn are the first {figures.MOST_BARS - figures.LAST_BARS} and the last {figures.LAST_BARS} of "
+            f"{count(len(first.values))} neurons."
+        )
     layout.chart(
         view,
         "ranking",
@@ -260,9 +263,9 @@ with place_of_trials:
         tables |= trials.tables
         if trials.sentence:
             finding.markdown(f"**{carried()}. {trials.sentence}.**")
+beside(view, draw_side)
 if (pin := open_pinned()) is not None:
     st.markdown(both(pin.view))
-beside(view, draw_side)
 layout.computed(
     view,
     "Relevance starts from the score of the predicted class before the softmax and is passed back layer by "

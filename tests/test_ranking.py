@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 from torch import nn
 
 from idc_core.attribution import gradients
@@ -185,6 +186,7 @@ def test_agreement_is_spearmans():
     for row in range(3):
         for column in range(3):
             assert found[row, column] == pytest.approx(spearman(values[row], values[column]))
+            assert found[row, column] == pytest.approx(spearmanr(values[row], values[column]).statistic)
     assert np.isnan(found[3]).all()
     assert np.isnan(found[:, 3]).all()
     orders = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 21.0], [3.0, 2.0, 1.0]])

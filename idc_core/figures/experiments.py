@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from idc_core.experiments.rq1 import RQ1, Summary
 
 
-def ablation_curve(ablation: Ablation, title: str, *, dark: bool = False) -> go.Figure:
+def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool = False) -> go.Figure:
     """Draw what a network achieves against how many neurons are silenced: important ones, and random ones.
 
     Parameters
@@ -24,6 +24,8 @@ def ablation_curve(ablation: Ablation, title: str, *, dark: bool = False) -> go.
     ablation : Ablation
     title : str
         The finding.
+    wrap : int
+        Characters a line of the title.
     dark : bool
         Whether the ground is dark.
 
@@ -60,10 +62,10 @@ def ablation_curve(ablation: Ablation, title: str, *, dark: bool = False) -> go.
     )  # fmt: skip
     figure.update_xaxes(title=f"neurons silenced, of the layer's {ablation.neurons:,}", rangemode="tozero")
     figure.update_yaxes(title=f"{ablation.unit} on {ablation.tests:,} tests{' (%)' if share else ''}")
-    return finish(figure, title, colours, height=390)
+    return finish(figure, title, colours, height=390, wrap=wrap)
 
 
-def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, dark: bool = False) -> go.Figure:
+def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, dark: bool = False) -> go.Figure:
     """Draw how far neurons moved: a box for the important ones and one for each draw of random ones.
 
     Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line
@@ -76,6 +78,8 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, dark: bool = Fal
         The finding.
     scaled : bool
         Whether each neuron's change is measured in its own standard deviations.
+    wrap : int
+        Characters a line of the title.
     dark : bool
         Whether the ground is dark.
 
@@ -100,7 +104,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, dark: bool = Fal
     unit = "in each neuron's standard deviations" if scaled else "in units of activation"
     figure.update_xaxes(type="category", categoryarray=["important", *names], categoryorder="array", showgrid=False)
     figure.update_yaxes(title=f"L2 distance moved, {unit}", rangemode="tozero")
-    return finish(figure, title, colours, height=420)
+    return finish(figure, title, colours, height=420, wrap=wrap)
 
 
 def _box(summaries: list[Summary], names: list[str]) -> dict[str, Any]:

@@ -17,6 +17,12 @@ from idc_core.figures.style import finish, finish_panels, panels
 MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
 
+LAST_BARS = 15
+"""How many of them are the last ones of a longer ranking: those that speak against the answers most."""
+
+GAP = "…"
+"""Stands between the first and the last neurons."""
+
 MOST_POINTS = 200
 """Tests drawn at most for one neuron: a browser draws a mark for each, and a cloud needs no more."""
 
@@ -51,7 +57,8 @@ def ranking(
     Parameters
     ----------
     order : ndarray of int64 (neurons,)
-        Neurons from left to right; the first `MOST_BARS` are drawn, and the selected one.
+        Neurons from left to right; of more than `MOST_BARS` the first and the last ones are drawn, and the selected
+        one.
     important : ndarray of int64 (m,)
         The chosen neurons.
     rows : sequence of Row
@@ -68,10 +75,7 @@ def ranking(
         `customdata` of a bar is its neuron.
     """
     colours = palette(dark)
-    shown = order[:MOST_BARS]
-    if selected is not None and selected not in shown:
-        shown = np.append(shown, selected)
-    names = [str(neuron) for neuron in shown]
+    shown, names = _columns(order, selected)
     chosen = np.isin(shown, important)
     figure = make_subplots(
         len(rows), 1, shared_xaxes=True, vertical_spacing=0.3 / len(rows), subplot_titles=[row.title for row in rows]
@@ -81,7 +85,8 @@ def ranking(
             where = np.flatnonzero(chosen == inside)
             label = f"important, m = {len(important)}" if inside else "others"
             figure.add_bar(
-                x=[names[i] for i in where], y=row.values[shown[where]], customdata=shown[where], name=label,
+                x=[str(neuron) for neuron in shown[where]], y=row.values[shown[where]], customdata=shown[where],
+                name=label,
                 marker=_fill(inside, colours), legendgroup=label, showlegend=place == 1,
                 hovertemplate=f"neuron %{{x}}<br>{row.unit} %{{y:.4g}}<extra></extra>", row=place, col=1,
             )  # fmt: skip
@@ -91,11 +96,26 @@ def ranking(
         tickangle=-90 if len(names) > MOST_BARS // 3 else 0,
     )  # fmt: skip
     figure.update_xaxes(title=f"neuron, by {rows[0].title[0].lower()}{rows[0].title[1:]}", row=len(rows))
-    figure.update_annotations(font={"size": 13, "color": colours.ink}, x=0, xanchor="left")
-    if selected is not None:
-        _frame(figure, len(rows), names.index(str(selected)), f"neuron {selected}", colours)
+    framed = None if selected is None else names.index(str(selected))
+    # The frame's name needs the room above its bar.
+    side = "right" if framed is not None and 2 * framed < len(names) else "left"
+    figure.update_annotations(font={"size": 13, "color": colours.ink}, x=1 if side == "right" else 0, xanchor=side)
+    if framed is not None:
+        _frame(figure, len(rows), framed, f"neuron {selected}", colours)
     figure.update_layout(bargap=0.25)
     return finish(figure, title, colours, height=130 + 150 * len(rows))
+
+
+def _columns(order: NDArray[np.int64], selected: int | None) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the neurons that are drawn, and the names of all columns from left to right."""
+    if len(order) <= MOST_BARS:
+        return order, [str(neuron) for neuron in order]
+    first, last = order[: MOST_BARS - LAST_BARS], order[-LAST_BARS:]
+    shown = np.concatenate([first, last])
+    middle = [GAP]
+    if selected is not None and selected not in shown:
+        shown, middle = np.append(shown, selected), [GAP, str(selected), GAP + " "]
+    return shown, [*map(str, first), *middle, *map(str, last)]
 
 
 def _frame(figure: go.Figure, rows: int, place: int, label: str, colours: Palette) -> None:

@@ -112,4 +112,4 @@ def relevance_by_group(
         tickangle=-45 if max(map(len, labels), default=0) > 5 else 0,
     )  # fmt: skip
     figure.update_yaxes(title="mean relevance (score units)")
-    return finish(figure, title, colours, height=320, wrap=64)
+    return finish(figure, title, colours, height=300)

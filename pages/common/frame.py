@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.overview import Overview
-from pages.common import address, pins, work
+from pages.common import address, pins, tour, work
 from pages.common.bench import DEFAULT, Bench, bench_line, choose
 from pages.common.registry import FRONT_DOOR, PAGES, navigation
 from pages.common.results import View, open_view
@@ -36,10 +36,13 @@ class Frame:
         The page's name in the registry.
     line : DeltaGenerator
         The place of the bench line, above the heading.
+    guide : DeltaGenerator
+        The place of the guided tour, below the heading.
     """
 
     name: str
     line: DeltaGenerator
+    guide: DeltaGenerator
 
 
 def frame(name: str) -> Frame:
@@ -59,14 +62,14 @@ def frame(name: str) -> Frame:
     st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
     if not st.session_state.pop(FRONT_DOOR, False):
         _go_through_the_front_door()
-    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN):
+    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP):
         # On every page, also one that shows none of it: the next page's address is empty.
         address.read(held)
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(page.question, anchor=False)
-    return Frame(name, line)
+    return Frame(name, line, tour.begin(name))
 
 
 def _go_through_the_front_door() -> None:
@@ -90,21 +93,22 @@ def open_bench(page: Frame) -> View:
     """
     bench = choose()
     pins.draw_sidebar(bench)
-    stopped = st.session_state.pop(work.STOPPED, False)
+    tour.draw_sidebar()
+    stopped = st.session_state[work.HALTED] = st.session_state.pop(work.STOPPED, False)
+    if stopped:
+        st.info("Stopped. Nothing was lost: start again, or choose something else.")
+        st.button("Start again")
     try:
-        if stopped:
-            raise CancelledError("Stopped.")
         view = open_view(bench)
         st.session_state[LAST_GOOD] = bench
     except CancelledError:
-        st.info("Stopped. Nothing was lost: start again, or choose something else on the left.")
-        st.button("Start again")
         view = _last_good(bench)
     except IdcError as error:
         st.error(str(error))
         view = _last_good(bench)
     page.line.caption(view.line)
     notes(view)
+    tour.guide(page.guide, page.name, view)
     return view
 
 

@@ -18,7 +18,7 @@ from pages.common.text import count, plural
 if TYPE_CHECKING:
     from idc_core.ranking import Ranking
 
-EXAMPLES = 5
+EXAMPLES = 4
 """Tests shown that activate a neuron most, and least."""
 
 
@@ -50,21 +50,21 @@ def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
     lowest = float(activations.min())
     tied = int((activations == lowest).sum())
     st.subheader(f"Behind neuron {neuron}", anchor=False)
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Most active** on these tests, from {activations.max():.2f} down")
-        layout.gallery(view, view.chosen[most], EXAMPLES)
+        layout.gallery(view, view.chosen[most], EXAMPLES, key="most-active")
+    with right:
         if tied == len(activations):
             st.markdown("It answers every test alike.")
         else:
             st.markdown(f"**Least active** on these, from {lowest:.2f} up")
-            layout.gallery(view, view.chosen[least], EXAMPLES)
+            layout.gallery(view, view.chosen[least], EXAMPLES, key="least-active")
         if EXAMPLES < tied < len(activations):
             st.caption(
                 f"{count(tied)} of {plural(len(activations), 'test')} leave it at {lowest:.2f}; shown are the first."
             )
-    with right:
-        draw_classes(view, found, neuron)
+    draw_classes(view, found, neuron)
     if neuron in view.analysis.important:
         st.page_link(PAGES["clusters"].file, label=f"See the clusters of neuron {neuron}", icon=PAGES["clusters"].icon)
     else:
@@ -77,11 +77,11 @@ def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
 def draw_classes(view: View, found: Ranked, neuron: int) -> None:
     """Show a neuron's relevance over the classes, or over ranges of the right answer."""
     values, labels = found.by_class[neuron], found.labels
-    what = "class" if view.is_classifier else "range of the right answer"
+    what = "class" if view.is_classifier else "answer"
     if np.isfinite(values).any():
         best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
-        title = f"Neuron {neuron} speaks most on inputs of {what} {labels[best]} ({values[best]:+.2g})"
-        title += f", least on {labels[worst]} ({values[worst]:+.2g})"
+        title = f"Neuron {neuron} speaks most where the true {what} is {labels[best]} ({values[best]:+.2g})"
+        title += f", least where it is {labels[worst]} ({values[worst]:+.2g})"
     else:
         title = f"Neuron {neuron} has no relevance"
     comparable = view.is_comparable and view.is_classifier
@@ -90,8 +90,8 @@ def draw_classes(view: View, found: Ranked, neuron: int) -> None:
         "classes-of-neuron",
         lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.bench.classes, dark=dark),
         alt=title,
-        read=f"a bar is the neuron's relevance for the network's answers, mean over the training inputs of a {what}; "
-        "red speaks for the answer, hatched blue against it."
+        read=f"a bar is the neuron's relevance for the network's answers, mean over the training inputs of one true "
+        f"{what}; red speaks for the network's answer, hatched blue against it."
         + (" Click a bar to look only at that class's tests on all pages." if comparable else ""),
         depends=neuron,
         clicked=(lambda points: select(classes=[labels[told(points)]])) if comparable else None,

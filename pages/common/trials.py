@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from idc_core.experiments.rq1 import RQ1, Changes
     from idc_core.ranking import Ranking
 
-TESTS = (100, 300, 1000)
+TESTS = (100, 500, 2000)
 """How many tests are offered, beside all of them."""
 
-USUAL = 300
+USUAL = 500
 """How many are taken unless others are chosen."""
 
 SHARES = (1, 2, 5, 10)
@@ -34,6 +34,9 @@ SHARES = (1, 2, 5, 10)
 
 STEPS = 12
 """Numbers of silenced neurons tried, beside none."""
+
+WRAP = 50
+"""Characters a line of the titles: the charts stand side by side."""
 
 
 def comparable(m: int, neurons: int) -> int:
@@ -195,7 +198,8 @@ def _change(ablation: Ablation, silenced: int) -> str:
     own, random = (float(values[place]) - ablation.baseline for values in (ablation.important, ablation.random_mean))
     if ablation.task == "regression":
         return f"{own:+.3f} rad, random ones by {random:+.3f}"
-    return f"{100 * own:+.1f} points, random ones by {100 * random:+.1f}"
+    # Rounded first: there is no -0.0.
+    return f"{round(100 * own, 1) + 0:+.1f} points, random ones by {round(100 * random, 1) + 0:+.1f}"
 
 
 def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, number: int) -> pd.DataFrame:
@@ -203,7 +207,7 @@ def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, n
     layout.chart(
         view,
         "ablation",
-        lambda dark: experiments.ablation_curve(ablation, title, dark=dark),
+        lambda dark: experiments.ablation_curve(ablation, title, wrap=WRAP, dark=dark),
         alt=title,
         read=f"the first neurons by {lower(first.label)} are set to zero, more at each mark; the band is the same with "
         "neurons drawn at random, five times. The further apart, the more the ranking is worth.",
@@ -227,7 +231,7 @@ def _draw_moved(
     layout.chart(
         view,
         "moved",
-        lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, dark=dark),
+        lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
         alt=title,
         read="a box is the distance by which neurons move over the tests: half of the tests lie in it, nine in ten "
         f"between the whiskers. In a test {result.changed.mean():.1f} {part} are changed, on average.",

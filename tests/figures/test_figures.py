@@ -55,17 +55,6 @@ def test_relevance_is_red_for_blue_against_and_white_at_zero():
         palette.relevance_colours(np.zeros(2), 0.0)
 
 
-def test_ranking_draws_the_chosen_neurons_apart():
-    importance = np.array([1.0, 5.0, -2.0, 3.0])
-    figure = neurons.ranking(importance, np.array([1, 3]), "A finding", per_class=importance / 2, class_label="x")
-    chosen, others, diamonds = figure.data
-    assert list(chosen.x) == ["1", "3"]
-    assert list(chosen.y) == [5.0, 3.0]
-    assert list(others.x) == ["0", "2"]
-    assert chosen.marker.pattern.shape != others.marker.pattern.shape
-    assert list(diamonds.y) == [2.5, 1.5, 0.5, -1.0]
-
-
 @pytest.mark.parametrize(("errors", "drawn"), [(0.02, "all"), (0.5, neurons.MOST_POINTS // 2), (1.0, "full")])
 def test_scatter_draws_both_kinds_of_tests(errors, drawn):
     rng = np.random.default_rng(0)

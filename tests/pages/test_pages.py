@@ -166,13 +166,6 @@ def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
     assert snapshot() is None
 
 
-@pytest.mark.parametrize("how", ["misclassified", "least certain"])
-def test_heatmaps_of_other_tests_and_classes(open_page, how):
-    app = open_page("neurons", tests=how, explain="3")
-    assert not app.exception
-    assert app.selectbox(key="explain").value == "3"
-
-
 def test_charts_state_their_finding_and_name_their_axes(open_page):
     for name in EXPLORE:
         app = open_page(name)

@@ -1,0 +1,122 @@
+"""Figures of the Neurons page: rankings with what stands beside them, their agreement, and a neuron's classes."""
+
+import numpy as np
+import pytest
+
+from idc_core.figures import neurons, rankings
+from idc_core.figures.palette import palette
+
+VALUES = np.array([1.0, 5.0, -2.0, 3.0])
+ORDER = np.argsort(-VALUES, kind="stable")
+
+
+def rows(*values):
+    return [neurons.Row(f"Measure {i}", "unit", np.asarray(one, np.float64)) for i, one in enumerate(values)]
+
+
+def bars(figure):
+    """Height of every neuron's bar by row, in the order of the axis."""
+    found = {}
+    for trace in figure.data:
+        for x, y, neuron in zip(trace.x, trace.y, trace.customdata, strict=True):
+            assert x == str(neuron)
+            found.setdefault(trace.yaxis, {})[int(neuron)] = float(y)
+    return list(found.values())
+
+
+def test_every_row_draws_its_own_numbers_of_the_same_neurons():
+    figure = neurons.ranking(ORDER, np.array([1, 3]), rows(VALUES, VALUES**2), "A finding")
+    assert bars(figure) == [dict(enumerate(VALUES)), dict(enumerate(VALUES**2))]
+    assert list(figure.layout.xaxis.categoryarray) == ["1", "3", "0", "2"]
+    assert figure.layout.yaxis.title.text == "unit"
+
+
+def test_important_neurons_differ_by_pattern_as_well_as_colour():
+    figure = neurons.ranking(ORDER, np.array([1, 3]), rows(VALUES), "A finding")
+    important, others = figure.data
+    assert sorted(important.customdata) == [1, 3]
+    assert sorted(others.customdata) == [0, 2]
+    assert important.marker.pattern.shape != others.marker.pattern.shape
+    assert important.name == "important, m = 2"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_selected_neuron_is_framed_and_named(dark):
+    figure = neurons.ranking(ORDER, np.array([1]), rows(VALUES, VALUES), "A finding", selected=0, dark=dark)
+    assert [(shape.x0, shape.x1) for shape in figure.layout.shapes] == [(1.5, 2.5)] * 2
+    assert "neuron 0" in [note.text for note in figure.layout.annotations]
+    assert figure.layout.shapes[0].line.color == palette(dark).error
+    assert not neurons.ranking(ORDER, np.array([1]), rows(VALUES), "A finding").layout.shapes
+
+
+def test_long_rankings_keep_both_ends_and_the_selected_neuron():
+    values = np.random.default_rng(0).normal(size=200)
+    order = np.argsort(-values, kind="stable")
+    first = neurons.MOST_BARS - neurons.LAST_BARS
+    figure = neurons.ranking(order, order[:6], rows(values), "A finding")
+    drawn = bars(figure)[0]
+    assert set(drawn) == {*order[:first].tolist(), *order[-neurons.LAST_BARS :].tolist()}
+    assert all(drawn[neuron] == values[neuron] for neuron in drawn)
+    hidden = int(order[100])
+    figure = neurons.ranking(order, order[:6], rows(values), "A finding", selected=hidden)
+    assert set(bars(figure)[0]) == {*drawn, hidden}
+    columns = list(figure.layout.xaxis.categoryarray)
+    assert len(columns) == len(set(columns)), "plotly draws a name that comes twice in one place"
+    assert columns.index(str(hidden)) == first + 1
+    shape = figure.layout.shapes[0]
+    assert (shape.x0 + shape.x1) / 2 == first + 1
+
+
+@pytest.mark.parametrize("selected", [None, 3, 19])
+def test_marks_of_the_scatter_carry_the_numbers_of_their_tests(selected):
+    rng = np.random.default_rng(0)
+    activations, relevance = rng.random((20, 2)), rng.random((20, 2))
+    ids = np.arange(20) * 7 + 100
+    figure = neurons.activation_relevance(
+        activations, relevance, None, ["a", "b"], "A finding", ids=ids, selected=selected
+    )
+    everything = [trace for trace in figure.data if trace.name == "test"]
+    for index, trace in enumerate(everything):
+        for x, y, number in zip(trace.x, trace.y, trace.customdata, strict=True):
+            place = ids.tolist().index(number)
+            assert (x, y) == (activations[place, index], relevance[place, index])
+    marked = [trace for trace in figure.data if trace.name == f"test {None if selected is None else ids[selected]}"]
+    assert len(marked) == (0 if selected is None else 2)
+    for index, trace in enumerate(marked):
+        assert trace.x.tolist() == [activations[selected, index]]
+        assert trace.customdata.tolist() == [ids[selected]]
+        assert trace.marker.symbol not in {one.marker.symbol for one in everything}
+
+
+def test_selected_test_is_marked_even_where_it_was_not_drawn():
+    n = 5 * neurons.MOST_POINTS
+    points = np.random.default_rng(0).random((n, 1))
+    figure = neurons.activation_relevance(points, points, None, ["a"], "A finding")
+    hidden = next(place for place in range(n) if place not in figure.data[0].customdata)
+    figure = neurons.activation_relevance(points, points, None, ["a"], "A finding", selected=hidden)
+    assert figure.data[-1].x.tolist() == [points[hidden, 0]]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_agreement_writes_numbers_while_they_can_be_read(dark):
+    matrix = np.array([[1.0, -0.5], [-0.5, 1.0]])
+    heatmap = rankings.agreement(matrix, ["a", "b"], "A finding", dark=dark).data[0]
+    assert np.asarray(heatmap.z).tolist() == matrix.tolist()
+    assert (heatmap.zmin, heatmap.zmax) == (-1, 1)
+    assert "z" in heatmap.texttemplate
+    many = rankings.MOST_NUMBERS + 1
+    assert not rankings.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data[0].texttemplate
+
+
+def test_classes_of_a_neuron_tell_for_from_against_by_pattern_and_carry_their_index():
+    values = np.array([0.5, -0.25, np.nan, 0.0])
+    figure = rankings.relevance_by_group(values, list("wxyz"), "A finding", "true class", chosen=["x"])
+    supports, against, marks = figure.data
+    assert dict(zip(supports.x, supports.y, strict=True)) == {"w": 0.5, "z": 0.0}
+    assert dict(zip(against.x, against.y, strict=True)) == {"x": -0.25}
+    assert list(supports.customdata) == [0, 3]
+    assert list(against.customdata) == [1]
+    assert supports.marker.pattern.shape != against.marker.pattern.shape
+    assert list(figure.layout.xaxis.categoryarray) == list("wxyz")
+    assert list(marks.x) == ["x"]
+    assert len(rankings.relevance_by_group(values, list("wxyz"), "A finding", "class").data) == 2
