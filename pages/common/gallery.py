@@ -89,7 +89,7 @@ def gallery(
             tile["places"] = [index] if relevance is None else [index, len(shown) + index]
     else:
         for row, (tile, place) in enumerate(zip(tiles, shown, strict=True)):
-            tile["words"] = _words(view, place, None if relevance is None else relevance[row])
+            tile["words"] = marked_words(view, place, None if relevance is None else relevance[row])
     _tiles(
         key=key,
         data={"tiles": tiles, "sheet": sheet, "label": "Tests to select", "selected": selected().input},
@@ -143,7 +143,7 @@ def _spoken(view: View, position: int) -> str:
     return caption(view, position).replace("→", "answered as").replace(WRONG, "(misclassified)")
 
 
-def _words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
+def marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
     """Return the first words of a text, each marked where it has much relevance, for or against."""
     words = text_words(view, position)[:MOST_WORDS]
     if not words:

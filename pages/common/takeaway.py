@@ -36,7 +36,7 @@ def take_away(
         for name, table in tables.items():
             st.download_button(
                 f"{name.replace('-', ' ').capitalize()} (CSV)",
-                lambda table=table: table.to_csv(index=False),
+                lambda table=table: csv(table),
                 file_name=f"idc-{name}.csv",
                 mime="text/csv",
                 on_click="ignore",
@@ -85,12 +85,17 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
         else:
             st.download_button(
                 "Their texts (CSV)" if len(positions) > 1 else "Its text (CSV)",
-                lambda: texts(view, positions).to_csv(index=False),
+                lambda: csv(texts(view, positions)),
                 file_name="idc-inputs.csv",
                 mime="text/csv",
                 on_click="ignore",
                 key=f"{key}-csv",
             )
+
+
+def csv(table: pd.DataFrame) -> str:
+    """Write a table so that its numbers can be read again exactly; the index is left out."""
+    return table.to_csv(index=False)
 
 
 def npz(view: View, positions: NDArray[np.int64]) -> bytes:

@@ -1,12 +1,16 @@
 """Pages run by themselves, as an address opens them before the front door has run."""
 
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.common.work import shelf
+
 ROOT = Path(__file__).parents[2]
+FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
 
 
 @pytest.fixture
@@ -20,3 +24,18 @@ def open_page() -> Callable[..., AppTest]:
         return app.run()
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def small_data(tmp_path_factory) -> Iterator[Path]:
+    """A data folder with a few items of every data set, and nothing kept of other folders."""
+    spec = importlib.util.spec_from_file_location("dataset_files", FILES)
+    files = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(files)
+    folder = tmp_path_factory.mktemp("data")
+    files.write_all(folder)
+    shelf.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IDC_DATA", str(folder))
+        yield folder
+    shelf.clear()

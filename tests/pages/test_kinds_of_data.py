@@ -1,30 +1,10 @@
 """Pages on other kinds of data: foreign classes, colour pictures, numbers instead of classes, and words."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from pages.common.registry import PAGES
-from pages.common.work import shelf
 
-FILES = Path(__file__).parents[1] / "datasets" / "dataset_files.py"
 BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
-
-
-@pytest.fixture(scope="module")
-def small_data(tmp_path_factory):
-    """A data folder with a few items of every data set, and nothing kept of other folders."""
-    spec = importlib.util.spec_from_file_location("dataset_files", FILES)
-    files = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(files)
-    folder = tmp_path_factory.mktemp("data")
-    files.write_all(folder)
-    shelf.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("IDC_DATA", str(folder))
-        yield folder
-    shelf.clear()
 
 
 def words(app) -> str:
@@ -46,12 +26,12 @@ def test_numbers_instead_of_classes(small_data, open_page, name):
     app = open_page(name, model="Dave-2 on Udacity")
     assert not app.exception
     assert not app.error
-    assert not app.multiselect
+    assert "classes" not in [box.key for box in app.multiselect]
     assert "misclassified" not in words(app)
     if name == "overview":
         assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells only errors reach"]
     if name == "neurons":
-        assert app.get("image"), "frames are shown as pictures"
+        assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
         assert "true steering angle" in words(app)
 
 
@@ -62,7 +42,7 @@ def test_words(small_data, open_page, name):
     assert not app.error
     if name == "neurons":
         assert not app.get("image")
-        assert "background[" in words(app), "words with relevance are marked"
+        assert any('"words"' in one.proto.json for one in app.get("bidi_component")), "texts are shown as words"
 
 
 @pytest.mark.parametrize("name", BENCHED)
