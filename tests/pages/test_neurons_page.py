@@ -1,0 +1,204 @@
+"""The Neurons page: its rankings, the neuron it looks at, and the trials of whether neurons really decide."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from idc_core.attribution.methods import METHODS, attribute
+from idc_core.errors import UnsupportedOperationError
+from idc_core.experiments.ablation import ablate
+from idc_core.ranking import extremes, sample
+from pages.common import rankings, trials
+from pages.common.bench import DEFAULT, Bench
+from pages.common.neuron import EXAMPLES, told
+from pages.common.results import open_view
+from pages.common.work import STOPPED, shelf
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+def words(app) -> str:
+    kinds = (app.markdown, app.caption, app.subheader, app.warning, app.error)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def chart(app, start: str) -> dict:
+    """The chart whose finding begins so, or the only one that holds these words."""
+    found = [one for one in app.get("plotly_chart") if start in one.proto.alt]
+    assert len(found) == 1, [one.proto.alt for one in app.get("plotly_chart")]
+    return json.loads(found[0].proto.spec)
+
+
+def first_column(app) -> str:
+    """The leftmost neuron of the ranking."""
+    return chart(app, "decides most by")["layout"]["xaxis"]["categoryarray"][0]
+
+
+def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_changes(open_page, view):
+    app = open_page("neurons")
+    finding = app.markdown[0].value
+    importance = view.analysis.importance
+    share = importance[view.analysis.important].sum() / importance[importance > 0].sum()
+    assert f"The 6 important neurons of 84 carry {100 * share:.1f} % of the positive relevance" in finding
+    places = np.linspace(0, 539, trials.USUAL).astype(int)
+    inputs, targets = view.test.inputs[places], view.test.targets[places]
+    found = ablate(view.model, inputs, targets, "fc2", np.argsort(-importance)[:42], [6, 42])
+    own, random = 100 * (found.important - found.baseline), 100 * (found.random_mean - found.baseline)
+    assert f"by {own[0]:+.1f} points, random ones by {random[0]:+.1f}".replace("-0.0", "+0.0") in finding
+    assert f"the first 42 by {own[1]:+.1f} points" in finding
+
+
+def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
+    app = open_page("neurons")
+    drawn = chart(app, "decides most by cumulative relevance; absolute relevance shares")
+    assert first_column(app) == str(view.analysis.important[0])
+    titles = [note["text"] for note in drawn["layout"]["annotations"]]
+    assert titles[:3] == ["Cumulative relevance", "Absolute relevance", "Activation"]
+    app.selectbox(key="rank").select("Class 3").run()
+    app.selectbox(key="ranked-beside").select("LRP-gamma").run()
+    assert not app.exception
+    relevance = view.train_traces.relevance["fc2"][view.train.targets == 3].mean(0)
+    assert first_column(app) == str(relevance.argmax())
+    assert "lRP" not in words(app)
+    assert f"LRP-gamma, {rankings.SAMPLE} training inputs" in words(app)
+
+
+def test_address_opens_the_same_rankings(open_page):
+    app = open_page("neurons", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
+    assert not app.exception
+    assert "decides most by class 3; gradient times input shares" in app.get("plotly_chart")[0].proto.alt
+    assert app.selectbox(key="neuron-chosen").value == 7
+    assert "Behind neuron 7" in words(app)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != rankings.RULE])
+def test_every_method_ranks_the_neurons(open_page, view, method):
+    app = open_page("neurons", rank=METHODS[method].label)
+    assert not app.exception
+    assert not app.error
+    inputs = view.train.inputs[sample(view.train, rankings.SAMPLE)]
+    values = attribute(view.model, inputs, method, "fc2").mean(0, dtype=np.float64)
+    assert first_column(app) == str(values.argmax())
+
+
+def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(open_page, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise UnsupportedOperationError("It cannot pass through a teapot.")
+
+    monkeypatch.setitem(METHODS, "gamma", replace(METHODS["gamma"], run=refuse))
+    shelf.clear()
+    app = open_page("neurons", rank="LRP-gamma")
+    shelf.clear()
+    assert not app.exception
+    said = "LRP-gamma is left out. It cannot pass through a teapot."
+    assert app.error[0].value == f"{said} Shown instead: Cumulative relevance."
+    assert app.warning[0].value == said
+    assert chart(app, "agrees least")["data"][0]["x"] == [
+        "Cumulative relevance", "Absolute relevance", "LRP-0 (z)", "LRP-alpha-beta", "LRP composite",
+        "Gradient times input",
+    ]  # fmt: skip
+
+
+def test_chosen_classes_stand_beside_the_ranking(open_page):
+    app = open_page("neurons", classes="3")
+    assert app.selectbox(key="ranked-beside").value == "Class 3"
+    app = open_page("neurons", classes="3,5")
+    assert app.selectbox(key="ranked-beside").value == "Classes 3, 5"
+    assert not app.exception
+
+
+def test_examples_are_the_tests_at_both_ends(open_page, view):
+    neuron = 7
+    activations = view.test_traces.activations["fc2"][:, neuron]
+    most, least = extremes(activations, EXAMPLES)
+    app = open_page("neurons", neuron=str(neuron))
+    shown = [json.loads(one.proto.json)["tiles"] for one in app.get("bidi_component") if "tiles" in one.proto.json]
+    tests = [[tile["test"] for tile in tiles] for tiles in shown]
+    assert tests[:2] == [view.test.ids[most].tolist(), view.test.ids[least].tolist()]
+    assert f"from {activations.max():.2f} down" in words(app)
+
+
+def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
+    app = open_page("neurons")
+    assert app.selectbox(key="neuron-chosen").value == view.analysis.important[0]
+    app.selectbox(key="neuron-chosen").select(30).run()
+    assert not app.exception
+    assert app.query_params["neuron"] in ("30", ["30"])
+    means = [view.train_traces.relevance["fc2"][view.train.targets == one, 30].mean() for one in range(10)]
+    bars = chart(app, "Neuron 30 speaks most where the true class is")
+    assert f"class is {int(np.argmax(means))} " in bars["layout"]["title"]["text"].replace("<br>", " ")
+    assert "Neuron 30 is not among the 6 important neurons" in words(app)
+
+
+def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
+    app = open_page("neurons", neuron="4000")
+    assert not app.exception
+    assert app.selectbox(key="neuron-chosen").value == view.analysis.important[0]
+
+
+def test_selected_input_is_marked_among_the_tests(open_page):
+    marks = chart(open_page("neurons", input="417"), "Relevance follows activation")
+    assert "test 417" in {trace["name"] for trace in marks["data"]}
+
+
+def test_a_click_tells_the_number_that_the_mark_carries():
+    assert told([{"customdata": [12]}]) == told([{"customdata": 12}, {"customdata": 3}]) == 12
+
+
+def test_trials_follow_the_ranking_and_their_settings(open_page):
+    app = open_page("neurons", rank="Absolute relevance", tried="100", changed="10 %", scaled="true")
+    assert not app.exception
+    assert "on 100 tests" in chart(app, "Silencing the first")["layout"]["yaxis"]["title"]["text"]
+    assert "In a test 78.0 pixels are changed" in words(app)
+    assert "standard deviations" in chart(app, "Changing the most")["layout"]["yaxis"]["title"]["text"]
+    assert "Silencing" in app.markdown[0].value
+
+
+def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_page):
+    app = open_page("neurons", model="LeNet-1 on digits", layer="conv1")
+    assert not app.exception
+    assert "Layer conv1 has 4 neurons: 2 of them are compared with as many others." in words(app)
+    assert trials.comparable(1, 1) == 0
+
+
+def test_classes_are_compared_when_asked_for(open_page):
+    app = open_page("neurons", **{"agreement-classes": "true"})
+    labels = chart(app, "agrees least")["data"][0]["x"]
+    assert [label for label in labels if label.startswith("Class ")] == [f"Class {name}" for name in range(10)]
+
+
+def test_pinned_bench_stands_beside(open_page):
+    app = open_page("neurons", pin="layer=fc1")
+    assert not app.exception
+    assert len([one for one in app.get("plotly_chart") if "neurons carry" in one.proto.alt]) == 2
+    assert "the 6 pinned ones" in words(app)
+
+
+def test_stopping_a_trial_leaves_the_rest_of_the_page(open_page):
+    app = open_page("neurons")
+    app.session_state[STOPPED] = True
+    app.segmented_control(key="tried").set_value(0)
+    app.selectbox(key="rank").select("Class 7").run()
+    assert not app.exception
+    assert "Stopped. Nothing was lost" in app.info[0].value
+    assert "Stopped while silencing neurons." in app.error[0].value
+    assert chart(app, "agrees least")
+    next(button for button in app.button if button.label == "Start again").click().run()
+    assert not app.error
+    assert chart(app, "Silencing the first")
+
+
+def test_trials_take_chosen_tests_at_even_distances():
+    view = open_view(Bench("lenet5-digits", "digits", "fc2", 6, ("3",)))
+    tests = trials.some_tests(view, 10)
+    assert tests.ids.tolist() == [
+        view.test.ids[view.chosen[place]] for place in np.linspace(0, len(view.chosen) - 1, 10).astype(int)
+    ]
+    assert set(tests.targets.tolist()) == {3}
+    assert np.array_equal(tests.inputs, view.test.inputs[tests.ids])
+    assert len(trials.some_tests(view, 0)) == len(view.chosen)
