@@ -107,6 +107,12 @@ def squashed(net, x):
     return F.softmax(net.out(torch.sigmoid(net.hidden(x))), 1)
 
 
+def forked(net, x):
+    """Uses the layer's output before its activation function as well, which is where its neurons are then."""
+    hidden = net.hidden(x)
+    return net.out(F.relu(hidden) + 2 * hidden)
+
+
 def looked_up(net, x):
     return net.out(F.relu(net.hidden(net.words(x).transpose(1, 2))).mean(2))
 
@@ -119,6 +125,7 @@ NETWORKS = {
     "twice": (twice, {"hidden": nn.Linear(6, 6), "out": nn.Linear(6, CLASSES)}, ROWS, 0.0, True),
     "in place": (in_place, {"hidden": nn.Linear(6, 5), "out": nn.Linear(5, CLASSES)}, ROWS, 0.0, True),
     "squashed": (squashed, {"hidden": nn.Linear(6, 5), "out": nn.Linear(5, CLASSES)}, ROWS, -torch.inf, True),
+    "forked": (forked, {"hidden": nn.Linear(6, 5), "out": nn.Linear(5, CLASSES)}, ROWS, 0.0, True),
     "text": (looked_up, {"words": nn.Embedding(10, 4), "hidden": nn.Conv1d(4, 5, 2), "out": nn.Linear(5, CLASSES)},
              TOKENS, 0.0, True),
 }  # fmt: skip
@@ -154,6 +161,14 @@ def test_agrees_with_networks_silenced_by_hand(name):
         expected = silenced_by_hand(network, inputs, neurons, prepared.axis, off)
         assert torch.allclose(scores, expected, rtol=1e-9, atol=1e-12)
     assert not torch.allclose(found[0], found[1:].mean(0))
+
+
+def test_passes_that_disagree_when_run_together_are_run_one_by_one(monkeypatch):
+    network = settle(Written(in_place, hidden=nn.Linear(6, 5), out=nn.Linear(5, CLASSES)))
+    assert _prepare(network, ROWS[:1], "hidden").together
+    vmap = torch.vmap
+    monkeypatch.setattr(torch, "vmap", lambda run: lambda sets: vmap(run)(sets) + 0.01)
+    assert not _prepare(network, ROWS[:1], "hidden").together
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
