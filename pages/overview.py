@@ -8,7 +8,7 @@ from idc_core.coverage.table import widest_gap
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import default_axes, lay_out
 from idc_core.figures.overview import Overview
-from pages.common import pins
+from pages.common import pins, tour
 from pages.common.bench import DEFAULT, choose, untouched
 from pages.common.frame import default_line, frame, open_bench
 from pages.common.layout import explain, how_to_read, is_dark, take_away
@@ -104,6 +104,8 @@ if kept is None:
 else:
     result = kept
     page.line.caption(default_line(kept))
+    tour.guide(page.guide, page.name, result)
+tour.offer(page.guide)
 
 missed = result.table.total - result.table.covered
 st.markdown(
@@ -142,4 +144,5 @@ cells = pd.DataFrame(
 take_away({"covered-cells": cells})
 if kept is not None:
     pins.draw_sidebar(choose())
+    tour.draw_sidebar()
     warm(DEFAULT)

@@ -1,0 +1,119 @@
+"""The guided tour as a person takes it: offered, declined, remembered, opened again, and by keyboard alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from pages.common.registry import PAGES
+from pages.common.story import STEPS
+
+pytestmark = pytest.mark.browser
+
+FOCUSED = "() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
+
+
+def offer(visitor):
+    return visitor.page.get_by_role("region", name="Guided tour").get_by_role("button", name="Take the tour")
+
+
+def panel(visitor):
+    return visitor.page.locator(".st-key-tour-panel")
+
+
+def remembered(visitor):
+    return visitor.page.evaluate("() => localStorage.getItem('idc-studio-tour')")
+
+
+def at_step(visitor, number):
+    expect(panel(visitor).get_by_role("heading")).to_have_text(re.compile(f"^Tour, step {number} of {len(STEPS)}: "))
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES[STEPS[number - 1].page].question)
+    visitor.settle()
+    expect(panel(visitor)).to_be_focused()
+
+
+def tab_to(visitor, name):
+    """Press the tabulator until a button has the focus; from the panel it takes a few steps."""
+    for _ in range(6):
+        visitor.page.keyboard.press("Tab")
+        if re.match(name, visitor.page.evaluate(FOCUSED) or ""):
+            return
+    pytest.fail(f"the tabulator did not reach {name!r}; it is on {visitor.page.evaluate(FOCUSED)!r}")
+
+
+def test_a_new_visitor_may_decline_and_is_not_asked_again(visitor):
+    visitor.open()
+    expect(offer(visitor)).to_have_text("Take the tour: 7 steps, about three minutes")
+    assert "109 of 192" in visitor.text(), "the offer hides nothing"
+    visitor.page.get_by_role("button", name="Not now").click()
+    expect(offer(visitor)).to_be_hidden()
+    expect(visitor.page.get_by_role("heading", level=1)).to_be_focused()
+    assert remembered(visitor) == "declined"
+    visitor.page.reload()
+    visitor.settle()
+    expect(visitor.page.get_by_test_id("stMetric").first).to_be_visible()
+    expect(offer(visitor)).to_be_hidden()
+    expect(panel(visitor)).to_have_count(0)
+    assert visitor.errors == []
+
+
+def test_skipped_remembered_and_opened_again(visitor):
+    visitor.open()
+    offer(visitor).click()
+    at_step(visitor, 1)
+    visitor.page.get_by_role("button", name="Next: Relevance").click()
+    at_step(visitor, 2)
+    expect(visitor.page).to_have_url(re.compile(r"/relevance\?.*tour=2"))
+    visitor.page.get_by_role("button", name="Skip the tour").click()
+    expect(panel(visitor)).to_have_count(0)
+    visitor.settle()
+    expect(visitor.page.get_by_role("heading", level=1)).to_be_focused()
+    assert remembered(visitor) == "skipped"
+    visitor.open()
+    expect(visitor.page.get_by_test_id("stMetric").first).to_be_visible()
+    expect(offer(visitor)).to_be_hidden()
+    visitor.page.get_by_role("button", name="Tour", exact=True).click()
+    at_step(visitor, 1)
+    assert visitor.errors == []
+
+
+def test_by_keyboard_alone_from_the_offer_to_the_finding(visitor):
+    page = visitor.page
+    visitor.open()
+    offer(visitor).focus()
+    page.keyboard.press("Enter")
+    for number in range(1, len(STEPS) + 1):
+        at_step(visitor, number)
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0, "the step begins at its top"
+        onwards = f"Next: {PAGES[STEPS[number].page].title}" if number < len(STEPS) else "Finish"
+        tab_to(visitor, onwards)
+        page.keyboard.press("Enter")
+    expect(panel(visitor)).to_have_count(0)
+    visitor.settle()
+    assert remembered(visitor) == "finished"
+    assert "No test reaches this cell." in visitor.text()
+    assert visitor.errors == []
+
+
+def test_a_copied_address_opens_the_step_for_someone_else(visitor, browser):
+    visitor.open("clusters?tour=4")
+    expect(visitor.page).to_have_url(re.compile("neuron="))
+    copied, words = visitor.page.url, panel(visitor).inner_text()
+    other = browser.new_context().new_page()
+    other.goto(copied)
+    expect(other.get_by_role("button", name="Skip the tour")).to_be_visible(timeout=20_000)
+    assert other.locator(".st-key-tour-panel").inner_text() == words
+    other.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_panel_and_offer_can_be_read_and_fit_a_narrow_window(visitor, scheme):
+    visitor.page.emulate_media(color_scheme=scheme)
+    visitor.page.set_viewport_size({"width": 800, "height": 900})
+    contrast = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+    for path in ("", "?tour=1", "clusters?tour=4"):
+        visitor.open(path)
+        expect(panel(visitor) if "tour" in path else offer(visitor)).to_be_visible()
+        assert visitor.page.evaluate(contrast) == [], path
+        assert visitor.page.get_by_test_id("stMain").evaluate("m => m.scrollWidth - m.clientWidth") <= 1
