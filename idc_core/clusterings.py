@@ -155,11 +155,12 @@ def density_rule(points: Points) -> tuple[float, int]:
     """Return how far a value's surroundings reach, and how many values there make its place crowded.
 
     The reach is 1.06 s n^(-1/5) for n values with standard deviation s: D. W. Scott's (1979) rule for the width of a
-    kernel that shows the density of n values. Crowded are 1 % of all values, and at least 4.
+    kernel that shows the density of n values. A place is crowded where at least as many values lie within reach as if
+    all were spread evenly with the same deviation, over a stretch of s sqrt(12); and at least 4.
     """
-    n = points.count[-1]
-    deviation = float(np.sqrt(points.square[-1] / n))
-    return 1.06 * deviation * float(n) ** -0.2, max(4, int(np.ceil(n / 100)))
+    n = float(points.count[-1])
+    width = 1.06 * n**-0.2  # in units of the deviation
+    return width * _deviation(points), max(4, int(np.ceil(n * 2 * width / np.sqrt(12))))
 
 
 def dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach: float, least: int) -> Ints:
@@ -230,6 +231,7 @@ def _runs(edges: Ints) -> list[tuple[int, int]]:
 
 
 def _deviation(points: Points) -> float:
+    """Return the standard deviation; 1 where all values are equal."""
     return float(np.sqrt(points.square[-1] / points.count[-1])) or 1.0
 
 

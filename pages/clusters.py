@@ -13,25 +13,25 @@ from pages.common.frame import frame, open_bench
 from pages.common.pins import beside
 from pages.common.results import View
 from pages.common.selection import Selection, selected
-from pages.common.text import count, plural, state
+from pages.common.text import plural, state
 
 view = open_bench(frame("clusters"))
 analysis, sizes, names = view.analysis, view.sizes, view.neurons
 
 
-def numbers_of(one: View) -> str:
+def numbers(noun: str) -> str:
     """Say how many clusters the neurons have."""
-    fewest, most = min(one.sizes), max(one.sizes)
-    return f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    fewest, most = min(sizes), max(sizes)
+    text = plural(most, noun) if fewest == most else f"{fewest} to {plural(most, noun)}"
+    return text if analysis.m == 1 else f"{text} each"
 
 
 def sentence() -> str:
     """Put the finding into words."""
     rank, cluster, rare = rarest_state(analysis.assignments[view.chosen], sizes)
     subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
-    each = "" if analysis.m == 1 else " each"
     return (
-        f"**The {subject} {numbers_of(view)} states{each}, {count(analysis.total)} combinations in all.** "
+        f"**The {subject} {numbers('state')}, {plural(analysis.total, 'combination')} in all.** "
         f"The state that the tests reach least often is the {state(cluster, sizes[rank])} of {names[rank]}: "
         f"{plural(rare, 'test')} of {len(view.chosen):,}."
     )
@@ -94,7 +94,7 @@ states.controls(view)
 states.histograms(
     view,
     selected(),
-    f"The activations of the important neurons fall into {numbers_of(view)} clusters each",
+    f"The activations of the important {'neuron' if analysis.m == 1 else 'neurons'} fall into {numbers('cluster')}",
     "histograms",
     list(range(analysis.m)),
     clickable=True,
@@ -119,8 +119,9 @@ layout.computed(
     view,
     f"Each neuron's activations over the training inputs are split into clusters. {entry.label}: {entry.help} "
     "Of 2, 3 and 4 clusters the number with the largest mean silhouette is kept (Algorithm 2 of the paper) unless it "
-    "is chosen by hand; DBSCAN finds it by itself: a place is crowded when 1 % of all values lie within "
-    "1.06 s n^(-1/5) of it, with s their standard deviation and n their number.",
+    "is chosen by hand; DBSCAN finds it by itself: a place is crowded where at least as many values "
+    "lie within 1.06 s n^(-1/5) of it, for n values with standard deviation s, as if all were spread evenly with the "
+    "same deviation.",
     "k-means is solved exactly, nothing is random. Boundaries lie half way between neighbouring centroids; "
     "where another way parts the activations elsewhere, in the middle of the gap between the clusters. "
     "A value on a boundary belongs to the lower cluster.",

@@ -136,14 +136,13 @@ class TestDensity:
         values = draw(kind, 300, seed)
         for reach, least in ((0.1, 4), (0.3, 10), (1.0, 30), density_rule(Points.of(np.sort(values)))):
             distinct, weight = np.unique(values, return_counts=True)
-            reach = max(reach, 1e-9)  # scikit-learn refuses 0, which the rule gives for equal values
             theirs = DBSCAN(eps=reach, min_samples=least).fit(distinct[:, None], sample_weight=weight).labels_
             np.testing.assert_array_equal(dense_labels(distinct, weight, reach, least), theirs)
 
     def test_the_rule_worked_by_hand(self):
         values = np.array([0.0] * 16 + [2.0] * 16)  # 32 values, deviation 1: 32^(-1/5) is 1/2
-        assert density_rule(Points.of(values)) == (pytest.approx(0.53), 4)
-        assert density_rule(Points.of(np.arange(1000.0)))[1] == 10
+        assert density_rule(Points.of(values)) == (pytest.approx(0.53), 10)  # 32 * 1.06 / sqrt(12) is 9.8
+        assert density_rule(Points.of(np.arange(5.0)))[1] == 4
 
     def test_noise_goes_to_the_nearest_mean(self):
         values = np.concatenate((np.zeros(50), np.full(50, 10.0), [4.0, 6.5]))
@@ -152,8 +151,12 @@ class TestDensity:
         assert found.counts.tolist() == [51, 51]
 
     def test_finds_more_clusters_than_k_means_is_asked_for(self):
-        values = np.repeat(np.arange(7.0), 30) * 10
+        values = np.repeat(np.arange(7.0), 300) * 10
         assert find_clustering("dbscan").cluster(values).k == 7
+
+    def test_an_even_spread_holds_the_threshold(self):
+        reach, least = density_rule(Points.of(np.arange(1000.0)))
+        assert least == pytest.approx(2 * reach, abs=2)
 
     def test_one_crowd_is_one_state(self):
         found = find_clustering("dbscan").cluster(draw("normal", 2000, 0))

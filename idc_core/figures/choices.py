@@ -65,7 +65,10 @@ def choices(
     figure.update_xaxes(title="number of clusters k", type="category", categoryarray=["auto", *map(str, range(2, 9))])
     figure.update_yaxes(title="cells (logarithmic)", type="log", row=1, col=1, dtick=1, exponentformat="power")
     figure.update_yaxes(title="share of cells covered (%)", rangemode="tozero", row=1, col=2)
-    return finish(figure, title, colours, height=430)
+    finish(figure, title, colours, height=450)
+    figure.update_annotations(font={"size": 13, "color": colours.ink})
+    figure.update_layout(margin={"t": figure.layout.margin.t + 22})  # room between the title and the panels' titles
+    return figure
 
 
 def _choice(k: int | None) -> str:

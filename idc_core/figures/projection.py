@@ -128,7 +128,7 @@ def plane(
     figure.update_xaxes(title=axes[0], zeroline=False)
     figure.update_yaxes(title=axes[1], zeroline=False)
     finish(figure, title, colours, height=560)
-    figure.update_layout(dragmode="lasso", margin={"b": 130})
+    figure.update_layout(dragmode="lasso", margin={"b": 110})
     return figure
 
 

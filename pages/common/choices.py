@@ -16,7 +16,7 @@ from pages.common import layout
 from pages.common.bench import DEFAULT
 from pages.common.results import ENGINE, View
 from pages.common.selection import select
-from pages.common.text import count, lower, percent
+from pages.common.text import count, lower, percent, plural
 from pages.common.work import Waiting
 
 LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
@@ -38,6 +38,8 @@ def draw_choices(view: View) -> pd.DataFrame:
     title = (
         f"These choices make {count(fewest)} to {count(most)} cells, of which the tests cover {percent(low)} to "
         f"{percent(high)}; this bench has {count(present.total)}, covered to {percent(present.score)}"
+        if fewest < most
+        else f"Every one of these choices makes {plural(most, 'cell')}, of which the tests cover {percent(high)}"
     )
     layout.chart(
         view,
