@@ -28,7 +28,6 @@ GO = "go-to-coverage"  # set where a square was clicked: a callback cannot chang
 if st.session_state.pop(GO, False):
     st.switch_page(PAGES["coverage"].file)
 
-sweeps.take_stop()
 view = open_bench(frame("layers"))
 finding = st.empty()
 
@@ -229,8 +228,8 @@ except IdcError as error:
 table = tabulate(sweep, {name: len(of_classes(test, view.bench.classes)) for name, test in opened.items()})
 finding.markdown(sentence(sweep, view.bench.data, view.bench.m) + " " + compare_suites(sweep, view.bench.m))
 if len(sweep.cells) < len(sweep.suites) * len(sweep.layers) * len(sweep.ms):
-    st.info("Stopped. What was finished is shown.")
-    st.button("Go on", on_click=sweeps.go_on, help="Compute the layers that are missing.")
+    done = plural(len({cell.layer for cell in sweep.cells}), "layer")
+    st.caption(f"Finished before the stop: {done} of {len(sweep.layers)}.")
 if sweep.cells:
     draw(sweep, view, "sweep")
     draw_table(sweep, table)

@@ -8,7 +8,6 @@ from idc_core.analysis import analyze
 from pages.common import work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
-from pages.common.sweeps import HALTED, SWEEPING
 
 LAYERS = ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "logits"]
 
@@ -107,28 +106,25 @@ def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
     states = work.shelf()._jobs["states"]
     for key in [key for key in states if {"fc2", "logits"} & set(key)]:
         del states[key]
-    app.session_state[SWEEPING] = (DEFAULT.model, (DEFAULT.data,))
     app.session_state[work.STOPPED] = True
     app.run()
     assert not app.exception
-    assert "Stopped. What was finished is shown." in text(app)
+    assert "Finished before the stop: 5 layers of 7." in text(app)
     assert "Of the 5 layers finished so far:" in text(app)
     assert table(app)["layer"].unique().tolist() == LAYERS[:5]
-    assert HALTED in app.session_state
-    next(button for button in app.button if button.label == "Go on").click().run()
-    assert not app.info
+    next(button for button in app.button if button.label == "Start again").click().run()
+    assert "Stopped" not in text(app)
     assert table(app)["layer"].unique().tolist() == LAYERS
 
 
 def test_stop_before_any_layer_is_finished_leaves_a_way_on(open_page):
     app = open_page("layers")
     work.shelf()._jobs["activities"].clear()
-    app.session_state[SWEEPING] = (DEFAULT.model, (DEFAULT.data,))
     app.session_state[work.STOPPED] = True
     app.run()
     assert not app.exception
     assert "No layer is finished yet." in text(app)
-    next(button for button in app.button if button.label == "Go on").click().run()
+    next(button for button in app.button if button.label == "Start again").click().run()
     assert len(table(app)) == 42
 
 
