@@ -53,7 +53,7 @@ def read_zoom(view: View) -> Zoom:
     for part in _parts(view, FIXED) or ():
         neuron, _, cluster = part.partition("-")
         rank = _rank(view, neuron)
-        if rank is not None and cluster.isdecimal() and int(cluster) < view.sizes[rank]:
+        if rank is not None and cluster in map(str, range(view.sizes[rank])):
             fixed[rank] = int(cluster)
     wanted = [_free(view, name, fixed) for name in (ROWS, COLUMNS)]
     if wanted[0] or wanted[1]:
@@ -69,8 +69,8 @@ def _parts(view: View, name: str) -> list[str] | None:
 
 
 def _rank(view: View, neuron: str) -> int | None:
-    important = view.analysis.important.tolist()
-    return important.index(int(neuron)) if neuron.isdecimal() and int(neuron) in important else None
+    important = [str(one) for one in view.analysis.important]
+    return important.index(neuron) if neuron in important else None
 
 
 def _free(view: View, name: str, fixed: Mapping[int, int]) -> list[int]:

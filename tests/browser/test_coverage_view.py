@@ -1,0 +1,110 @@
+"""The Coverage page in a browser: looking into a tile and back, by mouse and keyboard, and what can be taken away."""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+
+from idc_core.figures.coverage import coverage_grid
+from idc_core.figures.grid import lay_out
+from pages.common import zoom
+from pages.common.bench import DEFAULT, parse
+from pages.common.results import open_view
+from pages.common.text import cell_name
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def huge():
+    return open_view(parse({"m": "12", "k": "4"}))
+
+
+def script_errors(visitor):
+    """Errors in the console; Streamlit asks for its own health in vain below a page's address."""
+    return [error for error in visitor.errors if "404" not in error]
+
+
+def click_tile(visitor, view, grid, tile):
+    """Click a tile where the figure says that it is drawn."""
+    option = coverage_grid(grid, view.table, "covered", zoom.finding(view, grid))
+    place = option["grid"]
+    chart = visitor.page.get_by_test_id("stEChartsChart").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    row, column = divmod(tile, len(grid.column_cells))
+    wide = (box["width"] - place["left"] - place["right"]) / len(grid.column_cells)
+    high = (box["height"] - place["top"] - place["bottom"]) / len(grid.row_cells)
+    visitor.page.mouse.click(
+        box["x"] + place["left"] + (column + 0.5) * wide, box["y"] + place["top"] + (row + 0.5) * high
+    )
+    visitor.page.wait_for_timeout(300)
+    visitor.settle()
+
+
+def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, browser, huge):
+    table, names = huge.table, huge.neurons
+    cell = table.cells[table.counts.argmax()].tolist()
+    row = table.counts.argmax()
+    visitor.open("coverage?m=12&k=4")
+    whole = lay_out(table, names)
+    click_tile(visitor, huge, whole, int(whole.tile[row]))
+    held = zip(huge.analysis.important[:6], cell[:6], strict=True)
+    expect(visitor.page).to_have_url(re.compile("zoom=fc2~" + "~".join(f"{n}-{c}" for n, c in held) + "(&|$)"))
+    part = lay_out(table, names, fixed=dict(enumerate(cell[:6])))
+    click_tile(visitor, huge, part, int(part.tile[row]))
+    heading = f"Cell {cell_name(cell)}"
+    expect(visitor.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
+    other = browser.new_page(viewport={"width": 1440, "height": 1200})
+    other.goto(visitor.page.url)
+    expect(other.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=30_000)
+    expect(other.get_by_text("(4,096 cells)")).to_be_visible()
+    other.close()
+    visitor.page.get_by_role("button", name="All 16.8 M cells").click()
+    visitor.settle()
+    assert "zoom=" not in visitor.page.url
+    assert script_errors(visitor) == []
+
+
+def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
+    view = open_view(DEFAULT)
+    visitor.open("coverage")
+    page = visitor.page
+    page.get_by_test_id("stExpander").filter(has_text="Rows, columns and zoom").locator("summary").focus()
+    page.keyboard.press("Enter")
+    menu = page.get_by_role("combobox", name=view.neurons[0].capitalize())
+    page.wait_for_timeout(600)  # the expander unfolds, and takes no keys as long
+    menu.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option")).to_have_count(1 + view.sizes[0])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"zoom=fc2~{view.analysis.important[0]}-"))
+    visitor.settle()
+    page.get_by_role("button", name=f"All {view.table.total} cells").focus()
+    page.keyboard.press("Enter")
+    visitor.settle()
+    assert "zoom=" not in page.url
+    assert script_errors(visitor) == []
+
+
+def test_the_smallest_set_of_tests_can_be_taken_away_and_covers_as_much(visitor):
+    view = open_view(DEFAULT)
+    visitor.open("coverage")
+    content = {}
+    for kind, name in (("npz", f"These {view.table.covered} tests (npz)"), ("csv", "Their numbers (CSV)")):
+        with visitor.page.expect_download() as download:
+            visitor.page.get_by_role("button", name=name).click()
+        content[kind] = download.value.path().read_bytes()
+    tests = np.load(io.BytesIO(content["npz"]), allow_pickle=False)
+    listed = pd.read_csv(io.BytesIO(content["csv"]), dtype={"cell": str})
+    assert listed["test"].tolist() == tests["ids"].tolist()
+    positions = [view.test.ids.tolist().index(number) for number in tests["ids"]]
+    assert (tests["inputs"] == view.test.inputs[positions]).all()
+    reached = np.unique(view.analysis.codes[positions])
+    assert len(reached) == len(positions) == view.table.covered
+    assert listed["cell"].tolist() == [cell_name(view.analysis.assignments[place]) for place in positions]

@@ -1,0 +1,226 @@
+"""The Coverage page: zooming and its address, what is behind a cell, and the smallest set of tests."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from idc_core.figures.grid import MOST_CELLS
+from pages.common.bench import DEFAULT, parse
+from pages.common.results import open_view
+from pages.common.text import cell_name
+
+HUGE = {"m": "12", "k": "4"}
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def huge():
+    return open_view(parse(HUGE))
+
+
+def grids(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("echarts_chart")]
+
+
+def shape(app) -> tuple[int, int]:
+    """Rows and columns of the first grid."""
+    grid = grids(app)[0]
+    return len(grid["yAxis"]["data"]), len(grid["xAxis"]["data"])
+
+
+def title(app) -> str:
+    return grids(app)[0]["title"]["text"].replace("\n", " ")
+
+
+def listed(app):
+    """The table of covered cells."""
+    return next(frame.value for frame in app.dataframe if "only errors" in frame.value.columns)
+
+
+def words(app) -> str:
+    kinds = (app.markdown, app.caption, app.warning)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def parameter(app, name) -> str:
+    """What the address says under a name."""
+    return "".join(app.query_params.get(name, ""))
+
+
+def test_every_covered_cell_is_listed_and_errors_come_first(open_page, view):
+    table = view.table
+    app = open_page("coverage")
+    frame = listed(app)
+    assert sorted(frame["cell"]) == sorted(cell_name(cell) for cell in table.cells)
+    lonely = {cell_name(cell) for cell in table.cells[table.wrong == table.counts]}
+    assert lonely
+    assert set(frame["cell"][: len(lonely)]) == lonely
+    assert frame["only errors"].tolist() == ["\u00d7"] * len(lonely) + [""] * (len(frame) - len(lonely))
+    shares = frame["share misclassified"].tolist()
+    assert shares == sorted(shares, reverse=True)
+    assert shares == pytest.approx((frame["misclassified"] / frame["tests"]).tolist())
+
+
+def test_holding_a_neuron_shows_only_its_cells_and_stays_in_the_address(open_page, view):
+    first, second = view.analysis.important[:2]
+    app = open_page("coverage")
+    app.selectbox(key="fix-1").set_value(1).run()
+    app.selectbox(key="fix-0").set_value(0).run()
+    assert not app.exception
+    assert parameter(app, "zoom") == f"fc2~{first}-0~{second}-1"
+    inside = [cell for cell in view.table.cells.tolist() if cell[:2] == [0, 1]]
+    assert sorted(listed(app)["cell"]) == sorted(map(cell_name, inside))
+    left = view.table.total // (view.sizes[0] * view.sizes[1])
+    where = f"neurons {first}, {second} in clusters 0-1"
+    assert title(app) == f"{len(inside)} of {left} combinations of clusters with {where} are reached"
+    again = open_page("coverage", zoom=parameter(app, "zoom"))
+    assert title(again) == title(app)
+    app.button(key="crumb-0").click().run()
+    assert parameter(app, "zoom") == f"fc2~{first}-0"
+    app.selectbox(key="fix-1").set_value(1).run()
+    app.button(key="crumb-all").click().run()
+    assert parameter(app, "zoom") == ""
+    assert len(listed(app)) == view.table.covered
+    assert not [button for button in app.button if button.key.startswith("crumb")]
+
+
+@pytest.mark.parametrize("zoom", ["fc1~18-0", "fc2~18-9", "fc2~999-0", "fc2~18", "nonsense", "fc2~-~x-1", "fc2~18-" + 5000 * "9"])
+def test_an_address_that_holds_nothing_sensible_shows_everything(open_page, view, zoom):
+    app = open_page("coverage", zoom=zoom, rows=zoom, columns=zoom)
+    assert not app.exception
+    assert len(listed(app)) == view.table.covered
+    assert shape(app)[0] * shape(app)[1] == (view.table.total if zoom != "fc2~18" else 2)
+
+
+def test_neurons_on_rows_and_columns_are_the_persons_choice(open_page, view):
+    important = view.analysis.important
+    app = open_page("coverage")
+    assert app.multiselect(key="rows").value == [0, 1, 2]
+    app.multiselect(key="columns").set_value([5]).run()
+    app.multiselect(key="rows").set_value([3, 0]).run()
+    assert not app.exception
+    assert parameter(app, "rows") == f"fc2~{important[3]}~{important[0]}"
+    assert shape(app) == (view.sizes[3] * view.sizes[0], view.sizes[5])
+    folded = view.sizes[1] * view.sizes[2] * view.sizes[4]
+    assert f"a tile stands for {folded} cells" in words(app)
+    again = open_page("coverage", rows=parameter(app, "rows"), columns=parameter(app, "columns"))
+    assert grids(again)[0]["yAxis"] == grids(app)[0]["yAxis"]
+    app.multiselect(key="rows").set_value([]).run()
+    app.multiselect(key="columns").set_value([]).run()
+    assert shape(app) == (np.prod(view.sizes[:3]), np.prod(view.sizes[3:]))
+    assert "rows" not in app.query_params
+
+
+def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
+    important = huge.analysis.important.tolist()
+    app = open_page("coverage", **HUGE)
+    assert not app.exception
+    assert huge.table.total == 4**12
+    assert shape(app) == (64, 64)
+    assert "a tile stands for 4,096 cells" in words(app)
+    tiles = {tuple(cell[:6]) for cell in huge.table.cells.tolist()}
+    assert f"are reached, in {len(tiles)} of 4,096 tiles" in title(app)
+    assert app.button(key="zoom-to-cell")
+    cell = huge.table.cells[huge.errors_only[0]].tolist()
+    assert app.subheader[0].value == f"Cell {cell_name(cell)}"
+    app.button(key="zoom-to-cell").click().run()
+    held = [f"{neuron}-{cluster}" for neuron, cluster in zip(important[:6], cell[:6], strict=True)]
+    assert parameter(app, "zoom") == "~".join(["fc2", *held])
+    assert shape(app) == (64, 64)
+    assert "a tile is one cell" in words(app)
+    inside = [one for one in huge.table.cells.tolist() if one[:6] == cell[:6]]
+    assert sorted(listed(app)["cell"]) == sorted(map(cell_name, inside))
+    assert app.subheader[0].value == f"Cell {cell_name(cell)}"
+
+
+def test_more_tiles_than_can_be_drawn_are_refused_in_a_sentence(open_page, huge):
+    app = open_page("coverage", **HUGE)
+    app.multiselect(key="rows").set_value([0, 1, 2, 6, 7]).run()
+    assert not app.exception
+    assert shape(app)[0] * shape(app)[1] <= MOST_CELLS
+    names = [f"neuron {huge.analysis.important[rank]}" for rank in (6, 7)]
+    assert f"Left out: {', '.join(names)}." in app.warning[0].value
+    assert app.multiselect(key="rows").value == [0, 1, 2]
+
+
+def test_an_uncovered_cell_shows_the_closest_tests_in_order(open_page, view):
+    covered = {tuple(cell) for cell in view.table.cells.tolist()}
+    empty = next(cell for cell in itertools.product(*map(range, view.sizes)) if cell not in covered)
+    app = open_page("coverage", cell=cell_name(empty))
+    frame = next(frame.value for frame in app.dataframe if "distance" in frame.value.columns)
+    analysis = view.analysis
+    centre = np.array([values[c] for values, c in zip(analysis.centroids, empty, strict=True)])
+    away = [
+        float(np.sqrt((((row - centre) / analysis.train_activations.std(axis=0)) ** 2).sum()))
+        for row in analysis.test_activations.astype(np.float64)
+    ]
+    order = sorted(range(len(away)), key=lambda i: (away[i], i))[:12]
+    assert frame["test"].tolist() == view.test.ids[order].tolist()
+    assert frame["distance"].tolist() == pytest.approx([away[i] for i in order], rel=1e-4)
+    assert frame["cell"].tolist() == [cell_name(analysis.assignments[i]) for i in order]
+    assert f"Tests closest to cell {cell_name(empty)}" in [head.value for head in app.subheader]
+
+
+def test_a_covered_cell_shows_no_closest_tests(open_page, view):
+    app = open_page("coverage", cell=cell_name(view.table.cells[0]))
+    assert len(app.subheader) == 1
+    assert not any("distance" in frame.value.columns for frame in app.dataframe)
+
+
+def test_the_selected_tests_cell_is_shown_where_no_cell_is_selected(open_page, view):
+    cell = cell_name(view.analysis.assignments[17])
+    number = str(view.test.ids[17])
+    app = open_page("coverage", input=number)
+    assert app.subheader[0].value == f"Cell {cell}"
+    assert grids(app)[0]["series"][1]["data"][0]["value"][:2] == [cell[6:], cell[:5]]
+    other = cell_name(view.table.cells[view.table.counts.argmax()])
+    assert open_page("coverage", input=number, cell=other).subheader[0].value == f"Cell {other}"
+
+
+def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):
+    neuron = view.analysis.important[2]
+    app = open_page("coverage", neuron=str(neuron), cluster="1")
+    button = app.button(key="only-selected")
+    assert button.label == f"Show only cells with neuron {neuron} in cluster 1"
+    button.click().run()
+    assert parameter(app, "zoom") == f"fc2~{neuron}-1"
+    assert all(cell.split("-")[2] == "1" for cell in listed(app)["cell"])
+    assert not [one for one in app.button if one.key == "only-selected"]
+    unknown = next(n for n in range(99) if n not in view.analysis.important)
+    app = open_page("coverage", neuron=str(unknown), cluster="1")
+    assert not [one for one in app.button if one.key == "only-selected"]
+
+
+def test_the_smallest_set_is_said_with_its_share(open_page, view):
+    covered, tests = view.table.covered, len(view.chosen)
+    app = open_page("coverage")
+    assert f"**{covered} tests of {tests} ({100 * covered / tests:.1f} %) reach every cell" in words(app)
+    app.toggle(key="prefer").set_value(True).run()
+    assert f"**{covered} tests of {tests}" in words(app)
+
+
+def test_a_pinned_bench_with_the_same_cells_is_told_cell_by_cell(open_page, view):
+    app = open_page("coverage", classes="3", pin="classes=5")
+    assert not app.exception
+    mine, theirs = (open_view(parse({"classes": name})).table.cells.tolist() for name in ("3", "5"))
+    shared = [cell for cell in mine if cell in theirs]
+    assert f"{len(shared)} cells are reached on both, {len(mine) - len(shared)} only here" in words(app)
+    both, only = "both reach", "only these tests reach"
+    labels = [[piece["label"] for piece in grid["visualMap"]["pieces"]] for grid in grids(app)]
+    assert labels[0] == ["not covered", "covered"]
+    for found in labels[1:]:
+        assert (any(both in label for label in found), any(only in label for label in found)) == (bool(shared), True)
+
+
+def test_a_pinned_bench_with_other_cells_keeps_the_chosen_colour(open_page):
+    app = open_page("coverage", pin="m=3", colour="how often")
+    assert not app.exception
+    assert len(grids(app)) == 3
+    assert "Their cells are different ones" in words(app)
+    assert any("2 to 4" in piece["label"] for piece in grids(app)[2]["visualMap"]["pieces"])
