@@ -140,7 +140,12 @@ def open_view(bench: Bench) -> View:
     IdcError
         If the data or the weights are missing or damaged, or the layer cannot be analysed.
     """
+    from idc_core.models import MODELS
+
     waiting = Waiting(STEPS)
+    own = MODELS[bench.model].dataset
+    waiting.begin("data", (own, "train"), _reader(own, "train"))
+    waiting.begin("data", (bench.data, "test"), _reader(bench.data, "test"))
     model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model))
     card = model.card
     train = open_data(waiting, card.dataset, "train")
@@ -166,9 +171,9 @@ def open_view(bench: Bench) -> View:
 def warm(bench: Bench) -> None:
     """Begin to load what the other pages will need, without waiting for it."""
     jobs = shelf()
-    jobs.job("model", bench.model, lambda report: _load_model(bench.model))
     for split in ("train", "test"):
         jobs.job("data", (bench.data, split), _reader(bench.data, split))
+    jobs.job("model", bench.model, lambda report: _load_model(bench.model))
 
 
 def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:

@@ -75,9 +75,13 @@ class Job:
         """Whether the work ended without a result."""
         return self._future.done() and self._future.exception() is not None
 
+    def want(self) -> None:
+        """Say that somebody still waits for the result."""
+        self._wanted = time.monotonic()
+
     def wait(self, seconds: float) -> bool:
         """Wait at most so long; return whether the work has ended."""
-        self._wanted = time.monotonic()
+        self.want()
         done = threading.Event()
         self._future.add_done_callback(lambda _: done.set())
         return done.wait(seconds)
@@ -94,7 +98,9 @@ class Shelf:
         self._lock = threading.Lock()
         self._jobs: dict[str, OrderedDict[Hashable, Job]] = {kind: OrderedDict() for kind in KEPT}
         # One at a time: torch already uses the cores, and hooks on one model must not meet.
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        # Files are read beside it: both take a second when a server has just started, and neither needs the other.
+        self._pools = dict.fromkeys(KEPT, engine) | {"data": ThreadPoolExecutor(1, thread_name_prefix="reader")}
 
     def finished(self, kind: str, key: Hashable) -> Job | None:
         """Return the job of that kind and key if it has a result; start none."""
@@ -107,7 +113,7 @@ class Shelf:
         with self._lock:
             jobs = self._jobs[kind]
             if key not in jobs or jobs[key].dead:
-                jobs[key] = Job(self._pool, work)
+                jobs[key] = Job(self._pools[kind], work)
             jobs.move_to_end(key)
             while len(jobs) > KEPT[kind]:
                 jobs.popitem(last=False)
@@ -133,6 +139,18 @@ class Waiting:
         self._place = st.empty()
         self._steps = steps
         self._step = 0
+        self._begun: dict[tuple[str, Hashable], Job] = {}
+
+    def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
+        """Begin what `get` will ask for later, so that it goes on beside other work.
+
+        Parameters
+        ----------
+        kind, key, work
+            As in `get`.
+        """
+        if not st.session_state.get(HALTED):
+            self._begun[kind, key] = shelf().job(kind, key, work)
 
     def get(self, kind: str, key: Hashable, doing: str, work: Callable[[Progress], Any]) -> Any:
         """Return a result, from the shelf or by working; show progress while it takes long.
@@ -157,7 +175,8 @@ class Waiting:
         if st.session_state.get(HALTED) and shelf().finished(kind, key) is None:
             raise CancelledError(f"Stopped while {doing}.")
         while True:
-            job = shelf().job(kind, key, work)
+            # Work that was begun and has failed is not tried a second time.
+            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work)
             if not job.wait(SILENT_S):
                 self._show(job, doing)
             try:
@@ -177,6 +196,8 @@ class Waiting:
                 share = min(1.0, state.done / state.total) if state.total else 0.0
                 counted = f": {state.done:,} of {state.total:,}" if state.total > 1 else ""
                 bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}")
+                for begun in self._begun.values():
+                    begun.want()
                 ended = job.wait(POLL_S)
         self._place.empty()
 

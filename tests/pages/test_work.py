@@ -96,3 +96,48 @@ def test_two_pieces_of_work_never_run_at_once():
     for job in [shelf.job("analysis", number, compute) for number in range(5)]:
         job.result()
     assert most == [1]
+
+
+def test_files_are_read_while_the_engine_works():
+    shelf, read = Shelf(), threading.Event()
+    waiting = shelf.job("model", "key", lambda on_progress: read.wait(20))
+    shelf.job("data", "key", lambda on_progress: read.set())
+    assert waiting.result(), "reading waited for the network"
+
+
+def test_what_was_begun_is_not_tried_again_where_it_failed(monkeypatch):
+    shelf, calls = Shelf(), []
+    monkeypatch.setattr(work, "shelf", lambda: shelf)
+
+    def fail(on_progress):
+        calls.append(1)
+        raise DataError("It is not there.")
+
+    waiting = work.Waiting(1)
+    waiting.begin("data", "key", fail)
+    with pytest.raises(DataError, match="not there"):
+        waiting.get("data", "key", "reading", fail)
+    assert calls == [1]
+    with pytest.raises(DataError, match="not there"):
+        waiting.get("data", "key", "reading", fail)
+    assert calls == [1, 1], "a later request tries again"
+
+
+def test_what_was_begun_is_kept_alive_by_waiting_for_something_else(monkeypatch):
+    shelf = Shelf()
+    monkeypatch.setattr(work, "shelf", lambda: shelf)
+    monkeypatch.setattr(work, "GRACE_S", 0.6)
+    monkeypatch.setattr(work, "POLL_S", 0.05)
+    engine, steps = threading.Event(), []
+
+    def read(on_progress):
+        for step in range(30):
+            report(on_progress, step, 30, "files")
+            steps.append(step)
+            time.sleep(0.05)
+        engine.set()
+
+    waiting = work.Waiting(2)
+    waiting.begin("data", "key", read)
+    waiting.get("model", "key", "loading", lambda on_progress: engine.wait(20))
+    assert len(steps) == 30
