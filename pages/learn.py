@@ -24,10 +24,19 @@ DECISION = "the winning answer"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
 
 
-def choice(label: str, options: list[Any], default: Any, key: str) -> Any:
+def choice(label: str, options: list[Any], default: Any, key: str, help: str) -> Any:
     """Let the reader choose one option; an address may say none at all."""
-    chosen = st.segmented_control(label, options, default=default, required=True, key=key, bind="query-params")
+    chosen = st.segmented_control(
+        label, options, default=default, required=True, key=key, bind="query-params", help=f"{help} Default {default}."
+    )
     return default if chosen is None else chosen
+
+
+def slide(label: str, most: float, default: float, key: str, help: str) -> Any:
+    """Let the reader choose a whole number from 0 on, or a part of 1.0."""
+    kind, step = (float, 0.05) if isinstance(most, float) else (int, 1)
+    text = f"{help} From 0 to {most:g}; default {default:g}."
+    return st.slider(label, kind(0), most, default, step, key=key, bind="query-params", help=text)
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -140,7 +149,9 @@ def neurons() -> None:
 @st.fragment
 def play_backward() -> None:
     """Chapter 2's network with equation 1 and the sum of every layer."""
-    explained = choice("Whose score is shared out", [DECISION, *NAMES[-1]], DECISION, "explained")
+    explained = choice(
+        "Whose score is shared out", [DECISION, *NAMES[-1]], DECISION, "explained", "Which answer is explained."
+    )
     target = None if explained == DECISION else NAMES[-1].index(explained)
     state = network.played()
     network.draw(state, relevance=True, target=target)
@@ -239,10 +250,10 @@ def states() -> None:
         "**state** of the neuron."
     )
     st.markdown("**Try:** move the step from left to right. Then choose four clusters: where do they get stuck?")
-    k = choice("Clusters k", [2, 3, 4], found.k, "k")
+    k = choice("Clusters k", [2, 3, 4], found.k, "k", "In how many clusters the values are put, from 2 to 4.")
     steps = teaching.kmeans_steps(values, k)
     # A slider for each k: their numbers of steps differ.
-    at = st.slider("Step", 0, len(steps) - 1, 0, key=f"step{k}", bind="query-params")
+    at = slide("Step", len(steps) - 1, 0, f"step{k}", "How far k-means has come.")
     step, title = steps[at], step_words(steps[at], steps[at - 1] if at else None)
     plot(
         "kmeans",
@@ -304,7 +315,7 @@ def coverage() -> None:
         "**importance-driven coverage** (IDC)."
     )
     st.markdown("**Try:** go back to no test and add one at a time. Which one adds nothing?")
-    shown = st.slider("Tests", 0, len(TESTS), len(TESTS), key="shown", bind="query-params")
+    shown = slide("Tests", len(TESTS), len(TESTS), "shown", "How many of the tests are shown, in their order.")
     covered, cells = covered_by(teaching.cells(TESTS[:shown]))
     plane(
         TESTS[:shown],
@@ -327,11 +338,10 @@ def empty_cells() -> None:
         "The next step is to make an input that falls into it."
     )
     st.markdown("**Try:** put ink where you like and bring the star into each of the three empty cells.")
-    places = zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.3), strict=True)
-    own = [
-        column.slider(f"Ink at the {name}", 0.0, 1.0, ink, 0.05, key=f"own-{name}", bind="query-params")
-        for column, name, ink in places
-    ]
+    own = []
+    for column, name, ink in zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.3), strict=True):
+        with column:
+            own.append(slide(f"Ink at the {name}", 1.0, ink, f"own-{name}", f"How dark your picture is at its {name}."))
     inputs = np.concatenate([TESTS, [own]])
     all_cells = teaching.cells(inputs)
     before, cells = covered_by(all_cells[:-1])
@@ -373,7 +383,7 @@ def turn(to: str) -> None:
 
 frame("learn")
 with st.container(width=WIDTH):
-    chapter = choice("Chapter", NAMES_OF_CHAPTERS, NAMES_OF_CHAPTERS[0], "chapter")
+    chapter = choice("Chapter", NAMES_OF_CHAPTERS, NAMES_OF_CHAPTERS[0], "chapter", "Six steps, each with a question.")
     CHAPTERS[chapter]()
     place = NAMES_OF_CHAPTERS.index(chapter)
     with st.container(horizontal=True):

@@ -57,7 +57,7 @@ def choose_test() -> tuple[int, NDArray[np.int64]]:
             required=True,
             key="step",
             bind="query-params",
-            help="Which tests the two buttons and the row at the end of the page walk through.",
+            help=f"Which tests the two buttons and the row at the end of the page walk through; default {telling}.",
         )
         order = orders[how or telling]
         typed = st.session_state["test-number"] = address.read("input")
@@ -67,7 +67,8 @@ def choose_test() -> tuple[int, NDArray[np.int64]]:
             on_change=lambda: select(input=st.session_state["test-number"]),
             placeholder=str(view.test.ids[default]),
             width=120,
-            help="Number of the test in its test set.",
+            help=f"Number of the test in its test set, from {view.test.ids.min()} to {view.test.ids.max()}; default "
+            "the first one to step through.",
         )
         position = default if view.position is None else view.position
         place = np.flatnonzero(order == position)
@@ -98,7 +99,7 @@ def choose_explanation() -> tuple[str | None, str, str, dict[str, float | str]]:
         if view.is_classifier:
             explained = st.selectbox(
                 "Explain the score of", [PREDICTED, *names], key="explain", bind="query-params", width=200,
-                help="The class whose score before the softmax is explained.",
+                help=f"The class whose score before the softmax is explained; default {PREDICTED}.",
             )  # fmt: skip
         method = st.selectbox(
             "Method", list(METHODS), index=list(METHODS).index(RULE), format_func=lambda name: METHODS[name].label,
@@ -108,7 +109,8 @@ def choose_explanation() -> tuple[str | None, str, str, dict[str, float | str]]:
         beside = st.selectbox(
             "Beside it", list(choices), index=0 if view.is_classifier else list(choices).index("method composite"),
             format_func=choices.get, key="second", bind="query-params", width=210,
-            help="The same method for a second class, or a second method for the same class.",
+            help="The same method for a second class, or a second method for the same class; default "
+            + choices[NEXT if view.is_classifier else "method composite"] + ".",
         )  # fmt: skip
         used = METHODS[method].parameters
         if beside.startswith("method "):
@@ -121,6 +123,7 @@ def choose_explanation() -> tuple[str | None, str, str, dict[str, float | str]]:
 def choose_parameter(name: str) -> float | str:
     """Choose the value of a method's parameter."""
     parameter = PARAMETERS[name]
+    numbers = not isinstance(parameter.default, str)
     first, last, default = (
         value if isinstance(value, str) else f"{value:g}"
         for value in (parameter.offered[0], parameter.offered[-1], parameter.default)
@@ -133,13 +136,15 @@ def choose_parameter(name: str) -> float | str:
         key=name,
         bind="query-params",
         width=130,
-        help=f"{parameter.help} From {first} to {last}; default {default}.",
+        help=f"{parameter.help} {'From' if numbers else 'Either'} {first} {'to' if numbers else 'or'} {last}; default "
+        f"{default}.",
     )
 
 
 def method_help() -> str:
     """List the methods with a line each."""
-    return "  \n".join(f"**{entry.label}**: {entry.help}" for entry in METHODS.values())
+    lines = [f"**{entry.label}**: {entry.help}" for entry in METHODS.values()]
+    return "  \n".join([*lines, f"Default {METHODS[RULE].label}."])
 
 
 def label_of(target: int, method: str) -> str:
@@ -278,11 +283,15 @@ finding.markdown(sentence())
 with st.container(horizontal=True, vertical_alignment="bottom"):
     scale = st.segmented_control(
         "Colour scale", list(heatmaps.SCALES), default="picture", required=True, format_func=heatmaps.SCALES.get,
-        key="scale", bind="query-params", help="What shares one scale: nothing, the maps of a layer, or all maps.",
+        key="scale", bind="query-params",
+        help="What shares one scale: nothing, the maps of a layer, or all maps; default "
+        f"{heatmaps.SCALES['picture']}.",
     )  # fmt: skip
     scheme = st.segmented_control(
         "Colours", list(SCHEMES), default="red-blue", required=True, format_func=lambda key: SCHEMES[key].label,
-        key="colours", bind="query-params", help="Orange and purple are told apart with every kind of colour vision.",
+        key="colours", bind="query-params",
+        help="Orange and purple are told apart with every kind of colour vision; default "
+        f"{SCHEMES['red-blue'].label}.",
     )  # fmt: skip
     strength = 60
     if is_image:

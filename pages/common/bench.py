@@ -150,11 +150,13 @@ def choose() -> Bench:
     with st.sidebar:
         _choice(
             "model", "Network", list(MODELS), bench.model, {name: one.label for name, one in MODELS.items()},
-            "The network under test. Its neurons and clusters are learnt from its own training data.",
+            "The network under test. Its neurons and clusters are learnt from its own training data. Default "
+            f"{MODELS[DEFAULT.model].label}.",
         )  # fmt: skip
         _choice(
             "data", "Tests", fitting_data(entry), bench.data, {name: one.label for name, one in DATASETS.items()},
-            "The test set whose coverage is measured; only sets that fit the network are listed.",
+            "The test set whose coverage is measured; only sets that fit the network are listed. Default for this "
+            f"network: {DATASETS[entry.dataset].label}.",
         )  # fmt: skip
         layers = layer_names(bench.model)
         _choice(

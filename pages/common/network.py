@@ -12,7 +12,7 @@ import streamlit as st
 from idc_core.figures.learn import relevance_signs
 from idc_core.teaching import LAYERS, MOST_WEIGHT, NAMES, START, START_INPUTS, Floats, Weights
 from pages.common import address
-from pages.common.layout import is_dark
+from pages.common.layout import how_to_read, is_dark
 
 FOLDER = Path(__file__).parents[2] / "assets" / "learn"
 KEY = "learn-network"
@@ -143,4 +143,11 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
             "stamp": st.session_state.get(STAMP, 0),
         },
         on_network_change=_take,
+    )
+    shown = (
+        "the relevance that it hands back, red for the answer, dashed blue against it" if relevance else "its weight"
+    )
+    how_to_read(
+        f"squares are inputs, circles neurons; a line's number is {shown}. Drag a square or a line up or down, or go "
+        "to it with the Tab key and press an arrow key."
     )

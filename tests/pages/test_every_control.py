@@ -1,0 +1,157 @@
+"""Every control says what it does, its default and its range; every chart says how to read it: on all pages."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from idc_core.attribution.methods import METHODS
+from pages.common.registry import PAGES
+
+ROOT = Path(__file__).parents[2]
+
+CHOICES = ("selectbox", "multiselect", "button_group", "toggle", "checkbox", "radio", "select_slider")
+NUMBERS = ("slider", "number_input")
+TEXTS = ("text_input", "text_area", "file_uploader", "date_input", "time_input", "color_picker")
+CHARTS = ("plotly_chart", "echarts_chart", "vega_lite_chart", "idc_learn_network")
+
+DEPENDS = {
+    "neuron-chosen": "the most important one",
+    "clustered-neuron": "the most important",
+    "compared": "the 5 that need one pass",
+    "rows": "as many neurons as fit",
+    "columns": "as many neurons as fit",
+    "colour": "whether it is covered",
+}
+"""Controls whose default is told by what it is, as it depends on the bench or is many things."""
+
+PAGE_STATES = [(name, {}) for name in PAGES]
+PAGE_STATES += [(name, {"pin": "layer=fc1"}) for name in PAGES if name != "learn"]
+PAGE_STATES += [("relevance", {"method": name, "second": "nothing"}) for name in METHODS]
+PAGE_STATES += [
+    ("learn", {"chapter": f"{number} {title}"})
+    for number, title in enumerate(("Relevance", "Importance", "States", "Cells", "Empty cells"), start=2)
+]
+PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
+
+
+def opened(name: str, parameters: dict[str, str]) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for key, value in parameters.items():
+        app.query_params[key] = value
+    # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
+    app.switch_page(str(PAGES[name].file)).run().run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def elements(app) -> Iterator[Any]:
+    """Everything on the page, in the order in which it is read."""
+    stack = [app.main, app.sidebar]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += reversed(list(getattr(node, "children", {}).values()))
+
+
+def kind(element) -> str:
+    """Type of an element; the name of a component of our own."""
+    found = getattr(element, "type", "")
+    return element.proto.component_name.rpartition(".")[2] if found == "bidi_component" else found
+
+
+def sentence_wrong(text: str) -> str:
+    """What a help text lacks; empty where nothing."""
+    if len(text.split()) < 4 or not re.match(r'["\u201c*A-Z]', text) or not text.endswith("."):
+        return "is no sentence"
+    return "" if re.search(r"\bdefault\b", text, re.IGNORECASE) else "does not name its default"
+
+
+def shown(element) -> list[str]:
+    """What a person sees chosen in a control."""
+    if kind(element) in ("toggle", "checkbox"):
+        return ["on" if element.value else "off"]
+    if kind(element) == "button_group":
+        return [element.proto.options[place].content for place in element.indices]
+    if kind(element) == "multiselect":
+        return [element.options[place] for place in element.indices]
+    return [element.options[element.index]]
+
+
+def number(value: float) -> str:
+    return f"{value:g}"
+
+
+def wrong(element, *, untouched: bool) -> str:
+    """What the help of a control lacks; empty where nothing. The default is compared where nothing was chosen."""
+    text = element.help or ""
+    if lack := sentence_wrong(text):
+        return lack
+    if kind(element) in NUMBERS:
+        ends = f"From {number(element.min)} to {number(element.max)}; default "
+        if ends not in text:
+            return f"does not say {ends!r}"
+        return "" if not untouched or f"{ends}{number(element.value)}." in text else "names another default"
+    if kind(element) in TEXTS or not untouched:
+        return ""
+    told = re.split(r"\bdefault\b", text, maxsplit=1, flags=re.IGNORECASE)
+    if element.key in DEPENDS:
+        return "" if DEPENDS[element.key] in told[1] else "names another default"
+    if element.key and element.key.startswith("fix-"):
+        return "" if "default any" in text else "names another default"
+    values = shown(element) or ["all", "none"]
+    if kind(element) in ("toggle", "checkbox"):
+        return "" if re.search(rf"\b{values[0]}\b", text, re.IGNORECASE) else "names another default"
+    found = [value for value in values if value.lower() in told[1].lower()]
+    return "" if found == values or (not shown(element) and found) else f"does not name its default {values}"
+
+
+@pytest.mark.parametrize(("name", "parameters"), PAGE_STATES, ids=str)
+def test_every_control_says_what_it_does_its_default_and_its_range(name, parameters):
+    app = opened(name, parameters)
+    controls = [element for element in elements(app) if kind(element) in (*CHOICES, *NUMBERS, *TEXTS)]
+    assert controls
+    found = {
+        f"{element.label}: {lack}; it says {element.help!r}"
+        for element in controls
+        if (lack := wrong(element, untouched=not parameters))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(("name", "parameters"), PAGE_STATES, ids=str)
+def test_every_chart_says_how_to_read_it(name, parameters):
+    app = opened(name, parameters)
+    missing, last = [], None
+    for element in elements(app):
+        if kind(element) in CHARTS:
+            missing += [last] if last else []
+            last = kind(element)
+        elif kind(element) == "caption" and element.value.startswith("How to read this: "):
+            assert len(element.value) > 60 or "as above" in element.value
+            last = None
+    assert not missing
+    assert last is None, f"the last {last} says nothing"
+
+
+def test_the_charts_are_seen():
+    for name in PAGES:
+        assert any(kind(element) in CHARTS for element in elements(opened(name, {}))), name
+
+
+@pytest.mark.parametrize(
+    ("text", "lack"),
+    [
+        ("", "is no sentence"),
+        ("Number", "is no sentence"),
+        ("How many neurons are combined", "is no sentence"),
+        ("How many neurons are combined.", "does not name its default"),
+        ("How many neurons are combined; default 6.", ""),
+    ],
+)
+def test_what_a_help_text_lacks_is_seen(text, lack):
+    assert sentence_wrong(text) == lack
