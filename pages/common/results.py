@@ -292,8 +292,9 @@ def _load_model(name: str) -> Network:
 
     from idc_core.models import load_model
 
-    # Leave a core to the server and the other sessions.
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+    # Leave a core to the server and the other sessions, unless that would leave only one to the passes.
+    cores = os.cpu_count() or 1
+    torch.set_num_threads(cores if cores <= 2 else cores - 1)
     model = load_model(name)
     # With torch loaded every collection walks its objects; they live as long as the server anyway.
     gc.collect()
