@@ -26,7 +26,7 @@ def serious_violations(page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, "?tour=1", "coverage?tour=7"])
 def test_no_serious_violation(visitor, name, scheme):
     visitor.page.emulate_media(color_scheme=scheme)
     visitor.open(name if name != "overview" else "")
