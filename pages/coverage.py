@@ -189,7 +189,7 @@ layout.computed(
 )
 covered = pd.DataFrame(
     {
-        "cell": [cell_name(one) for one in table.cells],
+        "cell": [cell_name(one) for one in table.cells.tolist()],
         "tests": table.counts,
         "misclassified": table.wrong,
         **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(classes)},

@@ -102,6 +102,8 @@ class Colouring:
     legend : callable
         Label and colour of the categories from 1 on, given the palette, the names of the classes and the number
         of cells a tile stands for.
+    crosses : bool
+        Whether a cross marks what only misclassified tests reach.
     """
 
     label: str
@@ -109,6 +111,7 @@ class Colouring:
     categorise: Callable[[Tiles], Counts]
     mark: Callable[[Tiles, int, int, Sequence[str]], str]
     legend: Callable[[Palette, Sequence[str], int], list[tuple[str, str]]]
+    crosses: bool = True
 
 
 def find_colouring(name: str) -> Colouring:
@@ -238,27 +241,29 @@ def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, found, strict=True)]
 
 
-_CROSS: Final = f"{WRONG} marks what only misclassified tests reach."
+CROSS: Final = f"{WRONG} marks what only misclassified tests reach."
+"""How to read the mark of what only errors reach, where a test can be right or wrong."""
 
 COLOURINGS: Final = {
     "covered": Colouring(
         "covered",
-        f"A number counts tests or, in a tile of several cells, covered cells; {_CROSS}",
+        "A number counts tests or, in a tile of several cells, covered cells.",
         _covered, _covered_mark, _covered_legend,
     ),
     "count": Colouring(
         "how often",
-        f"The colour and the number count tests; {_CROSS}",
+        "The colour and the number count tests.",
         lambda tiles: _binned(tiles.tests),
         lambda tiles, tile, *_: _number(tiles, tiles.tests, tile),
         lambda colours, _, __: _count_legend(colours, "test"),
     ),
     "class": Colouring(
-        "class", "The colour and the mark name the true class of most tests.", _class, _class_mark, _class_legend
+        "class", "The colour and the mark name the true class of most tests.", _class, _class_mark, _class_legend,
+        crosses=False,
     ),
     "errors": Colouring(
         "share misclassified",
-        f"The circle fills with the share of the tests that are misclassified; {_CROSS}",
+        "The circle fills with the share of the tests that are misclassified.",
         _errors, lambda *given: _ERROR_MARKS[given[2] - 1], _errors_legend,
     ),
 }  # fmt: skip
@@ -270,5 +275,5 @@ SHARED: Final = "shared"
 _SHARED: Final = Colouring(
     "shared",
     f"{_SHARED_MARKS[0]} marks what both benches reach, {_SHARED_MARKS[2]} what only this one reaches.",
-    _shared, lambda *given: _SHARED_MARKS[given[2] - 1], _shared_legend,
+    _shared, lambda *given: _SHARED_MARKS[given[2] - 1], _shared_legend, crosses=False,
 )  # fmt: skip

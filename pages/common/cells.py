@@ -107,7 +107,7 @@ def closest_tests(view: View, cell: tuple[int, ...]) -> None:
             {
                 "test": view.test.ids[near],
                 "distance": distances,
-                "cell": [cell_name(one) for one in analysis.assignments[near]],
+                "cell": [cell_name(one) for one in analysis.assignments[near].tolist()],
                 "answer": [layout.answer(view, place) for place in near],
             }
         ),
@@ -188,7 +188,7 @@ def _picked_cell(view: View, rows: NDArray[np.int64], key: str) -> None:
 def cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:
     """List covered cells, by their rows in the table; picking one selects it."""
     table = view.table
-    columns = {"cell": [cell_name(cell) for cell in table.cells[rows]], **extra, "tests": table.counts[rows]}
+    columns = {"cell": [cell_name(cell) for cell in table.cells[rows].tolist()], **extra, "tests": table.counts[rows]}
     if view.correct is not None:
         columns["misclassified"] = table.wrong[rows]
     st.dataframe(
@@ -254,15 +254,17 @@ def smallest(view: View) -> None:
         f"cell that all of them reach.** Fewer cannot: a test reaches one cell, so each of the {count(len(subset))} "
         "cells needs a test of its own."
     )
-    numbers = pd.DataFrame(
-        {
+
+    def numbers() -> str:
+        listed = {
             "test": view.test.ids[subset],
-            "cell": [cell_name(cell) for cell in analysis.assignments[subset]],
+            "cell": [cell_name(cell) for cell in analysis.assignments[subset].tolist()],
             "distance": distances[subset],
         }
-    )
-    if view.correct is not None:
-        numbers["misclassified"] = ~view.correct[subset]
+        if view.correct is not None:
+            listed["misclassified"] = ~view.correct[subset]
+        return pd.DataFrame(listed).to_csv(index=False)
+
     with st.container(horizontal=True):
         st.download_button(
             f"These {count(len(subset))} tests (npz)",
@@ -275,7 +277,7 @@ def smallest(view: View) -> None:
         )
         st.download_button(
             "Their numbers (CSV)",
-            lambda: numbers.to_csv(index=False),
+            numbers,
             file_name="idc-smallest-subset.csv",
             mime="text/csv",
             on_click="ignore",

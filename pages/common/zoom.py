@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from idc_core.figures.colourings import find_colouring
+from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from pages.common import address
 from pages.common.results import View
@@ -192,7 +192,8 @@ def _fix(view: View) -> None:
 
 def reading(view: View, grid: Grid, colouring: str) -> str:
     """Say how to read the grid: what exactly a tile is, and what its colour and mark say."""
-    reads = find_colouring(colouring).reads
+    found = find_colouring(colouring)
+    reads = f"{found.reads} {CROSS}" if found.crosses and view.correct is not None else found.reads
     held = f" Held: {words(view, grid.fixed)}." if grid.fixed else ""
     if not grid.folded:
         return (
