@@ -145,9 +145,8 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
         on_network_change=_take,
     )
     shown = (
-        "the relevance that it hands back, red for the answer, dashed blue against it" if relevance else "its weight"
+        "the relevance that it hands back, red for the answer, dashed blue against it"
+        if relevance
+        else "its weight, its line dashed where that is negative"
     )
-    how_to_read(
-        f"squares are inputs, circles neurons; a line's number is {shown}. Drag a square or a line up or down, or go "
-        "to it with the Tab key and press an arrow key."
-    )
+    how_to_read(f"squares are inputs, circles neurons, a dashed ring one that is silent; a line's number is {shown}.")
