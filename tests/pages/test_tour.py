@@ -76,6 +76,11 @@ def test_the_default_bench_holds_the_finding(view):
     assert set(story.around) == set(steps)
     assert set(story.empty) == set(steps) - covered
     assert story.empty, "the last step has nothing to show"
+    same = [
+        sum(cell[i] == cluster for cell in view.analysis.assignments.tolist()) for i, cluster in enumerate(story.cell)
+    ]
+    assert story.reached == same
+    assert story.neuron == view.analysis.important[same.index(min(same))]
     unit = view.analysis.train_activations.std(axis=0, dtype=np.float64)
 
     def away(cell):
@@ -102,10 +107,19 @@ def test_from_the_first_step_to_the_finding_and_out(studio, view):
         seen.append(said(app))
         if number < len(STEPS):
             app.button(key="tour-next").click().run()
+    confidence, positive = view.analysis.confidence.tolist(), np.clip(view.analysis.importance, 0, None)
+    surer = sum(one > confidence[story.position] for one in confidence)
+    activations = view.analysis.test_activations[:, story.rank]
+    important = view.analysis.important.tolist()
     facts = {
         1: [percent(np.mean(view.correct)), f"{view.table.total - view.table.covered} of {view.table.total} cells"],
-        2: [f"Test {story.test}, a {story.truth}", percent(view.analysis.confidence[story.position])],
-        3: [f"Neuron {view.analysis.important[0]} leads", f"drives neuron {story.neuron}"],
+        2: [f"Test {story.test}, a {story.truth}", percent(confidence[story.position]), f"surer of {surer} of 540"],
+        3: [
+            f"Neuron {important[0]} leads with {percent(positive[important[0]] / positive.sum())}",
+            f"6 of 84 neurons carry {percent(positive[important].sum() / positive.sum())}",
+            f"neuron {story.neuron} to {activations[story.position]:.1f}, where the mean over all tests is "
+            f"{activations.mean():.1f}",
+        ],
         4: [f"{int((view.analysis.assignments[:, story.rank] == story.cell[story.rank]).sum())} of 540 tests"],
         5: [f"IDC {percent(view.table.covered / view.table.total)}", cell_name(story.cell)],
         6: [f"layer {DEFAULT.layer}, m = {DEFAULT.m}, {percent(view.analysis.score)}"],
