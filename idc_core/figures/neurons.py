@@ -103,7 +103,7 @@ def ranking(
     if framed is not None:
         _frame(figure, len(rows), framed, f"neuron {selected}", colours)
     figure.update_layout(bargap=0.25)
-    return finish(figure, title, colours, height=130 + 150 * len(rows))
+    return finish(figure, title, colours, height=130 + 150 * len(rows), wrap=68)
 
 
 def _columns(order: NDArray[np.int64], selected: int | None) -> tuple[NDArray[np.int64], list[str]]:

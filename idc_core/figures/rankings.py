@@ -49,7 +49,7 @@ def agreement(correlations: NDArray[np.float64], labels: Sequence[str], title: s
     )  # fmt: skip
     figure.update_xaxes(title="ranking", type="category", tickangle=-45, showgrid=False)
     figure.update_yaxes(title="ranking", type="category", autorange="reversed", showgrid=False)
-    finish(figure, title, colours, height=220 + 26 * max(6, len(labels)))
+    finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
     return figure.update_layout(margin_b=24)
 
 
@@ -112,4 +112,4 @@ def relevance_by_group(
         tickangle=-45 if max(map(len, labels), default=0) > 5 else 0,
     )  # fmt: skip
     figure.update_yaxes(title="mean relevance (score units)")
-    return finish(figure, title, colours, height=300)
+    return finish(figure, title, colours, height=300, wrap=68)

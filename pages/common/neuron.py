@@ -49,7 +49,7 @@ def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
     most, least = extremes(activations, EXAMPLES)
     lowest = float(activations.min())
     tied = int((activations == lowest).sum())
-    st.subheader(f"Behind neuron {neuron}", anchor=False)
+    st.header(f"Behind neuron {neuron}", anchor=False)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Most active** on these tests, from {activations.max():.2f} down")

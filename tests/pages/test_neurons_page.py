@@ -23,7 +23,7 @@ def view():
 
 
 def words(app) -> str:
-    kinds = (app.markdown, app.caption, app.subheader, app.warning, app.error)
+    kinds = (app.markdown, app.caption, app.header, app.warning, app.error)
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 

@@ -1,0 +1,60 @@
+"""What is clicked on the Neurons page is selected there, on the other pages, and in the address."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def click_mark(visitor, chart, selector, index):
+    """Click a mark of a chart as a person does: plotly takes clicks with a layer above the marks."""
+    mark = visitor.page.locator(f".st-key-{chart} .js-plotly-plot").locator(selector).nth(index)
+    mark.scroll_into_view_if_needed()
+    visitor.settle()
+    box = mark.bounding_box()
+    visitor.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    visitor.settle()
+
+
+def test_a_bar_opens_its_neuron_and_the_link_its_clusters(visitor):
+    visitor.open("neurons")
+    # Bars are drawn ranking by ranking: the third one is the third of the important neurons.
+    click_mark(visitor, "ranking", ".bars .point path", 2)
+    chosen = re.search(r"neuron=(\d+)", visitor.page.url)
+    assert chosen is not None, visitor.page.url
+    neuron = chosen[1]
+    expect(visitor.page.get_by_role("heading", name=f"Behind neuron {neuron}", exact=True)).to_be_visible()
+    visitor.page.get_by_role("link", name=f"See the clusters of neuron {neuron}").click()
+    visitor.page.wait_for_url("**/clusters*")
+    visitor.settle()
+    assert f"neuron={neuron}" in visitor.page.url
+
+
+def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
+    visitor.open("neurons")
+    click_mark(visitor, "activation-relevance", ".scatterlayer .points path", 5)
+    chosen = re.search(r"input=(\d+)", visitor.page.url)
+    assert chosen is not None, visitor.page.url
+    assert f"test {chosen[1]}" in visitor.page.locator(".st-key-activation-relevance").inner_text()
+    visitor.open(f"relevance?input={chosen[1]}")
+    assert f"Test {chosen[1]} is" in visitor.text()
+
+
+def test_a_class_bar_looks_only_at_its_tests(visitor):
+    visitor.open("neurons")
+    click_mark(visitor, "classes-of-neuron", ".bars .point path", 0)
+    assert re.search(r"tests of class \d$", visitor.bench()), visitor.bench()
+    assert "classes=" in visitor.page.url
+
+
+def test_heavier_methods_are_computed_when_chosen(visitor):
+    visitor.open("neurons")
+    box = visitor.page.locator(".st-key-compared input")
+    box.click()
+    box.press_sequentially("DeepLift")
+    visitor.page.get_by_role("option", name="DeepLift").wait_for()
+    box.press("Enter")
+    labels = visitor.page.locator(".st-key-agreement .ytick")
+    expect(labels.filter(has_text="DeepLift")).to_be_visible(timeout=30_000)
