@@ -128,7 +128,7 @@ def draw(sweep: Sweep, one: View, key: str) -> None:
     m = one.bench.m
     ranked = at_bench(sweep, one.bench.data, m)
     title = f"At m = {m} layer {ranked[0].layer} is covered least: IDC {percent(ranked[0].score)}" if ranked else ""
-    small = any(cell.used < cell.m for cell in sweep.cells)
+    small = min((cell.used for cell in sweep.cells if cell.used < cell.m), default=0)
     layout.chart(
         one,
         key,
@@ -139,7 +139,7 @@ def draw(sweep: Sweep, one: View, key: str) -> None:
         alt=title,
         read="a square is a layer and a number of neurons; its number is IDC in per cent, the share of combinations "
         "of clusters that at least one test reaches. The colour scale is logarithmic; the bench is framed. "
-        + ("\u201call 6\u201d: the layer has only 6 neurons, so all are taken. " if small else "")
+        + (f"\u201call {small}\u201d: the layer has only {plural(small, 'neuron')}; all are taken. " if small else "")
         + ("Click a square to open it on the Coverage page." if key == "sweep" else ""),
         depends=(sweep.suites, sweep.ms, len(sweep.cells)),
         clicked=clicked if key == "sweep" else None,

@@ -72,9 +72,9 @@ def sweep_grid(
         tickvals=list(range(len(sweep.layers))), ticktext=list(sweep.layers),
         range=[len(sweep.layers) - 0.5, -0.5], showgrid=False, zeroline=False, fixedrange=True,
     )  # fmt: skip
-    figure.update_yaxes(title="layer, from input to output", col=1)
+    figure.update_yaxes(title="layer, from input to output", title_standoff=14, col=1)
     finish(figure, title, colours, height=height)
-    figure.update_layout(margin_b=56)
+    figure.update_layout(margin_b=56, margin_l=84)
     figure.update_annotations(font={"size": 13, "color": colours.ink})
     return figure
 

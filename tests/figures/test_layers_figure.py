@@ -1,0 +1,78 @@
+"""The figure of the Layers page: a square a combination, at its place, with its number and its colour."""
+
+import numpy as np
+import pytest
+
+from idc_core.figures.layers import sweep_grid
+from idc_core.figures.palette import DARK, LIGHT, ON_FILL
+from idc_core.sweep import Cell, Sweep
+
+
+def swept(suites=("digits",), layers=("conv1", "fc1"), ms=(2, 8), cells=None):
+    if cells is None:
+        cells = [
+            Cell(suite, layer, m, min(m, 6), 1 + i, 2**m)
+            for suite in suites
+            for i, layer in enumerate(layers)
+            for m in ms
+        ]
+    return Sweep(layers, ms, suites, tuple(cells), {}, {}, {})
+
+
+def test_every_cell_is_a_square_at_its_layer_and_m():
+    bars = sweep_grid(swept(), "Title").data[0]
+    assert [tuple(one) for one in bars.customdata] == [
+        ("digits", "conv1", 2), ("digits", "conv1", 8), ("digits", "fc1", 2), ("digits", "fc1", 8),
+    ]  # fmt: skip
+    assert list(bars.x) == [0, 1, 0, 1]
+    centres = np.array(bars.base) + np.array(bars.y) / 2
+    np.testing.assert_allclose(centres, [0, 0, 1, 1])
+
+
+def test_first_layer_is_on_top():
+    low, high = sweep_grid(swept(), "Title").layout.yaxis.range
+    assert low > high
+
+
+def test_colour_follows_the_logarithm_and_the_number_is_written():
+    cells = [Cell("digits", "conv1", 2, 2, 1, 1), Cell("digits", "conv1", 8, 8, 1, 2000)]
+    bars = sweep_grid(swept(cells=cells), "Title").data[0]
+    np.testing.assert_allclose(bars.marker.color, [2, np.log10(0.05)])
+    assert list(bars.text) == ["100.0", "0.05"]
+
+
+def test_small_layers_say_that_all_their_neurons_are_taken():
+    bars = sweep_grid(swept(), "Title").data[0]
+    assert ["all 6" in text for text in bars.text] == [False, True, False, True]
+    assert "conv1, all 6 neurons" in bars.hovertext[1]
+    assert "1 of 256 cells" in bars.hovertext[1]
+
+
+def test_one_panel_a_test_set_and_two_a_row():
+    figure = sweep_grid(swept(("a", "b", "c")), "Title", labels={"b": "The second"})
+    assert len(figure.data) == 3
+    assert [note.text for note in figure.layout.annotations] == ["a", "The second", "c"]
+    assert figure.data[2].yaxis == "y3"
+    assert figure.layout.yaxis3.domain[1] < figure.layout.yaxis.domain[0]
+    assert figure.layout.height > sweep_grid(swept(("a", "b")), "Title").layout.height
+
+
+def test_the_bench_is_framed_and_nothing_else():
+    bars = sweep_grid(swept(), "Title", selected=("digits", "fc1", 2)).data[0]
+    assert [width > 0 for width in bars.marker.line.width] == [False, False, True, False]
+
+
+def test_what_was_not_finished_stays_empty():
+    whole = swept()
+    figure = sweep_grid(swept(cells=whole.cells[:1]), "Title")
+    assert len(figure.data[0].x) == 1
+    assert list(figure.layout.yaxis.ticktext) == ["conv1", "fc1"]
+    assert len(sweep_grid(swept(cells=()), "Title").data[0].x) == 0
+
+
+@pytest.mark.parametrize(("dark", "colours"), [(False, LIGHT), (True, DARK)])
+def test_both_themes_use_the_scale_that_text_can_be_read_on(dark, colours):
+    figure = sweep_grid(swept(), "Title", dark=dark)
+    assert [colour for _, colour in figure.layout.coloraxis.colorscale] == list(colours.counts)
+    assert figure.data[0].insidetextfont.color == ON_FILL
+    assert figure.layout.coloraxis.cmax == 2
