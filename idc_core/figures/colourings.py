@@ -25,8 +25,8 @@ SHARES: Final = ((0.0, "\u25cb", "none misclassified"), (0.25, "\u25d4", "up to 
 
 WRONG: Final = "\u00d7"
 HELD: Final = "\u2022"
-ROOMY: Final = 32
-"""Columns up to which a tile has room for a number."""
+ROOM: Final = (450, 40, 6.5)
+"""Pixels of a narrow grid's width, rows up to which a number fits, and pixels of a digit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,17 @@ def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) 
     Tiles
     """
     ones = np.ones(table.covered, dtype=np.int64)
+    tests = grid.sums(table.counts)
+    width, rows, digit = ROOM
+    longest = digit * len(str(int(tests.max(initial=0))))
     return Tiles(
         cells=grid.cells_per_tile,
         covered=grid.sums(ones),
-        tests=grid.sums(table.counts),
+        tests=tests,
         wrong=grid.sums(table.wrong),
         by_class=grid.sums(table.by_class),
         shared=grid.sums(ones * 0 if shared is None else shared.astype(np.int64)),
-        roomy=len(grid.column_cells) <= ROOMY,
+        roomy=len(grid.row_cells) <= rows and len(grid.column_cells) * longest <= width,
     )
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from idc_core.coverage.table import CellTable
-from idc_core.figures.colourings import ROOMY, Tiles, categories, find_colouring, hold
+from idc_core.figures.colourings import Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT
@@ -20,6 +20,7 @@ from idc_core.figures.style import FONT
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
 _MOST_ROW_LABELS: Final = 32
 _MOST_COLUMN_LABELS: Final = 20
+_MOST_ROOMY: Final = 40  # rows or columns of a grid whose tiles have room for text and a thick line
 _LEGEND_PIXELS: Final = 430  # width of the narrowest column that holds a grid
 _LEGEND_ROW: Final = 18
 _WRAP: Final = 60  # characters of the title that such a column holds
@@ -141,7 +142,7 @@ def coverage_grid(
     pieces = [piece for piece in legend if piece["value"] in used]
     drawn, rows_of_legend = _legend(pieces, colours)
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
-    roomy = len(grid.column_labels) <= ROOMY
+    roomy = max(grid.axes.shape(grid.sizes)) <= _MOST_ROOMY
     series = [_tiles(clickable, roomy, colours)]
     if selected is not None:
         series.append(_outline(selected, roomy, colours))

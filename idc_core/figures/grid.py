@@ -30,9 +30,13 @@ class Axes:
     rows: tuple[int, ...]
     columns: tuple[int, ...]
 
+    def shape(self, sizes: Sequence[int]) -> tuple[int, int]:
+        """Return the numbers of rows and columns that they make."""
+        return math.prod(sizes[i] for i in self.rows), math.prod(sizes[i] for i in self.columns)
+
     def fits(self, sizes: Sequence[int], most: int = MOST_CELLS) -> bool:
         """Whether they make no more tiles than that, and no more rows and columns than can be drawn."""
-        rows, columns = (math.prod(sizes[i] for i in axis) for axis in (self.rows, self.columns))
+        rows, columns = self.shape(sizes)
         return max(rows, columns) <= MOST_ON_AXIS and rows * columns <= most
 
 
@@ -51,12 +55,12 @@ def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, m
     Returns
     -------
     Axes
-        Half of those neurons on the rows, the others on the columns.
+        The first of those neurons on the rows, the others on the columns, with as few of either as can be.
     """
     free = [i for i in range(len(sizes)) if i not in (fixed or {})]
     for count in range(len(free), 0, -1):
-        half = max(1, count // 2)
-        axes = Axes(tuple(free[:half]), tuple(free[half:count]))
+        splits = [Axes(tuple(free[:at]), tuple(free[at:count])) for at in range(count + 1)]
+        axes = min(splits, key=lambda one: (max(one.shape(sizes)), one.shape(sizes)))
         if axes.fits(sizes, most):
             return axes
     return Axes((), ())
@@ -78,8 +82,8 @@ def fit_axes(sizes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) 
     """
     axes = Axes(tuple(rows), tuple(i for i in columns if i not in rows))
     while not axes.fits(sizes):
-        lengths = [math.prod(sizes[i] for i in axis) for axis in (axes.rows, axes.columns)]
-        axes = Axes(axes.rows[:-1], axes.columns) if lengths[0] > lengths[1] else Axes(axes.rows, axes.columns[:-1])
+        long, wide = axes.shape(sizes)
+        axes = Axes(axes.rows[:-1], axes.columns) if long > wide else Axes(axes.rows, axes.columns[:-1])
     return axes
 
 

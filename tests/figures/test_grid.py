@@ -91,9 +91,12 @@ def test_the_name_of_a_tile_says_which_neurons_may_be_anything(table):
     assert grid.row_title == "cluster of neuron 9"
 
 
-def test_small_grids_show_every_cell_with_half_of_the_neurons_on_the_rows():
+def test_small_grids_show_every_cell_with_as_few_rows_and_columns_as_can_be():
     assert default_axes(SIZES) == Axes((0, 1), (2, 3))
-    assert default_axes((5,)) == Axes((0,), ())
+    assert default_axes((5,)) == Axes((), (0,))
+    assert default_axes((4, 4, 4)) == Axes((0,), (1, 2))
+    assert default_axes((2, 2, 2, 4, 4)) == Axes((0, 1, 2), (3, 4))
+    assert default_axes((4, 4, 2, 2, 2)) == Axes((0, 1), (2, 3, 4))
     assert default_axes(SIZES, {0: 1, 2: 0}) == Axes((1,), (3,))
     assert default_axes(SIZES, dict.fromkeys(range(4), 0)) == Axes((), ())
 
@@ -108,7 +111,7 @@ def test_no_more_tiles_than_can_be_told_apart(sizes):
         assert rows <= MOST_ON_AXIS
         assert columns <= MOST_ON_AXIS
         assert rows * columns <= MOST_CELLS
-        if not axes.rows:
+        if not axes.columns:
             break
         fixed |= dict.fromkeys((*axes.rows, *axes.columns), 0)
         looks += 1
@@ -158,6 +161,16 @@ def test_more_tiles_than_can_be_drawn_are_refused():
     table = tabulate(np.zeros((1, 8), np.uint8), [4] * 8)
     with pytest.raises(SettingError, match="at most 4096 tiles"):
         lay_out(table, ["n"] * 8, Axes((0, 1, 2, 3), (4, 5, 6, 7)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tests", "mark"),
+    [(40, 30, 99, "99"), (41, 30, 99, "\u2022"), (40, 30, 999, "\u2022"), (40, 20, 999, "999"), (2, 69, 9, "9")],
+)
+def test_numbers_are_written_where_they_have_room(rows, columns, tests, mark):
+    table = tabulate(np.zeros((tests, 2), np.uint8), (rows, columns), correct=np.ones(tests, bool))
+    grid = lay_out(table, NAMES, Axes((0,), (1,)))
+    assert coverage.grid_rows(grid, table, "count")["mark"][0] == mark
 
 
 @pytest.mark.parametrize("colouring", colourings.COLOURINGS)
