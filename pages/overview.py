@@ -11,7 +11,7 @@ from idc_core.figures.overview import Overview
 from pages.common import pins, tour
 from pages.common.bench import DEFAULT, choose, untouched
 from pages.common.frame import default_line, frame, open_bench
-from pages.common.layout import explain, how_to_read, is_dark, take_away
+from pages.common.layout import explain, grid_chart, is_dark, take_away
 from pages.common.registry import PAGES
 from pages.common.results import warm
 from pages.common.summary import snapshot, summarise
@@ -69,27 +69,29 @@ def numbers(result: Overview) -> None:
     lonely.metric("Cells only errors reach", found, border=True, help=text)
 
 
-def small_grid(result: Overview) -> None:
+def small_grid(result: Overview, line: str) -> None:
     """Show the grid of combinations without clicks."""
     table, dark = result.table, is_dark()
     axes = default_axes(table.sizes, most=SMALL)
     grid = lay_out(table, [str(neuron) for neuron in result.important], axes)
-    colouring = "covered" if result.accuracy is None else "errors"
+    errors = result.accuracy is not None
+    colouring = "errors" if errors else "covered"
     title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
     option = figures.coverage_grid(grid, table, colouring, title, clickable=False, dark=dark)
     height = min(420, figures.grid_height(grid))
-    st.echarts_chart(option, height=height, key="overview-grid", alt=f"Grid of combinations: {title}")
     if grid.folded:
-        how_to_read(
+        read = (
             f"a tile is a combination of clusters of the first {len(table.sizes) - len(grid.folded)} important neurons "
             f"and stands for {plural(grid.cells_per_tile, 'cell')}, all combinations of the other neurons; an empty "
             "tile is behaviour that no test exercised. The Coverage page looks into a tile."
         )
     else:
-        how_to_read(
-            "a cell is a combination of clusters of the important neurons; its colour and mark say how many of "
-            "its tests are misclassified, an empty cell is behaviour that no test exercised."
+        filled = "colour and mark say how many of its tests are misclassified" if errors else "a filled one holds tests"
+        read = (
+            f"a cell is a combination of clusters of the important neurons; {filled}, an empty one is behaviour that "
+            "no test exercised."
         )
+    grid_chart("overview-grid", option, height, f"Grid of combinations: {title}", read, line)
 
 
 page = frame("overview")
@@ -100,10 +102,11 @@ st.markdown(
 )
 kept = snapshot() if untouched() else None
 if kept is None:
-    result = summarise(open_bench(page))
+    view = open_bench(page)
+    result, line = summarise(view), view.line
 else:
-    result = kept
-    page.line.caption(default_line(kept))
+    result, line = kept, default_line(kept)
+    page.line.caption(line)
     tour.guide(page.guide, page.name, result)
 tour.offer(page.guide)
 
@@ -115,7 +118,7 @@ st.markdown(
     else f"**These {plural(result.tests, 'test')} exercised every combination of important-neuron behaviour.**"
 )
 numbers(result)
-small_grid(result)
+small_grid(result, line)
 
 st.header("What to look at", anchor=False)
 for name, sentence in findings(result).items():
@@ -125,7 +128,7 @@ st.header("Where to go next", anchor=False)
 st.markdown(
     "* Choose another network, other tests, another layer or more neurons in the sidebar; every page follows.\n"
     "* Open **Coverage** and click an empty cell to see which tests come closest to it.\n"
-    "* Open **Important neurons** to see what the network looked at when it was wrong."
+    "* Open **Relevance** to see what the network looked at when it was wrong."
 )
 explain(
     "The important neurons of a layer are those with the largest relevance, summed over the network's training "
