@@ -36,7 +36,7 @@ finding = st.container()
 def steps() -> dict[str, NDArray[np.int64]]:
     """Return the tests to step through, by what they are."""
     ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
-    found = {WAYS[way]: pick(view, way, OFFERED) for way in ways if way != "misclassified" or view.correct is not None}
+    found = {WAYS[way]: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
     if not view.is_classifier:
         missed = np.abs(view.test.targets - view.analysis.confidence)[view.chosen]
         found["largest errors"] = view.chosen[np.argsort(-missed, kind="stable")]

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.table import CellTable, tabulate
-from idc_core.importance import find_priority
 from idc_core.progress import Progress
 from pages.common.bench import DEFAULT, Bench, bench_line
 from pages.common.selection import Selection, selected
@@ -210,30 +209,19 @@ PICKS = {
     "first": "the first",
     "misclassified": "misclassified",
     "uncertain": "least certain",
-    "spread": "spread evenly",
 }
 """Ways to choose which tests to show: key and label."""
 
 
-def picks(view: View) -> list[str]:
-    """Return the ways that mean something for a bench, the default one first."""
-    if not view.is_classifier:
-        # Frames of a drive: the first ones are nearly the same picture.
-        return ["spread", "first"]
-    return ["first", "misclassified", "uncertain"] if view.correct is not None else ["first", "uncertain"]
-
-
-def pick(view: View, how: str, count: int) -> NDArray[np.int64]:
-    """Return the chosen tests in the order in which to show them, of which `count` will be seen.
+def pick(view: View, how: str) -> NDArray[np.int64]:
+    """Return the chosen tests in the order in which to show them.
 
     Parameters
     ----------
     view : View
         The bench.
     how : str
-        One of `picks`.
-    count : int
-        How many can be shown.
+        A key of `PICKS`.
 
     Returns
     -------
@@ -245,18 +233,7 @@ def pick(view: View, how: str, count: int) -> NDArray[np.int64]:
         return chosen[~view.correct[chosen]]
     if how == "uncertain":
         return chosen[np.argsort(view.analysis.confidence[chosen], kind="stable")]
-    if how == "spread":
-        seen = np.linspace(0, len(chosen) - 1, min(count, len(chosen))).astype(np.int64)
-        return np.concatenate([chosen[seen], np.delete(chosen, seen)])
     return chosen
-
-
-def class_importance(view: View) -> NDArray[np.float64] | None:
-    """Return what the training inputs of the chosen classes add to each neuron's importance; None for all."""
-    if not view.bench.classes or not view.is_comparable:
-        return None
-    relevance = view.train_traces.relevance[view.bench.layer]
-    return find_priority("sum").total(relevance[of_classes(view.train, view.bench.classes)])
 
 
 def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:

@@ -23,7 +23,7 @@ def view():
 
 @pytest.fixture(scope="module")
 def wrong(view):
-    return int(pick(view, "misclassified", 1)[0])
+    return int(pick(view, "misclassified")[0])
 
 
 def finding(app):
@@ -99,7 +99,7 @@ def test_the_same_beside_itself_is_told(open_page):
 
 
 def test_buttons_step_through_the_misclassified_tests(open_page, view):
-    wrong = view.test.ids[pick(view, "misclassified", 1)]
+    wrong = view.test.ids[pick(view, "misclassified")]
     app = open_page("relevance")
     app.button(key="step-Next").click().run()
     assert f"Test {wrong[1]} " in finding(app)
