@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import streamlit as st
 
+from idc_core.coverage.overlap import overlap
 from idc_core.errors import IdcError
 from pages.common import address, bench, selection
 from pages.common.bench import Bench
@@ -117,10 +118,10 @@ def compare(here: View, there: View) -> str:
     text += f" ({100 * change:+.1f} percentage points)." if abs(change) >= 0.0005 else "."
     if not same_cells(here, there):
         return f"{text} Their cells are different ones: network, layer, m or clusters differ."
-    cells, other = ({tuple(cell) for cell in table.cells.tolist()} for table in (mine, theirs))
+    common = overlap(mine, theirs)
     return (
-        f"{text} {plural(len(cells & other), 'cell')} are reached on both, {count(len(cells - other))} only here, "
-        f"{count(len(other - cells))} only on the pinned one."
+        f"{text} {plural(common.both, 'cell')} are reached on both, {count(common.only_first)} only here, "
+        f"{count(common.only_second)} only on the pinned one."
     )
 
 
