@@ -92,7 +92,8 @@ def sentence(sweep: Sweep, suite: str, m: int) -> str:
     ranked = at_bench(sweep, suite, m)
     if not ranked:
         return "No layer is finished yet."
-    weakest, best = ranked[0], ranked[-1]
+    # A layer with few neurons has few cells, so that its share says little beside the others'.
+    weakest, best = ranked[0], max(ranked, key=lambda cell: (cell.used, cell.score))
     among = "" if len(ranked) == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
     neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
     parts = [
@@ -119,8 +120,8 @@ def compare_suites(sweep: Sweep, m: int) -> str:
         ranked = sorted((c for c in sweep.cells if (c.layer, c.m) == (layer, m)), key=lambda cell: -cell.covered)
         if len(ranked) == len(wins) and ranked[0].covered > ranked[1].covered:
             wins[ranked[0].suite] += 1
-    told = layout.names([f"{DATASETS[suite].label} in {number}" for suite, number in wins.items()])
-    return f"Of the {len(sweep.layers)} layers, {told} reach more cells than the other test sets."
+    told = layout.names([f"by {DATASETS[suite].label} in {number}" for suite, number in wins.items()])
+    return f"Of the {len(sweep.layers)} layers at m = {m}, most cells are reached {told}."
 
 
 def draw(sweep: Sweep, one: View, key: str) -> None:
@@ -252,6 +253,6 @@ layout.computed(
     "over each test set their activations there. The important neurons of a small m are the first ones of a larger "
     "m; each neuron's clusters are found once. Every number equals what the Coverage page shows for that layer and m.",
     "As in the paper's Table 5, IDC falls as m grows: every further neuron multiplies the number of combinations, and "
-    "a test reaches only one of them.",
+    "a test reaches only one of them. A neuron whose activation never changes has a single cluster and adds none.",
 )
 layout.take_away({"coverage-by-layer": table})
