@@ -20,10 +20,13 @@ from pages.common.rankings import Ranked, ranked
 from pages.common.results import View
 from pages.common.selection import Selection, select
 from pages.common.text import count, lower, percent, plural
-from pages.common.trials import draw_trials
+from pages.common.trials import draw_trials, first_neurons
 
 if TYPE_CHECKING:
     from idc_core.ranking import Ranking
+
+FOLLOWS = 0.5
+"""Correlation from which relevance is said to follow activation."""
 
 view = open_bench(frame("neurons"))
 analysis = view.analysis
@@ -36,6 +39,9 @@ from idc_core.ranking import agreement, shared  # noqa: E402
 def carried() -> str:
     """Say how much the important neurons carry."""
     alone, together = shares(analysis.importance, analysis.important)
+    if analysis.m == 1:
+        of = f"Of {count(len(analysis.importance))} neurons neuron {analysis.important[0]}"
+        return f"{of} carries {percent(alone)} of the positive relevance"
     return (
         f"The {plural(analysis.m, 'important neuron')} of {len(analysis.importance)} carry {percent(together)} of "
         f"the positive relevance, neuron {analysis.important[0]} alone {percent(alone)}"
@@ -81,7 +87,7 @@ def draw_ranking(found: Ranked, first: Ranking, other: Ranking, neuron: int) -> 
     title = f"Neuron {best} decides most by {lower(first.label)}"
     if other is not first:
         common = shared(first, other, m)
-        title += f"; {lower(other.label)} shares {common} of the first {plural(m, 'neuron')}"
+        title += f"; {lower(other.label)} shares {common} of {first_neurons(m)}"
         title += f" (rank correlation {correlation:.2f})" if np.isfinite(correlation) else ""
     rows = [figures.Row(one.label, "relevance", one.values) for one in dict.fromkeys((first, other))]
     rows.append(figures.Row("Activation", "mean activation", found.activations))
@@ -112,11 +118,10 @@ def draw_activation_relevance() -> None:
     activations, relevance = analysis.test_activations[view.chosen], analysis.test_relevance[view.chosen]
     r = figures.correlations(activations, relevance)
     known = r[np.isfinite(r)]
-    title = (
-        f"Relevance follows activation with a correlation of {known.min():.2f} to {known.max():.2f}"
-        if len(known)
-        else "These neurons never change over these tests"
-    )
+    title = "These neurons never change over these tests"
+    if len(known):
+        follows = "follows" if known.min() >= FOLLOWS else "does not always follow"
+        title = f"Relevance {follows} activation: their correlation is {known.min():.2f} to {known.max():.2f}"
     labels = [
         f"{name}, r = {value:.2f}" if np.isfinite(value) else name for name, value in zip(view.neurons, r, strict=True)
     ]
@@ -180,7 +185,7 @@ def draw_agreement(found: Ranked, first: Ranking) -> pd.DataFrame:
         least = int(np.nanargmin(row))
         title = (
             f"{labels[least + 1]} agrees least with {lower(labels[0])}: rank correlation {row[least]:.2f}, "
-            f"{shared(compared[0], compared[least + 1], analysis.m)} of the first {analysis.m} shared"
+            f"{shared(compared[0], compared[least + 1], analysis.m)} of {first_neurons(analysis.m)} shared"
         )
     layout.chart(
         view,

@@ -14,7 +14,7 @@ from idc_core.figures import experiments
 from idc_core.progress import Progress
 from pages.common import layout
 from pages.common.results import ENGINE, View
-from pages.common.text import lower, plural
+from pages.common.text import lower
 from pages.common.work import Waiting
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def draw_trials(view: View, first: Ranking) -> Trials:
             st.caption("The tests' classes are not the network's: there is no accuracy that silencing could cost.")
         else:
             ablation = silence(view, first.order, number)
-            sentence = _cost(ablation, m)
+            sentence = _cost(ablation, m, first)
             tables["silenced-neurons"] = _draw_silenced(view, ablation, first, sentence, number)
     with right:
         result = move(view, first.order, number, share)
@@ -183,11 +183,16 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
     return number or 0, share or 2, scaled
 
 
-def _cost(ablation: Ablation, m: int) -> str:
+def first_neurons(m: int) -> str:
+    """Name the first m neurons of a ranking."""
+    return "the first neuron" if m == 1 else f"the first {m} neurons"
+
+
+def _cost(ablation: Ablation, m: int, ranking: Ranking) -> str:
     """Say what silencing m neurons and half of the layer changes, and what as many random ones change."""
     of = "the steering error" if ablation.task == "regression" else "accuracy"
-    first = "neuron" if m == 1 else f"{m} neurons"
-    text = f"Silencing the first {first} changes {of} by {_change(ablation, m)}"
+    by = "" if ranking.name == "sum" else f" by {lower(ranking.label)}"
+    text = f"Silencing {first_neurons(m)}{by} changes {of} by {_change(ablation, m)}"
     most = int(ablation.counts[-1])
     return f"{text}; the first {most} by {_change(ablation, most)}" if most > m else text
 
@@ -225,7 +230,7 @@ def _draw_moved(
     """Show how far neurons move when the most relevant part of the tests is changed."""
     found = result.summary(scaled)
     title = (
-        f"Changing the most relevant {part} moves the first {plural(len(result.important), 'neuron')} "
+        f"Changing the most relevant {part} moves {first_neurons(len(result.important))} "
         f"{found.ratio:.2f} times as far as random ones; further in {found.seeds_won} of {len(result.seeds)} draws"
     )
     layout.chart(

@@ -142,7 +142,7 @@ def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
 
 
 def test_selected_input_is_marked_among_the_tests(open_page):
-    marks = chart(open_page("neurons", input="417"), "Relevance follows activation")
+    marks = chart(open_page("neurons", input="417"), "Relevance follows activation: their correlation is")
     assert "test 417" in {trace["name"] for trace in marks["data"]}
 
 
@@ -156,7 +156,7 @@ def test_trials_follow_the_ranking_and_their_settings(open_page):
     assert "on 100 tests" in chart(app, "Silencing the first")["layout"]["yaxis"]["title"]["text"]
     assert "In a test 78.0 pixels are changed" in words(app)
     assert "standard deviations" in chart(app, "Changing the most")["layout"]["yaxis"]["title"]["text"]
-    assert "Silencing" in app.markdown[0].value
+    assert "Silencing the first 6 neurons by absolute relevance changes accuracy" in app.markdown[0].value
 
 
 def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_page):
@@ -164,6 +164,13 @@ def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_pa
     assert not app.exception
     assert "Layer conv1 has 4 neurons: 2 of them are compared with as many others." in words(app)
     assert trials.comparable(1, 1) == 0
+
+
+def test_one_neuron_is_written_as_one(open_page):
+    app = open_page("neurons", m="1")
+    assert "Of 84 neurons neuron 18 carries" in app.markdown[0].value
+    assert "Silencing the first neuron changes" in app.markdown[0].value
+    assert not any("1 neuron" in one.proto.alt for one in app.get("plotly_chart"))
 
 
 def test_classes_are_compared_when_asked_for(open_page):
