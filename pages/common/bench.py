@@ -109,7 +109,7 @@ def parse(texts: Mapping[str, str]) -> Bench:
     model = _find(texts.get("model", ""), {name: entry.label for name, entry in MODELS.items()}, DEFAULT.model)
     entry = MODELS[model]
     fitting = fitting_data(entry)
-    names = layer_names(model)
+    names = entry.layers
     layer = texts.get("layer", "")
     m = texts.get("m", "")
     data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
@@ -158,7 +158,7 @@ def choose() -> Bench:
             "The test set whose coverage is measured; only sets that fit the network are listed. Default for this "
             f"network: {DATASETS[entry.dataset].label}.",
         )  # fmt: skip
-        layers = layer_names(bench.model)
+        layers = entry.layers
         _choice(
             "layer", "Layer", layers, bench.layer, {name: name for name in layers},
             f"The layer whose neurons are examined, in the order in which the input passes through. "
@@ -209,11 +209,3 @@ def fitting_data(model: ModelEntry) -> list[str]:
     own = DATASETS[model.dataset]
     wanted = (own.input_shape, own.task, len(own.class_names))
     return [name for name, data in DATASETS.items() if (data.input_shape, data.task, len(data.class_names)) == wanted]
-
-
-@st.cache_data(max_entries=64)
-def layer_names(model: str) -> tuple[str, ...]:
-    """Return the layers of a network in forward order."""
-    from idc_core.models import MODELS
-
-    return MODELS[model].build().layers

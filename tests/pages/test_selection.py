@@ -1,5 +1,7 @@
 """What is selected or pinned on one page holds on all, and the address says it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,13 @@ def test_benches_are_compared_by_cells_where_cells_mean_the_same():
     assert theirs < mine
     assert f"{len(theirs)} cells are reached on both, {len(mine - theirs)} only here, 0 only" in compare(here, some)
     assert "different ones" in compare(here, other)
+
+
+def test_the_bench_is_told_without_torch():
+    code = (
+        "import sys; from pages.common.bench import parse; "
+        "assert parse({'model': 'lenet5-mnist', 'layer': 'fc1'}).layer == 'fc1'; "
+        "print([name for name in ('torch', 'sklearn', 'umap') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]", "the sidebar would wait for torch on a fresh server"
