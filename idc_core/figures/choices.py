@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
@@ -63,12 +64,23 @@ def choices(
             marker={"symbol": "circle-open", "size": 20, "color": colours.ink, "line": {"width": 2}},
         )  # fmt: skip
     figure.update_xaxes(title="number of clusters k", type="category", categoryarray=["auto", *map(str, range(2, 9))])
-    figure.update_yaxes(title="cells (logarithmic)", type="log", row=1, col=1, dtick=1, exponentformat="power")
-    figure.update_yaxes(title="share of cells covered (%)", rangemode="tozero", row=1, col=2)
+    figure.update_yaxes(
+        title="cells", range=_decades([one.total for one in found]), exponentformat="power", row=1, col=1
+    )
+    figure.update_yaxes(
+        title="covered (%)", range=_decades([100 * one.score for one in found]), tickformat="~g", row=1, col=2
+    )
+    figure.update_yaxes(type="log", dtick=1)
     finish(figure, title, colours, height=450)
     figure.update_annotations(font={"size": 13, "color": colours.ink})
     figure.update_layout(margin={"t": figure.layout.margin.t + 22})  # room between the title and the panels' titles
     return figure
+
+
+def _decades(values: Sequence[float]) -> list[int]:
+    """Return a logarithmic range of whole decades, so that it has a tick at either end."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return [low, max(high, low + 1)]
 
 
 def _choice(k: int | None) -> str:

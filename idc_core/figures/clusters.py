@@ -66,8 +66,8 @@ def histograms(
         edges = _edges(train[:, index], test[:, index])
         panel.shares(train[:, index], test[:, index], edges)
         # Lines are traces rather than shapes, so that the legend can name them.
-        panel.lines(one.centroids, "centroid", colours.error, "solid")
-        panel.lines(one.boundaries, "boundary", colours.ink, "dot")
+        panel.lines(one.centroids, "centroid", colours.error, "solid", "skip")  # the diamonds tell, and take clicks
+        panel.lines(one.boundaries, "boundary", colours.ink, "dot", "all")
         panel.handles()
         if marked is not None:
             panel.star(float(marked[index]))
@@ -107,12 +107,13 @@ class _Panel:
             hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of tests<extra></extra>", **self.where,
         )  # fmt: skip
 
-    def lines(self, places: NDArray[np.float64], name: str, colour: str, dash: str) -> None:
+    def lines(self, places: NDArray[np.float64], name: str, colour: str, dash: str, hover: str) -> None:
         """Draw vertical lines as one trace."""
         self.figure.add_scatter(
             x=np.repeat(places, 3), y=np.tile([1e-6, _TOP, np.nan], len(places)), mode="lines", name=name,
             line={"color": colour, "dash": dash, "width": 2}, legendgroup=name, showlegend=self.legend,
-            hovertemplate=name + " %{x:.4g}<extra></extra>", **self.where,
+            hoverinfo=hover, hovertemplate=f"{name} %{{x:.4g}}<extra></extra>" if hover == "all" else None,
+            **self.where,
         )  # fmt: skip
 
     def handles(self) -> None:

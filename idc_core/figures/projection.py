@@ -77,6 +77,7 @@ def plane(
     title: str,
     *,
     selected: int | None = None,
+    lasso: bool = False,
     dark: bool = False,
 ) -> go.Figure:
     """Draw inputs on a plane, a colour and a mark a group.
@@ -95,6 +96,8 @@ def plane(
         The finding.
     selected : int, optional
         Row of the input that gets a frame.
+    lasso : bool
+        Whether dragging draws around points, which then cannot be clicked; otherwise it zooms.
     dark : bool
         Whether the ground is dark.
 
@@ -128,7 +131,7 @@ def plane(
     figure.update_xaxes(title=axes[0], zeroline=False)
     figure.update_yaxes(title=axes[1], zeroline=False)
     finish(figure, title, colours, height=560)
-    figure.update_layout(dragmode="lasso", margin={"b": 110})
+    figure.update_layout(dragmode="lasso" if lasso else "zoom", margin={"b": 110})
     return figure
 
 

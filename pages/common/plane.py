@@ -19,7 +19,8 @@ from pages.common.selection import select, selected
 from pages.common.text import cell_name, count, percent, plural, state
 from pages.common.work import Waiting
 
-WAYS = {"pca": "principal components", "umap": "UMAP"}
+LINEAR, UMAP = "principal components", "UMAP"
+CLICK, LASSO = "clicking", "drawing around"
 
 CHOSEN = "plane-chosen"
 """In the session: the tests that were drawn around, by the test set they are of."""
@@ -41,17 +42,21 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
     colourings = _colourings(view, rank)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         way = st.segmented_control(
-            "Projection", list(WAYS), default="pca", required=True, format_func=WAYS.get, key="plane",
+            "Projection", [LINEAR, UMAP], default=LINEAR, required=True, key="plane",
             bind="query-params",
             help="Principal components are the directions in which the neurons vary most, at once; UMAP keeps tests "
             "that are alike together and takes some seconds. Default principal components.",
         )  # fmt: skip
         colour = st.segmented_control(
             "Colour by", colourings, default=colourings[0], required=True, key="plane-colour", bind="query-params",
-            format_func=lambda name: f"cluster of {view.neurons[rank]}" if name == "cluster" else name,
-            help=f"What the colour and the mark of a test say; default {colourings[0]}.",
+            help=f"What the colour and the mark of a test say; cluster is that of {view.neurons[rank]}. Default "
+            f"{colourings[0]}.",
         )  # fmt: skip
-    positions, found = _project(view, way or "pca")
+        choosing = st.segmented_control(
+            "Choose tests by", [CLICK, LASSO], default=CLICK, required=True, key="plane-choosing",
+            help=f"What the mouse does in the picture: click a test, or draw around several. Default {CLICK}.",
+        )  # fmt: skip
+    positions, found = _project(view, way or LINEAR)
     groups = _groups(view, colour or colourings[0], rank, positions)
     title = _finding(view, found, groups, colour or colourings[0], rank)
     place = np.flatnonzero(positions == view.position) if view.position is not None else np.zeros(0, np.int64)
@@ -63,11 +68,11 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
         "projection",
         lambda dark: plane(
             found.points, groups, view.test.ids[positions], (axes[0], axes[1]), title,
-            selected=int(place[0]) if len(place) else None, dark=dark,
+            selected=int(place[0]) if len(place) else None, lasso=choosing == LASSO, dark=dark,
         ),
         alt=title,
-        read=_reading(view, way or "pca", len(positions)),
-        depends=(way, colour, rank, int(place[0]) if len(place) else None),
+        read=_reading(view, way or LINEAR, len(positions)),
+        depends=(way, colour, rank, choosing, int(place[0]) if len(place) else None),
         clicked=lambda points: _take(view, points),
         modes=("points", "lasso", "box"),
     )  # fmt: skip
@@ -79,7 +84,7 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
 def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
     """Return the tests that are drawn and their places; UMAP refused says why and gives principal components."""
     activations, drawn = view.analysis.test_activations, sample(view.chosen)
-    if way == "umap":
+    if way == UMAP:
         if len(drawn) >= FEWEST_POINTS:
 
             def work(report: Progress) -> Projection:
@@ -141,13 +146,13 @@ def _finding(view: View, found: Projection, groups: Groups, colour: str, rank: i
 def _reading(view: View, way: str, drawn: int) -> str:
     text = (
         "a mark is a test; tests that lie together activate the important neurons alike."
-        if way == "pca"
+        if way == LINEAR
         else "a mark is a test; neighbours activate the important neurons alike, distances between groups say nothing."
     )
-    text += " Click one, or draw around several, to see them below; the groups' numbers are in the legend."
+    text += " What is clicked or drawn around is shown below; the legend says how many tests are of each kind."
     if drawn < len(view.chosen):
         text += f" Drawn are {count(drawn)} of {plural(len(view.chosen), 'test')}, at random (seed 0)."
-    if view.position is not None and way == "umap" and view.position not in sample(view.chosen):
+    if view.position is not None and way == UMAP and view.position not in sample(view.chosen):
         text += f" Test {selected().input} is not among them."
     return text
 

@@ -1,0 +1,121 @@
+"""The Clusters page as a person uses it: clicks in histograms, choices that hold everywhere, a lasso around tests."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def plot(visitor, part):
+    """The chart whose title holds these words."""
+    figure = visitor.page.locator(".js-plotly-plot").filter(has_text=part).first
+    figure.scroll_into_view_if_needed()
+    return figure
+
+
+def script_errors(visitor):
+    """What went wrong in the browser; a page opened by its address asks for files of the page above it first."""
+    return [error for error in visitor.errors if "404" not in error]
+
+
+def middle(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def click_mark(visitor, mark):
+    mark.scroll_into_view_if_needed()
+    visitor.page.mouse.move(*middle(mark))
+    visitor.page.wait_for_timeout(200)
+    visitor.page.mouse.click(*middle(mark))
+    visitor.settle()
+
+
+def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
+    visitor.open("clusters")
+    histograms = plot(visitor, "The activations of the important neurons")
+    click_mark(visitor, histograms.locator(".scatterlayer .points path").nth(1))
+    assert "cluster=1" in visitor.page.url
+    neuron = re.search(r"neuron=(\d+)", visitor.page.url)[1]
+    assert "Show fewer" in visitor.text()
+    visitor.page.get_by_role("link", name=f"See the cells with neuron {neuron} in cluster 1").click()
+    visitor.page.wait_for_url("**/coverage*")
+    visitor.settle()
+    expect(
+        visitor.page.get_by_role("button", name=f"Show only cells with neuron {neuron} in cluster 1")
+    ).to_be_visible()
+    assert script_errors(visitor) == []
+
+
+def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
+    visitor.open("clusters")
+    visitor.page.get_by_role("combobox", name="Way to cluster").click()
+    visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
+    visitor.settle()
+    assert "clustering=hierarchical" in visitor.page.url
+    assert "· hierarchical ·" in visitor.bench()
+    click_mark(
+        visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
+    )
+    assert "k=3" in visitor.page.url
+    assert "3 states each, 729 combinations" in visitor.text()
+    other = browser.new_page(viewport={"width": 1440, "height": 1200})
+    try:
+        fresh = type(visitor)(other, visitor.address, [])
+        fresh.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
+        assert "k = 3 · " in fresh.bench()
+        assert "· hierarchical ·" in fresh.bench()
+        assert "of 729 cells are covered" in fresh.text()
+    finally:
+        other.close()
+
+
+def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
+    visitor.open("clusters")
+    visitor.page.get_by_text("drawing around", exact=True).click()
+    visitor.settle()
+    figure = plot(visitor, "Two directions show")
+    area = figure.locator(".nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    left, right = box["x"] + 0.05 * box["width"], box["x"] + 0.35 * box["width"]
+    top, bottom = box["y"] + 0.05 * box["height"], box["y"] + 0.6 * box["height"]
+    mouse = visitor.page.mouse
+    mouse.move(left, top)
+    mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
+        mouse.move(x, y, steps=8)
+    mouse.up()
+    visitor.settle()
+    heading = visitor.page.get_by_role("heading", name=re.compile("tests chosen in the picture"))
+    expect(heading).to_be_visible()
+    number = int(heading.inner_text().split()[0])
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name=f"Take these {number} tests away (npz)").click()
+    content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
+    assert len(content["ids"]) == len(content["inputs"]) == number > 20
+    visitor.page.get_by_role("button", name="Forget them").click()
+    visitor.settle()
+    assert "No test is chosen in this picture yet." in visitor.text()
+    assert script_errors(visitor) == []
+
+
+def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
+    visitor.open("clusters")
+    click_mark(visitor, plot(visitor, "Two directions show").locator(".scatterlayer .point").first)
+    number = re.search(r"input=(\d+)", visitor.page.url)[1]
+    assert f"Test {number} has neuron" in visitor.text()
+    assert "1 test chosen in the picture" in visitor.text()
+    expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
+
+
+def test_umap_is_kept_in_the_address(visitor):
+    visitor.open("clusters?classes=3,8")
+    visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
+    # UMAP compiles itself at its first use, which takes long beside other work.
+    expect(visitor.page.get_by_text("neighbours activate the important neurons alike")).to_be_visible(timeout=240_000)
+    assert "plane=UMAP" in visitor.page.url
