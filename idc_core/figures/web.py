@@ -11,13 +11,20 @@ import plotly.graph_objects as go
 from idc_core.figures.palette import ON_FILL, palette
 from idc_core.figures.style import FONT, finish
 
+# The library's own buttons include one that sends a figure to its maker's server.
+_CONFIG = {"displaylogo": False, "plotlyServerURL": "", "modeBarButtonsToRemove": ["sendChartToCloud"]}
+
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>{title}</title>
-<style>body {{ margin: 1rem auto; max-width: 72rem; background: {ground}; color: {ink}; font-family: {font}; }}</style>
+<style>
+body {{
+  margin: 1rem auto; padding: 0 1rem; max-width: 72rem; background: {ground}; color: {ink}; font-family: {font};
+}}
+</style>
 </head>
 <body>
 {figure}
@@ -51,7 +58,7 @@ def web_page(figure: go.Figure, title: str, lines: Sequence[str] = (), *, dark: 
         ground=colours.ground,
         ink=colours.ink,
         font=FONT,
-        figure=figure.to_html(include_plotlyjs=True, full_html=False, config={"displaylogo": False}),
+        figure=figure.to_html(include_plotlyjs=True, full_html=False, config=_CONFIG),
         lines="\n".join(f"<p>{html.escape(line)}</p>" for line in lines),
     )
 
@@ -103,8 +110,8 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
         figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=piece["label"])
     finish(figure, option["title"]["text"].replace("\n", " "), colours, height=height)
     # Of a category by name: labels such as 1-2-0 would be read as dates.
-    figure.update_xaxes(title=x["name"], type="category", showgrid=False)
-    figure.update_yaxes(title=y["name"], type="category", showgrid=False, autorange="reversed")
+    figure.update_xaxes(title_text=x["name"], type="category", showgrid=False)
+    figure.update_yaxes(title_text=y["name"], type="category", showgrid=False, autorange="reversed")
     for outlined in option["series"][1:]:
         column, row, _ = outlined["data"][0]["value"]
         left, top = list(x["data"]).index(column) - 0.5, list(y["data"]).index(row) - 0.5

@@ -76,7 +76,7 @@ def gallery(
     if not len(shown):
         st.caption("No test to show.")
         return
-    key = key or f"gallery-{digest(shown)}"
+    key = key or f"gallery-{digest(view, shown)}"
     numbers = [int(number) for number in view.test.ids[shown]]
     tiles: list[dict[str, Any]] = [
         {"test": number, "caption": caption(view, place), "spoken": _spoken(view, place)}
@@ -98,9 +98,9 @@ def gallery(
     st.caption(f"{legend(view)}. Click one to select it on all pages.{_left_out(len(shown), len(positions))}")
 
 
-def digest(positions: NDArray[np.int64]) -> str:
-    """Name some tests in a key, so that several galleries of a page differ."""
-    return f"{crc32(np.asarray(positions, dtype=np.int64).tobytes()):08x}"
+def digest(view: View, positions: NDArray[np.int64]) -> str:
+    """Name some tests of a bench in a key, so that several galleries of a page differ."""
+    return f"{crc32(repr((view.bench, np.asarray(positions).tolist())).encode()):08x}"
 
 
 def legend(view: View) -> str:

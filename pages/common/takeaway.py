@@ -61,7 +61,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
     """
     if not len(positions):
         return
-    key = key or f"inputs-{digest(positions)}"
+    key = key or f"inputs-{digest(view, positions)}"
     which = "this test" if len(positions) == 1 else f"these {count(len(positions))} tests"
     with st.container(horizontal=True, key=key):
         st.download_button(

@@ -99,6 +99,10 @@ def test_saved_pages_stay_interactive_without_a_network(visitor, name, browser, 
         if page.locator(".hovertext").count():
             break
     assert page.locator(".hovertext").count()
+    buttons = "() => document.querySelector('.js-plotly-plot')._fullLayout._modeBar.buttons.flat().map(one => one.name)"
+    offered = page.evaluate(buttons)
+    assert "toImage" in offered
+    assert not [button for button in offered if "Cloud" in button], "nothing is sent away"
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert errors == []
     page.close()
