@@ -10,7 +10,7 @@ from idc_core.figures import heatmaps, markup
 from idc_core.figures.flow import layer_sums
 from idc_core.figures.palette import SCHEMES
 from idc_core.figures.pictures import contact_sheet, png
-from pages.common import address, display, layout, pins
+from pages.common import address, display, layout, pins, results
 from pages.common.display import Display
 from pages.common.explained import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
 from pages.common.frame import frame, open_bench
@@ -352,7 +352,13 @@ layout.chart(
 )
 
 st.header("Choose another test", anchor=False)
-layout.gallery(view, order, OFFERED)
+layout.gallery(view, order, OFFERED, results.heatmaps(view, order[:OFFERED], None) if len(order) else None)
+layout.how_to_read(
+    "beside every test is what speaks for (red) and against (blue) the network's own answer, by the epsilon rule; each "
+    "heatmap has its own scale."
+    if is_image
+    else "words that speak strongly for the network's own answer are bold on red, words against it italic on blue."
+)
 
 pins.beside(view, draw_side)
 
