@@ -41,6 +41,8 @@ def add_parser(subparsers: Subparsers) -> None:
     numbers = "numbers of clusters to choose from (2,3,4)"
     add("--clusters", type=_whole_numbers, default=(2, 3, 4), metavar="K,K,...", help=numbers)
     add("--drop-zeros", action="store_true", help="leave activations of exactly zero out of the clustering")
+    ways = "way to cluster: k-means, hierarchical, dbscan or gaussian-mixture (%(default)s)"
+    add("--clustering", default="k-means", metavar="NAME", help=ways)
     program = "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
     add("--original", action="store_true", help=program)
     add("--limit-train", type=int, metavar="N", help="use only the first N training inputs")
@@ -80,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
             epsilon=arguments.epsilon,
             clusters=arguments.clusters,
             drop_zeros=arguments.drop_zeros,
+            clustering=arguments.clustering,
             original=arguments.original,
             on_progress=progress,
         )
@@ -150,6 +153,7 @@ def make_document(
             "epsilon": arguments.epsilon,
             "clusters": list(arguments.clusters),
             "drop_zeros": arguments.drop_zeros,
+            "clustering": arguments.clustering,
             "original": arguments.original,
         },
         # Answers in the classes of the training data are neither right nor wrong about tests with other classes.

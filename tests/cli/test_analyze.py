@@ -114,6 +114,7 @@ def test_tests_with_other_classes_have_no_accuracy(analyse, monkeypatch):
         (("--epsilon", "0.25"), {"epsilon": 0.25}),
         (("--clusters", "3"), {"clusters": [3]}),
         (("--drop-zeros",), {"drop_zeros": True}),
+        (("--clustering", "hierarchical"), {"clustering": "hierarchical"}),
         (("--original",), {"original": True}),
     ],
 )
@@ -150,6 +151,8 @@ def test_alone_it_works_offline_on_digits(tmp_path):
         (("--rule", "delta"), ("'delta'", "epsilon")),
         (("--epsilon", "-1"), ("epsilon", "-1")),
         (("--clusters", "1"), ("1", "2")),
+        (("--clustering", "x"), ("'x'", "k-means, hierarchical, dbscan, gaussian-mixture")),
+        (("--clustering", "dbscan", "--clusters", "3"), ("DBSCAN", "finds the number of clusters itself")),
         (("--limit-train", "0"), ("0", "1 or more")),
         (("--limit-test", "-5"), ("-5", "1 or more")),
         (("--data", ""), ("''", "digits")),

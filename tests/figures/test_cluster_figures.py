@@ -22,7 +22,7 @@ def drawn(**given):
 class TestHistograms:
     def test_diamonds_stand_on_the_centroids_and_carry_neuron_and_cluster(self):
         figure = drawn(numbers=[44, 7, 9])
-        handles = [trace for trace in figure.data if trace.marker.symbol == "diamond"]
+        handles = [trace for trace in figure.data if trace.type == "scatter" and trace.marker.symbol == "diamond"]
         for neuron, found, trace in zip((44, 7, 9), CLUSTERS, handles, strict=True):
             np.testing.assert_array_equal(trace.x, found.centroids)
             assert [list(carried) for carried in trace.customdata] == [[neuron, c] for c in range(found.k)]
