@@ -11,7 +11,8 @@ from idc_core.analysis import analyze
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, ModelError, SettingError
-from idc_core.sweep import observe, respond, sweep
+from idc_core.layerwise import observe, respond
+from idc_core.sweep import sweep
 from tests.attribution.networks import Written, numbers, settle
 
 LAYERS = ("conv", "hidden", "out")

@@ -13,7 +13,8 @@ from pages.common.work import Waiting
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.sweep import Activity, Cell, Responses, States, Sweep
+    from idc_core.layerwise import Activity, Responses
+    from idc_core.sweep import Cell, States, Sweep
 
 
 def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], list[str]]:
@@ -99,7 +100,7 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
 
 def _observe(waiting: Waiting, view: View) -> dict[str, Activity]:
     def work(report: Progress) -> dict[str, Activity]:
-        from idc_core.sweep import observe
+        from idc_core.layerwise import observe
 
         return observe(view.model, view.train, view.model.layers, MOST_NEURONS, on_progress=report)
 
@@ -110,7 +111,7 @@ def _observe(waiting: Waiting, view: View) -> dict[str, Activity]:
 
 def _respond(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any]) -> Responses:
     def work(report: Progress) -> Responses:
-        from idc_core.sweep import respond
+        from idc_core.layerwise import respond
 
         return respond(view.model, test, neurons, view.train.class_names, on_progress=report)
 
