@@ -13,6 +13,7 @@ from torch import nn
 
 from idc_core import CRITERIA, IDC, relevance
 from idc_core.clustering import cluster
+from idc_core.clusterings import CLUSTERINGS
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from tests.attribution.networks import Written, numbers, settle
@@ -79,6 +80,21 @@ class TestDefinition:
         assert criterion.score == covered / total
         assert isinstance(criterion.covered, int)
         assert isinstance(criterion.total, int)
+
+    @pytest.mark.parametrize("name", list(CLUSTERINGS))
+    def test_another_way_to_cluster(self, name):
+        criterion = fitted(clustering=name)
+        clusters = criterion.clusters
+        active = F.relu(criterion.model[:3](TRAIN)).detach().numpy()
+        for neuron, found in zip(criterion.important, clusters, strict=True):
+            np.testing.assert_array_equal(found.centroids, CLUSTERINGS[name].cluster(active[:, neuron]).centroids)
+        criterion.update(TEST)
+        tests = F.relu(criterion.model[:3](TEST)).detach().numpy()[:, criterion.important]
+        cells = {
+            tuple(int(np.searchsorted(found.boundaries, value)) for found, value in zip(clusters, row, strict=True))
+            for row in tests
+        }
+        assert (criterion.covered, criterion.total) == (len(cells), np.prod([found.k for found in clusters]))
 
     def test_another_priority(self):
         criterion = fitted(priority="absolute")
@@ -202,6 +218,7 @@ class TestMistakes:
     @pytest.mark.parametrize("options", [
         {"clusters": ()}, {"clusters": (0,)}, {"clusters": (2.5,)}, {"priority": "best"}, {"rule": "lrp"},
         {"epsilon": -1}, {"alpha": 0}, {"gamma": -0.1}, {"bias": "drop"}, {"batch_size": 0},
+        {"clustering": "best"}, {"clustering": "dbscan", "clusters": (3,)},
     ])  # fmt: skip
     def test_settings(self, options):
         with pytest.raises(SettingError):
@@ -224,7 +241,7 @@ class TestMistakes:
             IDC(network, "2", m=2).fit(TRAIN)
 
     @pytest.mark.parametrize("other", [
-        lambda: fitted(m=2), lambda: fitted(clusters=(2,)),
+        lambda: fitted(m=2), lambda: fitted(clusters=(2,)), lambda: fitted(clustering="gaussian-mixture"),
         lambda: IDC(dense(), "0", m=3).fit(TRAIN), lambda: IDC(dense(), "2", m=3).fit(TRAIN[:60]),
     ])  # fmt: skip
     def test_merging_different_fits(self, other):
