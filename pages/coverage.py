@@ -181,8 +181,8 @@ beside()
 
 layout.computed(
     view,
-    "Each test falls into one cell: the combination of the clusters nearest to the activations of the m "
-    "important neurons. Importance-driven coverage (IDC) is the share of all combinations that hold at least "
+    "Each test falls into one cell: the combination of the clusters that the activations of the m important "
+    "neurons fall into. Importance-driven coverage (IDC) is the share of all combinations that hold at least "
     "one test.",
     "The smallest set of tests takes one test a cell, the closest to the cell's centroids. Distances are Euclidean, "
     "each neuron in units of its standard deviation over the training inputs.",

@@ -9,13 +9,12 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures.layers import sweep_grid
-from pages.common import address, layout, sweeps
+from pages.common import address, layout, pins, sweeps
 from pages.common.bench import MOST_NEURONS, fitting_data
 from pages.common.frame import frame, open_bench
-from pages.common.pins import open_pinned
 from pages.common.registry import PAGES
 from pages.common.results import View, of_classes
-from pages.common.selection import select
+from pages.common.selection import Selection, select
 from pages.common.text import count, percent, plural
 
 if TYPE_CHECKING:
@@ -206,14 +205,26 @@ def draw_table(sweep: Sweep, table: pd.DataFrame) -> None:
     )
 
 
-def compare(sweep: Sweep, there: Sweep, other: View) -> str:
+def sweep_of(shown: View) -> Sweep:
+    """Return the sweep of one of two benches."""
+    if shown is view:
+        return sweep
+    return sweeps.open_sweep(shown, {shown.bench.data: shown.test}, sorted({*ms, shown.bench.m}))
+
+
+def draw_side(shown: View, chosen: Selection, key: str) -> None:
+    """Draw the sweep of one of two benches."""
+    draw(sweep_of(shown), shown, f"sweep-{key}")
+
+
+def compare(here: View, there: View) -> str:
     """Say how the weakest layers of two benches differ."""
-    mine, theirs = at_bench(sweep, view.bench.data, view.bench.m), at_bench(there, other.bench.data, other.bench.m)
+    mine, theirs = (at_bench(sweep_of(one), one.bench.data, one.bench.m) for one in (here, there))
     if not mine or not theirs:
         return "One of the two is not finished."
     return (
-        f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {view.bench.m}; on the pinned "
-        f"bench it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {other.bench.m}."
+        f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {here.bench.m}; on the pinned "
+        f"bench it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {there.bench.m}."
     )
 
 
@@ -235,17 +246,8 @@ if sweep.cells:
     draw(sweep, view, "sweep")
     draw_table(sweep, table)
 
-pinned = open_pinned()
-if pinned is not None and sweep.cells:
-    st.header("Beside the pinned bench", anchor=False)
-    there = sweeps.open_sweep(
-        pinned.view, {pinned.view.bench.data: pinned.view.test}, sorted({*ms, pinned.view.bench.m})
-    )
-    st.markdown(compare(sweep, there, pinned.view))
-    for column, one, name in zip(st.columns(2, gap="medium"), (view, pinned.view), ("this", "pinned"), strict=True):
-        with column:
-            st.caption(one.line)
-            draw(sweep if one is view else there, one, f"sweep-{name}")
+if sweep.cells:
+    pins.beside(view, draw_side, compare)
 
 layout.computed(
     view,

@@ -13,7 +13,8 @@ from pages.common.bench import DEFAULT, choose, untouched
 from pages.common.frame import default_line, frame, open_bench
 from pages.common.layout import explain, grid_chart, is_dark, take_away
 from pages.common.registry import PAGES
-from pages.common.results import warm
+from pages.common.results import View, warm
+from pages.common.selection import Selection
 from pages.common.summary import snapshot, summarise
 from pages.common.text import cell_name, count, percent, plural, state
 
@@ -69,7 +70,7 @@ def numbers(result: Overview) -> None:
     lonely.metric("Cells only errors reach", found, border=True, help=text)
 
 
-def small_grid(result: Overview, line: str) -> None:
+def small_grid(result: Overview, line: str, key: str = "overview-grid") -> None:
     """Show the grid of combinations without clicks."""
     table, dark = result.table, is_dark()
     axes = default_axes(table.sizes, most=SMALL)
@@ -91,7 +92,13 @@ def small_grid(result: Overview, line: str) -> None:
             f"a cell is a combination of clusters of the important neurons; {filled}, an empty one is behaviour that "
             "no test exercised."
         )
-    grid_chart("overview-grid", option, height, f"Grid of combinations: {title}", read, line)
+    grid_chart(key, option, height, f"Grid of combinations: {title}", read, line, name=key)
+
+
+def draw_side(shown: View, chosen: Selection, key: str) -> None:
+    """Show the numbers and the grid of one of two benches."""
+    numbers(summarise(shown))
+    small_grid(summarise(shown), shown.line, f"grid-{key}")
 
 
 page = frame("overview")
@@ -100,7 +107,7 @@ st.markdown(
     "that decide, splits the activations of each into clusters, and shows which combinations of clusters the "
     "tests reach and which they miss."
 )
-kept = snapshot() if untouched() else None
+kept = snapshot() if untouched() and pins.pinned() is None else None
 if kept is None:
     view = open_bench(page)
     result, line = summarise(view), view.line
@@ -128,8 +135,11 @@ st.header("Where to go next", anchor=False)
 st.markdown(
     "* Choose another network, other tests, another layer or more neurons in the sidebar; every page follows.\n"
     "* Open **Coverage** and click an empty cell to see which tests come closest to it.\n"
-    "* Open **Relevance** to see what the network looked at when it was wrong."
+    "* Open **Relevance** to see what the network looked at when it was wrong.\n"
+    "* Open **Layers** to see whether the tests are weaker elsewhere in the network."
 )
+if kept is None:
+    pins.beside(view, draw_side)
 explain(
     "The important neurons of a layer are those with the largest relevance, summed over the network's training "
     "inputs. Each one's activations over the training inputs are split into clusters; a cell is one cluster of "

@@ -87,7 +87,9 @@ def open_pinned() -> Pinned | None:
         return None
 
 
-def beside(view: View, draw: Callable[[View, Selection, str], None]) -> None:
+def beside(
+    view: View, draw: Callable[[View, Selection, str], None], sentence: Callable[[View, View], str] | None = None
+) -> None:
     """Show the page's main picture for the pinned bench beside the same for the present one.
 
     Parameters
@@ -96,12 +98,14 @@ def beside(view: View, draw: Callable[[View, Selection, str], None]) -> None:
         The present bench.
     draw : callable
         Draws the picture of a view with its selection; the third value goes into the keys of its elements.
+    sentence : callable, optional
+        Says how the two differ; default: `compare`.
     """
     found = open_pinned()
     if found is None:
         return
     st.header("Beside the pinned bench", anchor=False)
-    st.markdown(compare(view, found.view))
+    st.markdown((sentence or compare)(view, found.view))
     sides = {"This bench": Pinned(view, selection.selected()), "Pinned": found}
     for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
         with column:
