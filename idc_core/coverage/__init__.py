@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CRITERIA", "IDC"]
 
-_FAMILIES = ("idc_core.coverage.idc",)
+_FAMILIES = tuple(
+    f"idc_core.coverage.{family}" for family in ("idc", "neuron", "boundary", "surprise", "distribution", "novelty")
+)
 """Modules that enter criteria into the registry."""
 
 

@@ -1,0 +1,190 @@
+"""Other criteria: five in one pass, surprise against dnn-tip, NLC against a plain version.
+
+LeNet-5 and images of MNIST's size. The "plain" versions are written as the published PyTorch programs go about it: one
+run a criterion with its own passes, batches of 100, layer after layer, coverage renewed after every batch.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from io import StringIO
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from dnn_tip import surprise
+from torch import Tensor, nn
+
+from benchmarks.bench_idc import strokes
+from benchmarks.bench_relevance import best_batch_size, forward
+from benchmarks.measure import Row, medians
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy
+from idc_core.coverage.distribution import NLC
+from idc_core.coverage.streamed import measure
+from idc_core.models import MODELS
+from idc_core.trace import Traces
+
+LAYERS = ("conv1", "conv2", "fc1", "fc2", "logits")
+FIVE = ("nc", "kmnc", "nbc", "snac", "tknc")
+BATCH = 100
+
+
+def run() -> list[Row]:
+    return [*structural(), *surprises(), nlc()]
+
+
+def structural() -> list[Row]:
+    torch.manual_seed(0)
+    model = MODELS["lenet5-mnist"].build().eval()
+    train, test = strokes(60_000), strokes(10_000)
+    size = best_batch_size(model, test)
+
+    def passes() -> None:
+        forward(model, train, size)
+        forward(model, test, size)
+
+    def together() -> list[float]:
+        return measure([CRITERIA[name](model, LAYERS) for name in FIVE], train, test)
+
+    ours, plain = medians(together, passes, repeats=5)
+    apart = medians(partial(five_runs, model, train, test), repeats=1)[0]
+    what = "NC, KMNC, NBC, SNAC and TKNC of 5 layers, 60,000 training and 10,000 test images"
+    return [
+        Row(what, ours, f"the forward passes, batches of {size}", plain, at_most=1.2),
+        Row("the same", ours, "plain version, a run each", apart, times_faster=3.8, note="one run of the plain version"),
+    ]
+
+
+def surprises() -> list[Row]:
+    random = np.random.default_rng(0)
+    train, tests = (np.maximum(random.normal(size=(count, 84)) + 0.5, 0) for count in (2_000, 10_000))
+    classes, predicted = random.integers(10, size=2_000), random.integers(10, size=10_000)
+    rows = []
+    for label, ours, theirs, target in (
+        (
+            "DSA",
+            lambda: DistanceAdequacy(train, classes)(tests, predicted),
+            lambda: surprise.DSA(train, classes)(tests, predicted),
+            400,
+        ),
+        (
+            "LSA, one density",
+            lambda: LikelihoodAdequacy(train)(tests),
+            lambda: surprise.LSA(train, var_threshold=1e-5, max_features=None)(tests),
+            3,
+        ),
+    ):
+        mine, (seconds, expected) = medians(ours)[0], once(theirs)
+        apart = float(np.max(np.abs(ours() - expected) / np.abs(expected)))
+        if apart > 1e-8:
+            raise AssertionError(f"{label}: values differ by {apart:.1e}")
+        note = f"one run of dnn-tip; values equal to {apart:.0e}"
+        rows.append(Row(f"{label}, 10,000 x 2,000 x 84", mine, "dnn-tip", seconds, times_faster=target, note=note))
+    return rows
+
+
+def once(work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    """Time one call, whatever it prints or warns of."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        found = work()
+    return time.perf_counter() - start, found
+
+
+def nlc() -> Row:
+    activations = torch.rand(10_000, 236, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(nn.Linear(236, 236))
+    traces = Traces(activations.numpy(), {"0": activations.numpy()}, {}, {"0": (236,)})
+    ours, plain = medians(lambda: NLC(model, "0", "nothing").update(traces).score, partial(plain_nlc, activations))
+    expected, found = plain_nlc(activations), NLC(model, "0", "nothing").update(traces).score
+    if abs(found - expected) > 1e-3 * expected:
+        raise AssertionError(f"NLC: {found} against {expected}")
+    return Row("NLC, 10,000 x 236", ours, "plain version", plain, times_faster=3)
+
+
+def plain_nlc(activations: Tensor) -> float:
+    """Keep mean and covariance; renew both, and the norm, after every batch."""
+    count, mean = 0, torch.zeros(activations.shape[1])
+    covariance = torch.zeros(activations.shape[1], activations.shape[1])
+    norm = 0.0
+    for batch in activations.split(BATCH):
+        new = batch.mean(0)
+        deviations = batch - new
+        of_batch = deviations.T @ deviations / len(batch)
+        weight = len(batch) / (count + len(batch))
+        step = torch.outer(mean - new, mean - new)
+        covariance = covariance * (1 - weight) + of_batch * weight + step * (weight * (1 - weight))
+        mean = mean * (1 - weight) + new * weight
+        count += len(batch)
+        norm = covariance.abs().sum().item()
+    return norm
+
+
+def layer_outputs(model: nn.Module, batch: Tensor) -> list[Tensor]:
+    outputs: list[Tensor] = []
+    hooks = [
+        model.get_submodule(name).register_forward_hook(
+            lambda module, inputs, output, last=name == LAYERS[-1]: outputs.append(output if last else F.relu(output))
+        )
+        for name in LAYERS
+    ]
+    with torch.no_grad():
+        model(batch)
+    for hook in hooks:
+        hook.remove()
+    return [output.mean((2, 3)) if output.dim() == 4 else output for output in outputs]
+
+
+def batches(model: nn.Module, inputs: Tensor) -> Iterator[list[Tensor]]:
+    for batch in inputs.split(BATCH):
+        yield layer_outputs(model, batch)
+
+
+def five_runs(model: nn.Module, train: Tensor, test: Tensor) -> list[float]:
+    """Run the five criteria one after the other."""
+    scores = []
+    for name in FIVE:
+        lows, highs = ranges(model, train) if name in ("kmnc", "nbc", "snac") else ([], [])
+        covered: list[Tensor] = []
+        score = 0.0
+        for outputs in batches(model, test):
+            new = [
+                reached(name, output, lows[i] if lows else None, highs[i] if highs else None)
+                for i, output in enumerate(outputs)
+            ]
+            covered = [one | other for one, other in zip(covered, new, strict=True)] if covered else new
+            score = sum(one.sum() for one in covered).item() / sum(one.numel() for one in covered)
+        scores.append(score)
+    return scores
+
+
+def ranges(model: nn.Module, train: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    lows: list[Tensor] = []
+    highs: list[Tensor] = []
+    for outputs in batches(model, train):
+        low, high = [output.amin(0) for output in outputs], [output.amax(0) for output in outputs]
+        lows = [torch.minimum(one, other) for one, other in zip(lows, low, strict=True)] if lows else low
+        highs = [torch.maximum(one, other) for one, other in zip(highs, high, strict=True)] if highs else high
+    return lows, highs
+
+
+def reached(name: str, output: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    """Return what a batch covers in a layer, by one criterion."""
+    if name == "nc":
+        return (output > 0.75).any(0)
+    if name == "tknc":
+        top = output.topk(min(3, output.shape[1]), dim=1).indices
+        return torch.zeros(output.shape, dtype=torch.bool).scatter_(1, top, True).any(0)
+    if name == "snac":
+        return (output > high).any(0)
+    if name == "nbc":
+        return torch.stack([(output < low).any(0), (output > high).any(0)])
+    sections = torch.zeros(output.shape[1], 1001, dtype=torch.bool)
+    inside = (high > low) & (output >= low) & (output <= high)
+    section = ((output - low) / (high - low) * 1000).floor().clamp(0, 999).nan_to_num()
+    sections[torch.arange(output.shape[1]), torch.where(inside, section, 1000).long()] = True
+    return sections[:, :1000]

@@ -1,0 +1,295 @@
+"""Surprise adequacy of activation traces: by distance, by likelihood, by Mahalanobis distance.
+
+A trace is a row of activations; its class is the one that the network predicts. All work is done in blocks of at most
+`BLOCK_BYTES`, each one matrix product.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.moments import Moments, whitening
+from idc_core.errors import DataError, SettingError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Second = Literal["neighbour", "input"]
+Drop = Literal["any class", "own class"]
+
+BLOCK_BYTES = 64 * 2**20
+"""Memory of one block of distances or likelihoods."""
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Cut rows so that a float64 array of so many columns stays within a quarter of `BLOCK_BYTES`.
+
+    A quarter, because products, comparisons and exponentials of one block exist beside each other.
+    """
+    size = max(1, BLOCK_BYTES // 4 // (8 * max(columns, 1)))
+    for start in range(0, rows, size):
+        yield slice(start, start + size)
+
+
+def nearest(points: Floats, others: Floats) -> tuple[Ints, Floats]:
+    """Find the nearest of other points.
+
+    Parameters
+    ----------
+    points : ndarray, float64 (n, d)
+    others : ndarray, float64 (k, d)
+        At least one.
+
+    Returns
+    -------
+    indices : ndarray, int64 (n,)
+        Of points equally near the first.
+    distances : ndarray, float64 (n,)
+        Euclidean, summed over the differences themselves.
+
+    Notes
+    -----
+    Which is nearest is read from |b|^2 - 2 a.b, a matrix product. Where more than one comes within its rounding error
+    the differences themselves decide, so that the result is that of a plain loop.
+    """
+    # About their own centre, points are short, and so is the rounding error of the product.
+    centre = others.mean(0)
+    doubled = (centre - others).T * 2.0
+    norms = 0.25 * np.einsum("ij,ij->j", doubled, doubled)
+    longest = float(norms.max(initial=0.0))
+    indices = np.empty(len(points), np.int64)
+    distances = np.empty(len(points))
+    for rows in blocks(len(points), len(others)):
+        block = points[rows]
+        centred = block - centre
+        lengths = np.einsum("ij,ij->i", centred, centred)
+        product = centred @ doubled
+        product += norms
+        best = product.argmin(1)
+        error = 8 * np.finfo(np.float64).eps * points.shape[1] * (longest + lengths)
+        limit = product[np.arange(len(best)), best] + error
+        for row in np.flatnonzero(np.count_nonzero(product <= limit[:, None], axis=1) > 1):
+            close = np.flatnonzero(product[row] <= limit[row])
+            best[row] = close[np.linalg.norm(others[close] - block[row], axis=1).argmin()]
+        indices[rows] = best
+        distances[rows] = np.linalg.norm(others[best] - block, axis=1)
+    return indices, distances
+
+
+class DistanceAdequacy:
+    """Distance-based surprise adequacy, DSA = dist_a / dist_b.
+
+    dist_a is the distance of a trace to the nearest training trace x_a of its class, dist_b that of x_a to the nearest
+    training trace of any other class.
+
+    Parameters
+    ----------
+    traces : ndarray (n, d)
+        Training traces; all are kept, 8 n d bytes.
+    classes : ndarray of int (n,)
+        Their predicted classes, at least two different ones.
+    second : {"neighbour", "input"}
+        Where dist_b is measured from: x_a, or the trace itself.
+
+    Raises
+    ------
+    DataError
+        If there is only one class.
+    SettingError
+        If `second` is neither.
+
+    Notes
+    -----
+    J. Kim, R. Feldt, S. Yoo, ICSE 2019, equations 5 to 7; equal to dnn-tip's DSA. NeuraL-Coverage measures dist_b from
+    the input. A trace that is also a training trace of its class has no surprise; one whose class has no training
+    trace, or that sits where classes meet (dist_b = 0), infinite surprise.
+    """
+
+    def __init__(self, traces: NDArray[Any], classes: NDArray[Any], second: Second = "neighbour") -> None:
+        if second not in get_args(Second):
+            raise SettingError(f"second must be one of {', '.join(get_args(Second))}, not {second!r}.")
+        order = np.argsort(classes, kind="stable")
+        found, firsts = np.unique(classes[order], return_index=True)
+        if len(found) < 2:
+            raise DataError("Distance-based surprise compares with other classes, and the network predicts only one.")
+        self.second = second
+        self.traces: Floats = np.asarray(traces, np.float64)[order]
+        ends = [*firsts[1:].tolist(), len(order)]
+        self._places = {int(c): slice(a, b) for c, a, b in zip(found, firsts.tolist(), ends, strict=True)}
+        self._apart = np.full(len(order), np.nan)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are kept."""
+        return self.traces.nbytes + self._apart.nbytes
+
+    def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
+        """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
+        surprise = np.full(len(traces), np.inf)
+        for label, place in self._places.items():
+            rows = np.flatnonzero(classes == label)
+            if len(rows):
+                points = np.asarray(traces[rows], np.float64)
+                index, near = nearest(points, self.traces[place])
+                far = self._other(points, place) if self.second == "input" else self._of_training(index, place)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    surprise[rows] = np.where(near == 0, 0.0, near / far)
+        return surprise
+
+    def _of_training(self, index: Ints, place: slice) -> Floats:
+        """Return how far training traces of one class are from all other classes; each is found out only once."""
+        apart = self._apart[place]
+        wanted = np.unique(index[np.isnan(apart[index])])
+        if len(wanted):
+            apart[wanted] = self._other(self.traces[place][wanted], place)
+        return np.asarray(apart[index])
+
+    def _other(self, points: Floats, place: slice) -> Floats:
+        """Return the distance of points to the nearest training trace outside one class."""
+        sides = [side for side in (self.traces[: place.start], self.traces[place.stop :]) if len(side)]
+        return np.asarray(np.minimum.reduce([nearest(points, side)[1] for side in sides]))
+
+
+class LikelihoodAdequacy:
+    """Likelihood-based surprise adequacy: LSA = -ln of a Gaussian kernel density of the training traces.
+
+    Parameters
+    ----------
+    traces : ndarray (n, d)
+        Training traces; all are kept without the neurons left out, at most 8 n d bytes.
+    classes : ndarray of int (n,), optional
+        Their predicted classes: one density a class, and a trace is judged by that of its class. None: one density.
+    variance : float
+        Neurons whose activations vary by less are left out.
+    drop : {"any class", "own class"}
+        Whether such a neuron is left out everywhere if it varies too little within any class, or only in the densities
+        of the classes within which it does.
+    most : int, optional
+        At most so many neurons, those with the largest variance.
+
+    Raises
+    ------
+    DataError
+        If no neuron is left.
+    SettingError
+        If `drop` is neither.
+
+    Notes
+    -----
+    J. Kim, R. Feldt, S. Yoo, ICSE 2019, equations 3 and 4, with the bandwidth of Scott's rule, n^(-1/(d + 4)) times the
+    covariance of the traces (divided by n - 1): what `scipy.stats.gaussian_kde` computes, and dnn-tip's LSA. The
+    original program leaves neurons out for "any class"; dnn-tip fits classes apart ("own class"), and by default keeps
+    the 300 neurons with the largest variance (`most`). NeuraL-Coverage uses a bandwidth of 0.2 in all directions.
+    Departures: where the covariance is singular, and those programs stop, the density is taken in the directions in
+    which the traces vary; where the density underflows to 0, and they give infinity, the logarithm is still exact. A
+    trace whose class has fewer than two training traces has infinite surprise.
+    """
+
+    def __init__(
+        self, traces: NDArray[Any], classes: NDArray[Any] | None = None, variance: float = 1e-5,
+        drop: Drop = "any class", most: int | None = None,
+    ) -> None:  # fmt: skip
+        if drop not in get_args(Drop):
+            raise SettingError(f"drop must be one of {', '.join(get_args(Drop))}, not {drop!r}.")
+        classes = np.zeros(len(traces), np.int64) if classes is None else classes
+        members = {int(label): np.asarray(traces[classes == label], np.float64) for label in np.unique(classes)}
+        members = {label: rows for label, rows in members.items() if len(rows) > 1}
+        varies = {label: rows.var(0) for label, rows in members.items()}
+        common = np.minimum.reduce(list(varies.values())) if varies else np.zeros(0)
+        self._densities: dict[int, _Density] = {}
+        for label, rows in members.items():
+            enough = (common if drop == "any class" else varies[label]) >= variance
+            kept = np.flatnonzero(enough)
+            if most is not None and most < len(kept):
+                kept = np.sort(kept[np.argsort(-varies[label][kept], kind="stable")[:most]])
+            if len(kept):
+                self._densities[label] = _Density(rows, kept)
+        if not self._densities:
+            raise DataError(f"No neuron's activations vary by {variance:g} within a class: choose a lower variance.")
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are kept."""
+        return sum(density.points.nbytes for density in self._densities.values())
+
+    def __call__(self, traces: NDArray[Any], classes: NDArray[Any] | None = None) -> Floats:
+        """Return the surprise of traces (n, d) of these predicted classes (n,), in nats, float64 (n,)."""
+        classes = np.zeros(len(traces), np.int64) if classes is None else classes
+        surprise = np.full(len(traces), np.inf)
+        for label, density in self._densities.items():
+            rows = np.flatnonzero(classes == label)
+            if len(rows):
+                surprise[rows] = density.surprise(traces[rows])
+        return surprise
+
+
+class _Density:
+    """A Gaussian kernel density in coordinates in which its kernels are round and of variance one."""
+
+    def __init__(self, rows: Floats, kept: Ints) -> None:
+        rows = rows[:, kept]
+        moments = Moments().add(rows)
+        matrix, volume = whitening(moments.covariance(1))
+        count, rank = len(rows), matrix.shape[1]
+        bandwidth = count ** (-1.0 / (rank + 4))
+        self._kept, self._mean, self._matrix = kept, moments.mean, matrix / bandwidth
+        self.points = (rows - self._mean) @ self._matrix
+        self._halves = 0.5 * np.einsum("ij,ij->i", self.points, self.points)
+        self._constant = (
+            math.log(count) + 0.5 * volume + rank * math.log(bandwidth) + 0.5 * rank * math.log(2 * math.pi)
+        )
+
+    def surprise(self, traces: NDArray[Any]) -> Floats:
+        """Return minus the logarithm of the density at traces (n, d)."""
+        found = np.empty(len(traces))
+        for rows in blocks(len(traces), len(self.points)):
+            places = (traces[rows][:, self._kept] - self._mean) @ self._matrix
+            exponents = places @ self.points.T
+            exponents -= self._halves
+            largest = exponents.max(1)
+            exponents -= largest[:, None]
+            np.exp(exponents, out=exponents)
+            found[rows] = 0.5 * np.einsum("ij,ij->i", places, places) - largest - np.log(exponents.sum(1))
+        found += self._constant
+        return found
+
+
+class MahalanobisAdequacy:
+    """Mahalanobis-distance-based surprise adequacy: MDSA = sqrt((a - mu)^T S^-1 (a - mu)).
+
+    Parameters
+    ----------
+    moments : dict of int to Moments
+        Of the training traces of each predicted class, or of all under one number.
+    missing : int
+        S divides by the number of traces less this.
+
+    Notes
+    -----
+    J. Kim, J. Ju, R. Feldt, S. Yoo, "Reducing DNN Labelling Cost using Surprise Adequacy", ESEC/FSE 2020. Kept are
+    mean and covariance of each class, 8 d (d + 1) bytes a class, and no traces. Their program divides by n - 1; dnn-tip
+    takes all classes together, divides by n and returns the square; NeuraL-Coverage divides by n. Where the covariance
+    is singular the distance is taken in the directions in which the traces vary.
+    """
+
+    def __init__(self, moments: dict[int, Moments], missing: int = 1) -> None:
+        self._classes = {
+            label: (found.mean, whitening(found.covariance(missing))[0])
+            for label, found in moments.items()
+            if found.count > missing
+        }
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are kept."""
+        return sum(mean.nbytes + matrix.nbytes for mean, matrix in self._classes.values())
+
+    def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
+        """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
+        surprise = np.full(len(traces), np.inf)
+        for label, (mean, matrix) in self._classes.items():
+            rows = np.flatnonzero(classes == label)
+            surprise[rows] = np.linalg.norm((traces[rows] - mean) @ matrix, axis=1)
+        return surprise

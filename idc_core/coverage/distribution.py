@@ -1,0 +1,155 @@
+"""Coverage by the distribution of a layer's activations: NLC."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.coverage.adequacy import blocks
+from idc_core.coverage.moments import Moments
+from idc_core.coverage.profiles import Profiles
+from idc_core.coverage.registry import criterion
+from idc_core.coverage.seen import Seen
+from idc_core.coverage.streamed import StreamedCriterion
+from idc_core.errors import SettingError
+
+Divide = Literal["neurons", "pairs", "nothing"]
+
+
+@criterion(
+    "nlc",
+    label="NeuraL coverage",
+    help="How widely the tests spread each layer's activations: the size of their covariances.",
+    citation="Yuan, Pang, Wang, ICSE 2023, NLC",
+)
+class NLC(StreamedCriterion):
+    """NeuraL coverage: sum over layers l of ||cov_l||_1 / m_l, with cov_l the covariance of its m_l neurons.
+
+    ||.||_1 sums the absolute values of all entries; covariances divide by the number of tests. The score is in squared
+    units of the activations and has no upper bound.
+
+    Parameters
+    ----------
+    model : Module
+        Any network that returns scores.
+    layers : str or sequence of str
+        Names from ``named_modules()``.
+    divide : {"neurons", "pairs", "nothing"}
+        What a layer's norm is divided by: m_l, m_l^2, or 1.
+    prior : bool
+        Whether the training inputs count like tests that were seen before.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+
+    Raises
+    ------
+    ModelError
+        If the network has no such layer.
+    SettingError
+        If `divide` is none of these.
+
+    Notes
+    -----
+    The published program is written to divide by the number of neurons, but the array it divides has an axis of length
+    one in front, so that it divides by one ("nothing"). It also drops a batch that would lower a layer's norm, which
+    makes its value depend on the order of the tests and on how they are cut; here every test counts, so that the score
+    is that of the set. It can therefore fall when tests are added. Kept are mean and covariance of each layer.
+
+    The profile of an input has no targets; its value is what NLC would gain from the input on top of what has been
+    seen so far.
+
+    References
+    ----------
+    .. [1] Y. Yuan, Q. Pang, S. Wang, "Revisiting Neuron Coverage for DNN Testing: A Layer-Wise and Distribution-Aware
+       Criterion", ICSE 2023.
+    """
+
+    def __init__(
+        self, model: nn.Module, layers: str | Sequence[str], divide: Divide = "neurons", prior: bool = False, *,
+        batch_size: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(model, layers, batch_size=batch_size)
+        if divide not in get_args(Divide):
+            raise SettingError(f"divide must be one of {', '.join(get_args(Divide))}, not {divide!r}.")
+        self.divide, self.prior, self.learns = divide, prior, prior
+        self._start: tuple[Moments, ...] = tuple(Moments() for _ in self.layers)
+        self._tests: tuple[Moments, ...] = tuple(Moments() for _ in self.layers)
+
+    @property
+    def score(self) -> float:
+        """NLC of the tests seen, in squared units of the activations; 0 before any."""
+        return sum(self._size(found.covariance()) for found in self._moments())
+
+    def _moments(self) -> list[Moments]:
+        pairs = zip(self._start, self._tests, strict=True)
+        return [Moments().merge(start).merge(tests) for start, tests in pairs]
+
+    def _size(self, covariance: NDArray[np.float64]) -> float:
+        return float(np.abs(covariance).sum()) / self._divisor(len(covariance))
+
+    def _divisor(self, neurons: int) -> int:
+        return {"neurons": max(neurons, 1), "pairs": max(neurons, 1) ** 2, "nothing": 1}[self.divide]
+
+    def _learner(self) -> "_LayerMoments":
+        return _LayerMoments(len(self.layers))
+
+    def _adopt(self, learner: "_LayerMoments") -> None:
+        self._start = learner.found
+
+    def _begin(self, sizes: tuple[int, ...]) -> None:
+        super()._begin(sizes)
+        self._tests = tuple(Moments() for _ in self.layers)
+
+    def _learned(self) -> tuple[Any, ...]:
+        scatters = [array for start in self._start for array in (start.mean, start.scatter)]
+        return (*super()._learned(), self.divide, self.prior, *scatters)
+
+    def _count(self, seen: Seen) -> None:
+        for found, values in zip(self._tests, seen.by_layer(seen.values), strict=True):
+            found.add(values)
+
+    def _profiler(self) -> Callable[[Seen], Profiles]:
+        before = self._moments()
+
+        def profile(seen: Seen) -> Profiles:
+            gains = np.zeros(len(seen.values))
+            for found, values in zip(before, seen.by_layer(seen.values), strict=True):
+                gains += self._gains(found, values)
+            return Profiles(np.zeros(len(gains) + 1, np.int64), np.zeros(0, np.int32), 0, gains)
+
+        return profile
+
+    def _gains(self, found: Moments, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return by how much each input alone would raise a layer's share, float64 (n,)."""
+        gains = np.zeros(len(values))
+        if not found.count:
+            return gains
+        covariance, weight = found.covariance(), 1 / (found.count + 1)
+        shrunk, neurons = (1 - weight) * covariance, len(covariance)
+        deviations = (values - found.mean) * np.sqrt(weight * (1 - weight))
+        for rows in blocks(len(values), neurons**2):
+            one = deviations[rows]
+            raised = one[:, :, None] * one[:, None, :]
+            raised += shrunk
+            gains[rows] = np.abs(raised, out=raised).sum((1, 2))
+        gains -= np.abs(covariance).sum()
+        return gains / self._divisor(neurons)
+
+    def _merge(self, other: Self) -> None:
+        for mine, theirs in zip(self._tests, other._tests, strict=True):
+            mine.merge(theirs)
+        self.sizes = self.sizes or other.sizes
+
+
+class _LayerMoments:
+    """Mean and covariance of each layer."""
+
+    def __init__(self, layers: int) -> None:
+        self.found = tuple(Moments() for _ in range(layers))
+
+    def add(self, seen: Seen) -> None:
+        """Take in a batch of training inputs."""
+        for found, values in zip(self.found, seen.by_layer(seen.values), strict=True):
+            found.add(values)

@@ -1,0 +1,80 @@
+"""Mean and covariance of a stream: added batch by batch, merged part by part, without cancellation."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Moments:
+    """How many rows there were, their mean, and their sums of products about the mean.
+
+    Attributes
+    ----------
+    count : int
+        Rows so far.
+    mean : ndarray, float64 (d,)
+    scatter : ndarray, float64 (d, d)
+        Sum over rows of the outer products of their deviations from the mean.
+
+    Notes
+    -----
+    T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+    variances", 1979: equal to one pass over all rows but for rounding, however these are cut.
+    """
+
+    count: int = 0
+    mean: Floats = field(default_factory=lambda: np.zeros(0))
+    scatter: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def add(self, rows: NDArray[Any]) -> Self:
+        """Take in rows (n, d)."""
+        if not len(rows):
+            return self
+        mean = rows.mean(0, dtype=np.float64)
+        deviations = rows - mean
+        return self.merge(Moments(len(rows), mean, deviations.T @ deviations))
+
+    def merge(self, other: "Moments") -> Self:
+        """Take in the rows of another."""
+        if not other.count:
+            return self
+        if not self.count:
+            self.count, self.mean, self.scatter = other.count, other.mean, other.scatter
+            return self
+        total = self.count + other.count
+        step = other.mean - self.mean
+        self.scatter = self.scatter + other.scatter
+        self.scatter += np.outer(step, step * (self.count * other.count / total))
+        self.mean = self.mean + step * (other.count / total)
+        self.count = total
+        return self
+
+    def covariance(self, missing: int = 0) -> Floats:
+        """Return the covariance, float64 (d, d), dividing by count - missing; 0 where that leaves nothing."""
+        return self.scatter / max(self.count - missing, 1)
+
+
+def whitening(covariance: Floats) -> tuple[Floats, float]:
+    """Return what turns rows of this covariance into uncorrelated ones of variance one.
+
+    Parameters
+    ----------
+    covariance : ndarray, float64 (d, d)
+
+    Returns
+    -------
+    matrix : ndarray, float64 (d, r)
+        Of rank r; directions in which nothing varies but by rounding, below d times the precision of the largest
+        variance, are left out, as a pseudo-inverse does.
+    volume : float
+        Logarithm of the product of the r variances.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > values.max(initial=0.0) * len(values) * np.finfo(np.float64).eps
+    return vectors[:, kept] / np.sqrt(values[kept]), math.fsum(np.log(values[kept]))

@@ -1,0 +1,170 @@
+"""Which tests to run first: uncertainty of the scores, orders of tests, and how early an order meets the mistakes."""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.profiles import Profiles
+from idc_core.errors import DataError, SettingError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """A way to tell from the scores of an input how unsure the network is.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+        As in `CriterionCard`.
+    of_probabilities : Callable
+        From probabilities (n, classes) to uncertainties (n,), larger where less sure.
+    """
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    of_probabilities: Callable[[Floats], Floats]
+
+    def __call__(self, scores: NDArray[Any]) -> Floats:
+        """Return how unsure the network is of each input.
+
+        Parameters
+        ----------
+        scores : ndarray (n, classes)
+            Scores before the softmax, at least two classes.
+
+        Returns
+        -------
+        ndarray, float64 (n,)
+
+        Raises
+        ------
+        DataError
+            If there are not at least two classes, or a score is not finite.
+        """
+        scores = np.asarray(scores, np.float64)
+        if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
+            raise DataError(f"Expected finite scores (n, classes) of two classes or more, got shape {scores.shape}.")
+        powers = np.exp(scores - scores.max(1, keepdims=True))
+        return self.of_probabilities(powers / powers.sum(1, keepdims=True))
+
+
+def _gini(probabilities: Floats) -> Floats:
+    return np.asarray(1.0 - np.square(probabilities).sum(1))
+
+
+def _entropy(probabilities: Floats) -> Floats:
+    safe = np.where(probabilities > 0, probabilities, 1.0)
+    return np.asarray(-(probabilities * np.log(safe)).sum(1))
+
+
+def _margin(probabilities: Floats) -> Floats:
+    two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    return np.asarray(1.0 - (two[:, 1] - two[:, 0]))
+
+
+UNCERTAINTIES: dict[str, Uncertainty] = {
+    entry.name: entry
+    for entry in (
+        Uncertainty(
+            "deepgini", "DeepGini", "Chance that two draws from the probabilities differ, 0 to 1 - 1/classes.",
+            "Feng et al., ISSTA 2020, definition 1: 1 - sum of p^2", _gini,
+        ),
+        Uncertainty(
+            "entropy", "Entropy", "Entropy of the predicted probabilities, in nats, 0 to ln(classes).",
+            "Byun, Sharma, Vijayakumar, Rayadurgam, Cofer, AITest 2019: -sum of p ln p", _entropy,
+        ),
+        Uncertainty(
+            "margin", "Margin", "How close the second class comes to the first, 0 to 1.",
+            "Scheffer, Decomain, Wrobel, IDA 2001: 1 - (p1 - p2)", _margin,
+        ),
+    )
+}  # fmt: skip
+"""Uncertainties by short lower-case name."""
+
+
+def most_first(values: NDArray[Any]) -> Ints:
+    """Order inputs by a value (n,), largest first; of equal ones the first. Returns positions, int64 (n,)."""
+    if np.isnan(values).any():
+        raise DataError("Expected a number for every input to order by, got nan.")
+    return np.argsort(-np.asarray(values, np.float64), kind="stable")
+
+
+def additional_first(profiles: Profiles) -> Ints:
+    """Order inputs so that each covers as many targets as possible that none before it covers.
+
+    Parameters
+    ----------
+    profiles : Profiles
+
+    Returns
+    -------
+    ndarray, int64 (n,)
+        Positions; of equally good inputs the first. When nothing new is left, by the number of covered targets.
+
+    Notes
+    -----
+    The coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM). What an input adds can only fall, so that
+    it is counted again only when the input would be next.
+    """
+    counts = profiles.counts
+    width = int(profiles.targets.max(initial=-1)) + 1
+    fresh = np.ones(width, bool)
+    queue = [(-int(count), place) for place, count in enumerate(counts)]
+    heapq.heapify(queue)
+    order: list[int] = []
+    while queue and queue[0][0]:
+        claimed, place = heapq.heappop(queue)
+        targets = profiles.targets[profiles.starts[place] : profiles.starts[place + 1]]
+        gain = int(np.count_nonzero(fresh[targets]))
+        if gain == -claimed:
+            order.append(place)
+            fresh[targets] = False
+        else:
+            heapq.heappush(queue, (-gain, place))
+    rest = np.setdiff1d(np.arange(len(profiles)), order)
+    return np.concatenate([np.array(order, np.int64), rest[most_first(counts[rest])]])
+
+
+def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
+    """Tell how early an order of tests meets the mistakes: 1 - (sum of their places) / (k n) + 1 / (2 n).
+
+    Parameters
+    ----------
+    order : ndarray of int (n,)
+        Positions of all inputs, first to last.
+    wrong : ndarray of bool (n,)
+        Whether the network is wrong on each input; k are.
+
+    Returns
+    -------
+    float
+        Average percentage of faults detected, 0..1; 0.5 for a random order.
+
+    Raises
+    ------
+    SettingError
+        If the order does not name every input once.
+    DataError
+        If the network is never wrong.
+
+    Notes
+    -----
+    G. Rothermel, R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in
+    DeepGini (Feng et al., ISSTA 2020).
+    """
+    count = len(wrong)
+    if not np.array_equal(np.sort(order), np.arange(count)):
+        raise SettingError(f"Expected an order of all {count} inputs, each once.")
+    places = np.flatnonzero(np.asarray(wrong, bool)[order]) + 1
+    if not len(places):
+        raise DataError("The network is right on all these inputs, so no order finds mistakes earlier than another.")
+    return float(1 - places.sum() / (len(places) * count) + 1 / (2 * count))

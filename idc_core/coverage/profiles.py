@@ -1,0 +1,113 @@
+"""What each input covers, sparse: scores of any subset, growth and test orders follow from it without the network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """What each input covers by one criterion.
+
+    Attributes
+    ----------
+    starts : ndarray, int64 (n + 1,)
+        Input i covers ``targets[starts[i]:starts[i + 1]]``.
+    targets : ndarray, int32 (entries,)
+        Numbers of the covered targets, ascending within an input, each at most once an input.
+    total : int or None
+        How many targets there are; None where there is no end to them (patterns, clusters), 0 where the criterion
+        has none (NLC).
+    values : ndarray, float64 (n,), or None
+        The number behind the targets, where there is one: surprise, or what the input adds to NLC.
+    """
+
+    starts: Ints
+    targets: NDArray[np.int32]
+    total: int | None
+    values: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @classmethod
+    def of_mask(cls, mask: NDArray[np.bool_]) -> Self:
+        """Return the profiles that a boolean array (n, targets) holds."""
+        counts = mask.sum(1)
+        return cls(_starts(counts), np.nonzero(mask)[1].astype(np.int32), mask.shape[1])
+
+    @classmethod
+    def of_codes(
+        cls, codes: NDArray[Any], total: int | None, values: NDArray[np.float64] | None = None
+    ) -> Self:  # fmt: skip
+        """Return the profiles of inputs that each reach the targets in a row of `codes` (n, m); -1 is none."""
+        reached = codes >= 0
+        return cls(_starts(reached.sum(1)), codes[reached].astype(np.int32), total, values)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Profiles"]) -> Self:
+        """Return the profiles of several batches of inputs, one after the other."""
+        counts = np.concatenate([part.counts for part in parts])
+        values = [part.values for part in parts if part.values is not None]
+        targets = np.concatenate([part.targets for part in parts])
+        return cls(_starts(counts), targets, parts[0].total, np.concatenate(values) if values else None)
+
+    @property
+    def counts(self) -> Ints:
+        """How many targets each input covers, int64 (n,)."""
+        return np.diff(self.starts)
+
+    @property
+    def dense(self) -> NDArray[np.bool_]:
+        """The same as a boolean array (n, targets); n times as large as the number of targets, in bytes."""
+        width = self.total if self.total is not None else int(self.targets.max(initial=-1)) + 1
+        mask = np.zeros((len(self), width), bool)
+        mask[np.repeat(np.arange(len(self)), self.counts), self.targets] = True
+        return mask
+
+    def gains(self, order: NDArray[Any] | None = None) -> Ints:
+        """Count the targets that each input is the first to cover.
+
+        Parameters
+        ----------
+        order : ndarray of int (k,), optional
+            Positions of inputs, first to last; default: all, as they come.
+
+        Returns
+        -------
+        ndarray, int64 (k,)
+            Their cumulative sum is the growth of the coverage in that order.
+        """
+        order = np.arange(len(self)) if order is None else np.asarray(order)
+        counts = self.counts[order]
+        places = np.repeat(self.starts[order] - _starts(counts)[:-1], counts) + np.arange(counts.sum())
+        # The first visit of a target is the first place at which it stands in the reordered list.
+        first = np.unique(self.targets[places], return_index=True)[1]
+        return np.bincount(np.repeat(np.arange(len(order)), counts)[first], minlength=len(order)).astype(np.int64)
+
+    def covered(self, chosen: NDArray[Any] | None = None) -> int:
+        """Count the targets that the chosen inputs (positions (k,); default all) cover together."""
+        return int(self.gains(chosen).sum())
+
+    def coverage(self, chosen: NDArray[Any] | None = None) -> float:
+        """Return the criterion's score for the chosen inputs: a share, or a number where there is no end of targets.
+
+        Raises
+        ------
+        SettingError
+            If the criterion has no targets.
+        """
+        if self.total == 0:
+            raise SettingError("This criterion has no targets to count: score other inputs with its update.")
+        return self.covered(chosen) / (self.total or 1)
+
+
+def _starts(counts: NDArray[Any]) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -1,0 +1,346 @@
+"""Criteria that look at one activation a neuron: one pass over the inputs feeds all of them."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.attribution.session import check_layers
+from idc_core.coverage.profiles import Profiles
+from idc_core.coverage.registry import Criterion
+from idc_core.coverage.seen import Seen, View, views
+from idc_core.errors import DataError, SettingError
+from idc_core.progress import Progress
+from idc_core.trace import Inputs, Traces
+
+
+class Learner(Protocol):
+    """What gathers what a criterion learns from training inputs."""
+
+    def add(self, seen: Seen) -> None:
+        """Take in a batch of training inputs."""
+
+
+class StreamedCriterion(Criterion):
+    """A criterion that looks at one activation a neuron, batch by batch.
+
+    Parameters
+    ----------
+    model : Module
+        Any network that returns scores.
+    layers : str or sequence of str
+        Names from ``named_modules()``.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+
+    Raises
+    ------
+    ModelError
+        If the network has no such layer.
+    SettingError
+        If no layer is named.
+    """
+
+    learns = False
+    """Whether `fit` needs the training inputs; what does not learn only finds out the sizes of the layers."""
+
+    def __init__(self, model: nn.Module, layers: str | Sequence[str], *, batch_size: int | None = None) -> None:
+        self.model, self.batch_size = model, batch_size
+        self.layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+        if not self.layers:
+            raise SettingError(f"{self._name} needs at least one layer; none was named.")
+        check_layers(model, self.layers)
+        self.sizes: tuple[int, ...] | None = None
+
+    def fit(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
+        """Learn from training inputs, and forget what tests have covered.
+
+        Parameters
+        ----------
+        inputs : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
+            `Traces` of these layers need no pass.
+        on_progress : Progress, optional
+
+        Returns
+        -------
+        StreamedCriterion
+            This criterion; unchanged where the work was stopped.
+
+        Raises
+        ------
+        ModelError, UnsupportedOperationError, DataError
+            As `idc_core.trace.trace`, and where activations are not finite.
+        """
+        fit_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
+        return self
+
+    def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
+        """Account for more tests; inputs as in `fit`.
+
+        Raises
+        ------
+        ModelError, UnsupportedOperationError, DataError
+            As `fit`.
+        SettingError
+            If the criterion learns and has not been fitted.
+        """
+        update_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
+        return self
+
+    def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
+        """Find what each input covers, without accounting for it; inputs and errors as in `update`."""
+        return profile_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)[0]
+
+    def merge(self, other: Self) -> Self:
+        """Add what another worker has seen; both must have learned the same.
+
+        Raises
+        ------
+        SettingError
+            If settings, layers or what was learned differ.
+        """
+        if type(self) is not type(other) or not _same(self._learned(), other._learned()):
+            raise SettingError(
+                f"Only criteria with the same settings, layers and training can be merged. Fit one {self._name}, copy "
+                "it to each worker, and merge what they have seen."
+            )
+        self._merge(other)
+        return self
+
+    @property
+    def _name(self) -> str:
+        return self.card.label
+
+    def _begin(self, sizes: tuple[int, ...]) -> None:
+        """Start with nothing covered, once the sizes of the layers are known."""
+        self.sizes = sizes
+
+    def _learner(self) -> Learner | None:
+        """Return an empty `Learner`; None where nothing is learned."""
+        return None
+
+    def _adopt(self, learner: Any) -> None:
+        """Take over what was learned."""
+
+    def _ready(self) -> None:
+        """Refuse use before fit."""
+        if self.learns and self.sizes is None:
+            raise SettingError(f"{self._name} has learned nothing yet: call fit with training inputs first.")
+
+    def _learned(self) -> tuple[Any, ...]:
+        """Return everything two criteria must share to be merged."""
+        self._ready()
+        return (self.layers, self.card.name)
+
+    @abstractmethod
+    def _count(self, seen: Seen) -> None:
+        """Account for a batch of tests."""
+
+    @abstractmethod
+    def _profiler(self) -> Callable[[Seen], Profiles]:
+        """Return what makes the profiles of one batch after the other."""
+
+    @abstractmethod
+    def _merge(self, other: Self) -> None:
+        """Add what another has seen that is known to have learned the same."""
+
+
+class TargetCriterion(StreamedCriterion):
+    """A criterion with a known number of targets; a target is covered once one test reaches it."""
+
+    def __init__(self, model: nn.Module, layers: str | Sequence[str], *, batch_size: int | None = None) -> None:
+        super().__init__(model, layers, batch_size=batch_size)
+        self._hit: NDArray[np.bool_] = np.zeros(0, bool)
+
+    @property
+    def covered(self) -> int:
+        """Number of targets reached."""
+        self._seen_any()
+        return int(np.count_nonzero(self._hit))
+
+    @property
+    def total(self) -> int:
+        """Number of targets there are."""
+        self._seen_any()
+        return len(self._hit)
+
+    @property
+    def score(self) -> float:
+        """Share of the targets that are reached, 0..1."""
+        return self.covered / self.total
+
+    @property
+    def reached(self) -> NDArray[np.bool_]:
+        """Whether each target is reached, bool (total,)."""
+        self._seen_any()
+        return self._hit.copy()
+
+    def _seen_any(self) -> None:
+        self._ready()
+        if self.sizes is None:
+            raise SettingError(f"{self._name} has seen no inputs yet: call update, or fit, first.")
+
+    def _begin(self, sizes: tuple[int, ...]) -> None:
+        super()._begin(sizes)
+        total = self._targets(sizes)
+        if total >= 2**31:
+            raise SettingError(f"{self._name} would have {total:,} targets; choose fewer layers, at most 2**31.")
+        self._hit = np.zeros(total, bool)
+
+    @abstractmethod
+    def _targets(self, sizes: tuple[int, ...]) -> int:
+        """Return the number of targets."""
+
+    @abstractmethod
+    def _profile(self, seen: Seen) -> Profiles:
+        """Return the profiles of a batch."""
+
+    def _profiler(self) -> Callable[[Seen], Profiles]:
+        return self._profile
+
+    def _count(self, seen: Seen) -> None:
+        self._hit[self._profile(seen).targets] = True
+
+    def _merge(self, other: Self) -> None:
+        if other.sizes is not None and self.sizes is None:
+            self._begin(other.sizes)
+        if other.sizes is not None:
+            self._hit |= other._hit
+
+
+def measure(
+    criteria: Sequence[Criterion], train: Inputs, test: Inputs, *, batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> list[float]:  # fmt: skip
+    """Score tests by several criteria: one pass over the training inputs and one over the tests for all of them.
+
+    Parameters
+    ----------
+    criteria : sequence of Criterion
+        Of one network. Those that are not a `StreamedCriterion` (IDC) make their own passes.
+    train, test : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
+    batch_size : int, optional
+        Default: chosen from the network's size.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    list of float
+        The score of each criterion.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As the criteria's `fit` and `update`; SettingError also where the criteria belong to different networks.
+    """
+    fit_all(criteria, train, batch_size=batch_size, on_progress=on_progress)
+    update_all(criteria, test, batch_size=batch_size, on_progress=on_progress)
+    return [criterion.score for criterion in criteria]
+
+
+def fit_all(
+    criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
+) -> None:
+    """Fit several criteria in one pass over the training inputs; parameters and errors as in `measure`.
+
+    Where no criterion learns, only the first batch is looked at, for the sizes of the layers.
+    """
+    streamed = _streamed(criteria, inputs)
+    learners = {criterion: criterion._learner() for criterion in streamed if criterion.learns}
+    sizes: dict[StreamedCriterion, tuple[int, ...]] = {}
+    for see in _batches(streamed, inputs, batch_size, on_progress):
+        for criterion in streamed:
+            seen = see(criterion.layers)
+            sizes[criterion] = seen.sizes
+            learner = learners.get(criterion)
+            if learner is not None:
+                learner.add(seen)
+        if not learners:
+            break
+    for criterion in streamed:
+        if criterion.learns:
+            criterion._adopt(learners[criterion])
+        criterion._begin(sizes[criterion])
+    for other in criteria:
+        if not isinstance(other, StreamedCriterion):
+            other.fit(inputs)
+
+
+def update_all(
+    criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
+) -> None:
+    """Account for more tests by several criteria in one pass; parameters and errors as in `measure`."""
+    streamed = _streamed(criteria, inputs)
+    for criterion in streamed:
+        criterion._ready()
+    for see in _batches(streamed, inputs, batch_size, on_progress):
+        for criterion in streamed:
+            criterion._count(_expected(criterion, see(criterion.layers)))
+    for other in criteria:
+        if not isinstance(other, StreamedCriterion):
+            other.update(inputs)
+
+
+def profile_all(
+    criteria: Sequence[StreamedCriterion], inputs: Inputs, *, batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> list[Profiles]:  # fmt: skip
+    """Find what each input covers by several criteria in one pass, without accounting for it.
+
+    Returns
+    -------
+    list of Profiles
+        One a criterion; parameters and errors as in `measure`.
+    """
+    profilers: list[Callable[[Seen], Profiles]] = []
+    for criterion in criteria:
+        criterion._ready()
+        profilers.append(criterion._profiler())
+    parts: list[list[Profiles]] = [[] for _ in criteria]
+    for see in _batches(criteria, inputs, batch_size, on_progress):
+        for criterion, profiler, found in zip(criteria, profilers, parts, strict=True):
+            found.append(profiler(_expected(criterion, see(criterion.layers), begin=False)))
+    return [Profiles.joined(found) for found in parts]
+
+
+def _streamed(criteria: Sequence[Criterion], inputs: Inputs) -> list[StreamedCriterion]:
+    """Return the criteria that share a pass; refuse what can be read only once where more than one pass is needed."""
+    streamed = [criterion for criterion in criteria if isinstance(criterion, StreamedCriterion)]
+    passes = len(criteria) - len(streamed) + bool(streamed)
+    if passes > 1 and hasattr(inputs, "__next__"):
+        raise DataError(f"These criteria need {passes} passes; an iterator can be read once: give a list of batches.")
+    if len(criteria) > len(streamed) and isinstance(inputs, Traces):
+        raise DataError("A criterion that needs more than activations cannot be measured on traces: give the inputs.")
+    return streamed
+
+
+def _expected(criterion: StreamedCriterion, seen: Seen, begin: bool = True) -> Seen:
+    """Return the batch after a check that its layers are as large as those known before."""
+    if criterion.sizes is None and begin:
+        criterion._begin(seen.sizes)
+    if criterion.sizes not in (None, seen.sizes):
+        raise DataError(
+            f"Layers {', '.join(seen.layers)} have {seen.sizes} neurons for these inputs and had {criterion.sizes} "
+            "before: give inputs of one shape."
+        )
+    return seen
+
+
+def _batches(
+    criteria: Sequence[StreamedCriterion], inputs: Inputs, batch_size: int | None, on_progress: Progress | None
+) -> Iterator[View]:
+    """Yield, batch by batch, what gives the activations of any of the criteria's layers."""
+    if not criteria:
+        return
+    model = criteria[0].model
+    if any(criterion.model is not model for criterion in criteria):
+        raise SettingError("Criteria that share a pass must belong to one network; measure those of others apart.")
+    layers = tuple(dict.fromkeys(layer for criterion in criteria for layer in criterion.layers))
+    yield from views(model, layers, inputs, batch_size, on_progress)
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return len(one) == len(other) and all(map(np.array_equal, one, other))

@@ -1,0 +1,303 @@
+"""Surprise coverage: how much of the range of surprise, from familiar to strange, the tests spread over."""
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequacy, MahalanobisAdequacy, Second
+from idc_core.coverage.moments import Moments
+from idc_core.coverage.profiles import Profiles
+from idc_core.coverage.registry import criterion
+from idc_core.coverage.seen import Seen
+from idc_core.coverage.streamed import TargetCriterion
+from idc_core.errors import SettingError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Adequacy(Protocol):
+    """What tells the surprise of traces (n, d) of predicted classes (n,)."""
+
+    def __call__(self, traces: NDArray[Any], classes: Ints) -> Floats:
+        """Return the surprise, float64 (n,)."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes kept of the training inputs."""
+
+
+class Kept:
+    """All training traces and their classes.
+
+    Parameters
+    ----------
+    apart : bool
+        Whether classes are the predicted ones; else all count as class 0.
+    """
+
+    def __init__(self, apart: bool) -> None:
+        self.apart = apart
+        self._traces: list[NDArray[Any]] = []
+        self._classes: list[Ints] = []
+
+    def add(self, seen: Seen) -> None:
+        """Keep a batch of training inputs."""
+        self._traces.append(seen.values)
+        self._classes.append(_classes(seen, self.apart))
+
+    def joined(self) -> tuple[NDArray[Any], Ints]:
+        """Return the traces (n, d) and their classes (n,)."""
+        return np.concatenate(self._traces), np.concatenate(self._classes)
+
+
+class ClassMoments:
+    """Mean and covariance of the training traces of each class; parameter as in `Kept`."""
+
+    def __init__(self, apart: bool) -> None:
+        self.apart = apart
+        self.classes: dict[int, Moments] = {}
+
+    def add(self, seen: Seen) -> None:
+        """Take in a batch of training inputs."""
+        classes = _classes(seen, self.apart)
+        for label in np.unique(classes).tolist():
+            self.classes.setdefault(label, Moments()).add(seen.values[classes == label])
+
+
+def _classes(seen: Seen, apart: bool) -> Ints:
+    return seen.predictions if apart else np.zeros(len(seen.values), np.int64)
+
+
+class _SurpriseCriterion(TargetCriterion):
+    """Share of the buckets of (lower, upper] that the tests' surprise falls into."""
+
+    learns = True
+    per_class = True
+    _adequacy: Adequacy
+    _fingerprint = ""
+
+    def __init__(
+        self, model: nn.Module, layers: str | Sequence[str], upper: float, buckets: int, lower: float,
+        batch_size: int | None,
+    ) -> None:  # fmt: skip
+        super().__init__(model, layers, batch_size=batch_size)
+        if isinstance(buckets, bool) or not isinstance(buckets, int | np.integer) or buckets < 1:
+            raise SettingError(f"buckets must be a whole number of at least 1, not {buckets!r}.")
+        if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
+            raise SettingError(f"Expected finite bounds of surprise with lower < upper, not {lower!r} and {upper!r}.")
+        self.upper, self.buckets, self.lower = float(upper), int(buckets), float(lower)
+
+    @property
+    def memory(self) -> int:
+        """Bytes kept of the training inputs."""
+        self._ready()
+        return self._adequacy.memory
+
+    @abstractmethod
+    def _options(self) -> tuple[Any, ...]:
+        """Return the settings beyond the buckets."""
+
+    def _learner(self) -> Kept | ClassMoments:
+        return Kept(self.per_class)
+
+    def _targets(self, sizes: tuple[int, ...]) -> int:
+        return self.buckets
+
+    def _learned(self) -> tuple[Any, ...]:
+        return (*super()._learned(), self.upper, self.buckets, self.lower, self._options(), self._fingerprint)
+
+    def _profile(self, seen: Seen) -> Profiles:
+        surprise = self._adequacy(seen.values, _classes(seen, self.per_class))
+        inside = (surprise > self.lower) & (surprise <= self.upper)
+        place = (np.where(inside, surprise, self.upper) - self.lower) / (self.upper - self.lower) * self.buckets
+        bucket = np.clip(np.ceil(place).astype(np.int64) - 1, 0, self.buckets - 1)
+        return Profiles.of_codes(np.where(inside, bucket, -1)[:, None], self.buckets, surprise)
+
+
+@criterion(
+    "lsc",
+    label="Likelihood surprise coverage",
+    help="Share of the levels of surprise, by likelihood among training activations, that tests reach.",
+    citation="Kim, Feldt, Yoo, ICSE 2019, equations 3 and 4 and the definition of surprise coverage",
+)
+class LSC(_SurpriseCriterion):
+    """Likelihood-based surprise coverage: |{i : LSA(x) in (lower + (i - 1) w, lower + i w] for some test x}| / n.
+
+    LSA is `LikelihoodAdequacy`, n the number of buckets and w = (upper - lower) / n their width.
+
+    Parameters
+    ----------
+    model : Module
+        Any network that returns scores.
+    layers : str or sequence of str
+        Names from ``named_modules()``; the activations of all make one trace.
+    upper, lower : float
+        Bounds of the buckets, in nats; surprise at or below `lower` or above `upper` is in none.
+    buckets : int
+        n.
+    variance : float
+        Neurons whose activations vary by less are left out.
+    drop : {"any class", "own class"}
+        Where such a neuron is left out, see `LikelihoodAdequacy`.
+    most : int, optional
+        At most so many neurons, those with the largest variance.
+    per_class : bool
+        One density for each predicted class; else one for all. A network with one output has one in any case.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+
+    Raises
+    ------
+    ModelError
+        If the network has no such layer.
+    SettingError
+        If a parameter is outside what the method defines.
+
+    Notes
+    -----
+    All training traces are kept, 8 bytes a neuron and input (`memory`): a density of kernels is its kernels. Published
+    programs cut the range of surprise differently: the original has one bucket more, at and below `lower`; dnn-tip's
+    buckets hold their lower ends; NeuraL-Coverage counts buckets of a given width without an upper bound.
+
+    References
+    ----------
+    .. [1] J. Kim, R. Feldt, S. Yoo, "Guiding Deep Learning System Testing using Surprise Adequacy", ICSE 2019.
+    """
+
+    def __init__(
+        self, model: nn.Module, layers: str | Sequence[str], upper: float = 2000.0, buckets: int = 1000,
+        lower: float = 0.0, *, variance: float = 1e-5, drop: Drop = "any class", most: int | None = None,
+        per_class: bool = True, batch_size: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(model, layers, upper, buckets, lower, batch_size)
+        self.variance, self.drop, self.most, self.per_class = variance, drop, most, per_class
+
+    def _options(self) -> tuple[Any, ...]:
+        return (self.variance, self.drop, self.most, self.per_class)
+
+    def _adopt(self, learner: Kept) -> None:
+        traces, classes = learner.joined()
+        self._adequacy = LikelihoodAdequacy(traces, classes, self.variance, self.drop, self.most)
+        self._fingerprint = _fingerprint(traces, classes)
+
+
+@criterion(
+    "dsc",
+    label="Distance surprise coverage",
+    help="Share of the levels of surprise, by distance to training activations, that tests reach.",
+    citation="Kim, Feldt, Yoo, ICSE 2019, equations 5 to 7 and the definition of surprise coverage",
+)
+class DSC(_SurpriseCriterion):
+    """Distance-based surprise coverage: as `LSC`, of the surprise that `DistanceAdequacy` defines.
+
+    Parameters
+    ----------
+    model, layers, buckets, batch_size
+        As `LSC`.
+    upper, lower : float
+        Bounds of the buckets, a ratio of distances; surprise at or below `lower` or above `upper` is in none.
+    second : {"neighbour", "input"}
+        Where the distance to other classes is measured from, see `DistanceAdequacy`.
+
+    Raises
+    ------
+    ModelError
+        If the network has no such layer.
+    SettingError
+        If a parameter is outside what the method defines.
+    DataError
+        By `fit`, if the network predicts one class for all training inputs.
+
+    Notes
+    -----
+    For classifiers. All training traces are kept, 8 bytes a neuron and input (`memory`): the nearest can be any.
+
+    References
+    ----------
+    .. [1] J. Kim, R. Feldt, S. Yoo, "Guiding Deep Learning System Testing using Surprise Adequacy", ICSE 2019.
+    """
+
+    def __init__(
+        self, model: nn.Module, layers: str | Sequence[str], upper: float = 2.0, buckets: int = 1000,
+        lower: float = 0.0, *, second: Second = "neighbour", batch_size: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(model, layers, upper, buckets, lower, batch_size)
+        self.second = second
+
+    def _options(self) -> tuple[Any, ...]:
+        return (self.second,)
+
+    def _adopt(self, learner: Kept) -> None:
+        traces, classes = learner.joined()
+        self._adequacy = DistanceAdequacy(traces, classes, self.second)
+        self._fingerprint = _fingerprint(traces, classes)
+
+
+@criterion(
+    "mdsc",
+    label="Mahalanobis surprise coverage",
+    help="Share of the levels of surprise, by Mahalanobis distance to training activations, that tests reach.",
+    citation="Kim, Ju, Feldt, Yoo, ESEC/FSE 2020, MDSA; Kim, Feldt, Yoo, ICSE 2019, surprise coverage",
+)
+class MDSC(_SurpriseCriterion):
+    """Mahalanobis-distance-based surprise coverage: as `LSC`, of the surprise that `MahalanobisAdequacy` defines.
+
+    Parameters
+    ----------
+    model, layers, buckets, batch_size
+        As `LSC`.
+    upper, lower : float
+        Bounds of the buckets, in standard deviations; surprise at or below `lower` or above `upper` is in none.
+    per_class : bool
+        Mean and covariance of each predicted class; else of all training inputs.
+
+    Raises
+    ------
+    ModelError
+        If the network has no such layer.
+    SettingError
+        If a parameter is outside what the method defines.
+
+    Notes
+    -----
+    No traces are kept, only mean and covariance of each class (`memory`). The papers give no upper bound for this
+    surprise: among d neurons training inputs lie around sqrt(d), and the default is ten times that for 100 neurons.
+
+    References
+    ----------
+    .. [1] J. Kim, J. Ju, R. Feldt, S. Yoo, "Reducing DNN Labelling Cost using Surprise Adequacy: An Industrial Case
+       Study for Autonomous Driving", ESEC/FSE 2020.
+    """
+
+    def __init__(
+        self, model: nn.Module, layers: str | Sequence[str], upper: float = 100.0, buckets: int = 1000,
+        lower: float = 0.0, *, per_class: bool = True, batch_size: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(model, layers, upper, buckets, lower, batch_size)
+        self.per_class = per_class
+
+    def _options(self) -> tuple[Any, ...]:
+        return (self.per_class,)
+
+    def _learner(self) -> ClassMoments:
+        return ClassMoments(self.per_class)
+
+    def _adopt(self, learner: ClassMoments) -> None:
+        self._adequacy = MahalanobisAdequacy(learner.classes)
+        learned = sorted(learner.classes.items())
+        self._fingerprint = _fingerprint(*(array for _, found in learned for array in (found.mean, found.scatter)))
+
+
+def _fingerprint(*arrays: NDArray[Any]) -> str:
+    """Return what tells whether two criteria have learned the same, without keeping it twice."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

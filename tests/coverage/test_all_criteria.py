@@ -1,0 +1,494 @@
+"""All criteria that share a pass: equal to their papers, and the laws they keep."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from torch import nn
+
+from idc_core import CRITERIA, IDC
+from idc_core.coverage.boundary import KMNC, NBC, SNAC
+from idc_core.coverage.distribution import NLC
+from idc_core.coverage.neuron import NC, TKNC, TKNP
+from idc_core.coverage.novelty import CC
+from idc_core.coverage.streamed import StreamedCriterion, fit_all, measure, profile_all, update_all
+from idc_core.coverage.surprise import DSC, LSC, MDSC
+from idc_core.errors import CancelledError, DataError, IdcError, ModelError, SettingError
+from idc_core.trace import collect
+from tests.attribution.networks import Written, numbers, settle
+from tests.coverage import slow_criteria as slow
+
+LAYERS = ("conv", "fc", "out")
+IMAGES = numbers(150, 1, 6, 6, seed=7)
+TRAIN, TESTS = IMAGES[:90], 1.2 * IMAGES[90:]
+
+
+def forward(net, x):
+    return net.out(F.elu(net.fc(F.max_pool2d(F.relu(net.conv(x)), 2).flatten(1))))
+
+
+NETWORK = settle(Written(forward, conv=nn.Conv2d(1, 5, 3), fc=nn.Linear(20, 6), out=nn.Linear(6, 3)), seed=9)
+
+
+def plain(inputs):
+    """Return the activations of the network's layers by a plain pass, one list of layers an input, and predictions."""
+    with torch.no_grad():
+        conv = F.relu(NETWORK.conv(inputs))
+        fc = F.elu(NETWORK.fc(F.max_pool2d(conv, 2).flatten(1)))
+        out = NETWORK.out(fc)
+    rows = zip(conv.mean((2, 3)).numpy(), fc.numpy(), out.numpy(), strict=True)
+    return [list(row) for row in rows], out.argmax(1).numpy()
+
+
+(TRAINED, TRAINED_CLASSES), (TESTED, TESTED_CLASSES) = plain(TRAIN), plain(TESTS)
+
+
+def fc_only(traces):
+    return [trace[1] for trace in traces]
+
+
+def make(name, **options):
+    return CRITERIA[name](NETWORK, "fc" if name in ("lsc", "dsc", "mdsc") else LAYERS, **options)
+
+
+OPTIONS = {
+    "nc": {}, "kmnc": {"k": 20}, "nbc": {}, "snac": {}, "tknc": {"k": 2}, "tknp": {"k": 2}, "nlc": {},
+    "cc": {"threshold": 2.0}, "lsc": {"upper": 40.0, "buckets": 50}, "dsc": {"buckets": 50},
+    "mdsc": {"upper": 10.0, "buckets": 50},
+}  # fmt: skip
+FITTED = {name: make(name, **options).fit(TRAIN) for name, options in OPTIONS.items()}
+NAMES = sorted(OPTIONS)
+IN_TARGETS = sorted(set(NAMES) - {"nlc"})
+
+
+class TestEachEqualsItsPaper:
+    @pytest.mark.parametrize("threshold", [0.0, 0.75, 2.0])
+    def test_nc(self, threshold):
+        assert NC(NETWORK, LAYERS, threshold).update(TESTS).score == slow.nc(TESTED, threshold)
+
+    def test_nc_scaled_by_layer(self):
+        tests = [slow.scaled(trace) for trace in TESTED[:3]]
+        assert NC(NETWORK, LAYERS, 0.75, "layer").update(TESTS[:3]).score == slow.nc(tests, 0.75)
+
+    def test_nc_scaled_at_all_positions(self):
+        with torch.no_grad():
+            maps = F.relu(NETWORK.conv(TESTS)).numpy()
+        span = maps.max((1, 2, 3)) - maps.min((1, 2, 3))
+        scaled = (maps - maps.min((1, 2, 3))[:, None, None, None]) / span[:, None, None, None]
+        expected = (scaled.mean((2, 3)) > 0.4).any(0).mean()
+        assert 0 < expected < 1
+        assert NC(NETWORK, "conv", 0.4, "positions").update(TESTS).score == expected
+        assert NC(NETWORK, "conv", 0.4, "layer").update(TESTS).score != expected
+
+    @pytest.mark.parametrize("k", [1, 7, 100])
+    def test_kmnc(self, k):
+        assert KMNC(NETWORK, LAYERS, k).fit(TRAIN).update(TESTS).score == pytest.approx(slow.kmnc(TRAINED, TESTED, k))
+
+    def test_kmnc_of_its_own_training_inputs(self):
+        criterion = KMNC(NETWORK, LAYERS, 30).fit(TRAIN).update(TRAIN)
+        assert criterion.score == pytest.approx(slow.kmnc(TRAINED, TRAINED, 30))
+        assert criterion.reached.reshape(-1, 30)[:, [0, -1]].all()
+
+    @pytest.mark.parametrize("margin", [0.0, 0.1, 0.5])
+    def test_nbc_and_snac(self, margin):
+        nbc, snac = (kind(NETWORK, LAYERS, margin).fit(TRAIN).update(TESTS).score for kind in (NBC, SNAC))
+        assert nbc == slow.nbc(TRAINED, TESTED, margin)
+        assert snac == slow.snac(TRAINED, TESTED, margin)
+        assert 0 < nbc < 1 > snac > 0
+
+    @pytest.mark.parametrize("k", [1, 2, 5, 6, 50])
+    def test_tknc_and_tknp(self, k):
+        assert TKNC(NETWORK, LAYERS, k).update(TESTS[:4]).score == slow.tknc(TESTED[:4], k)
+        for ordered in (False, True):
+            assert TKNP(NETWORK, LAYERS, k, ordered).update(TESTS).score == slow.tknp(TESTED, k, ordered)
+
+    def test_ties_go_to_the_lower_number(self):
+        silent = copy.deepcopy(NETWORK)
+        silent.conv.bias.data -= 100
+        for k in (2, 9):
+            assert TKNC(silent, "conv", k).update(TESTS).reached.tolist() == [n < k for n in range(5)]
+
+    @pytest.mark.parametrize("second", ["neighbour", "input"])
+    def test_dsc(self, second):
+        train, tests = fc_only(TRAINED), zip(fc_only(TESTED), TESTED_CLASSES, strict=True)
+        expected = [slow.dsa(train, TRAINED_CLASSES, test, label, second) for test, label in tests]
+        criterion = DSC(NETWORK, "fc", 2.0, 40, second=second).fit(TRAIN)
+        np.testing.assert_allclose(criterion.profile(TESTS).values, expected, rtol=1e-12)
+        assert criterion.update(TESTS).score == slow.surprise_coverage(expected, 2.0, 40)
+
+    @pytest.mark.parametrize("per_class", [False, True])
+    def test_lsc_and_mdsc(self, per_class):
+        train = {
+            label: [a for a, c in zip(fc_only(TRAINED), TRAINED_CLASSES, strict=True) if c == label or not per_class]
+            for label in set(TESTED_CLASSES)
+        }
+        tests = list(zip(fc_only(TESTED), TESTED_CLASSES, strict=True))
+        for kind, definition, upper in ((LSC, slow.lsa, 25.0), (MDSC, slow.mdsa, 6.0)):
+            expected = [definition(train[label], test) for test, label in tests]
+            criterion = kind(NETWORK, "fc", upper, 40, 0.5, per_class=per_class).fit(TRAIN)
+            np.testing.assert_allclose(criterion.profile(TESTS).values, expected, rtol=1e-9)
+            assert criterion.update(TESTS).score == slow.surprise_coverage(expected, upper, 40, 0.5)
+
+    def test_traces_of_several_layers_are_one(self):
+        both = [np.concatenate(trace[1:]) for trace in TRAINED]
+        expected = slow.dsa(both, TRAINED_CLASSES, np.concatenate(TESTED[0][1:]), TESTED_CLASSES[0])
+        assert DSC(NETWORK, ["fc", "out"]).fit(TRAIN).profile(TESTS[:1]).values == pytest.approx([expected], rel=1e-12)
+
+    def test_nlc(self):
+        assert NLC(NETWORK, LAYERS).update(TESTS).score == pytest.approx(slow.nlc(TESTED), rel=1e-12)
+        assert NLC(NETWORK, LAYERS, prior=True).fit(TRAIN).update(TESTS).score == pytest.approx(
+            slow.nlc(TRAINED + TESTED), rel=1e-12
+        )
+        sizes = [5, 6, 3]
+        each = [slow.nlc([[trace[i]] for trace in TESTED]) for i in range(3)]
+        for divide, powers in (("pairs", -1), ("nothing", 1)):
+            expected = sum(value * size**powers for value, size in zip(each, sizes, strict=True))
+            assert NLC(NETWORK, LAYERS, divide).update(TESTS).score == pytest.approx(expected, rel=1e-12)
+
+    def test_what_an_input_would_add_to_nlc(self):
+        criterion = NLC(NETWORK, LAYERS).update(TESTS[:20])
+        before = criterion.score
+        gains = criterion.profile(TESTS[20:25]).values
+        for place, gain in enumerate(gains, 20):
+            grown = slow.nlc([*TESTED[:20], TESTED[place]]) - slow.nlc(TESTED[:20])
+            assert gain == pytest.approx(grown, rel=1e-9)
+        assert criterion.score == before
+
+    @pytest.mark.parametrize("threshold", [0.0, 0.5, 3.0, 1e6])
+    def test_cc(self, threshold):
+        assert CC(NETWORK, LAYERS, threshold).update(TESTS).score == slow.cc(TESTED, threshold)
+
+    def test_one_output_is_one_class(self):
+        network = settle(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)))
+        train, tests = numbers(40, 3, seed=1), numbers(9, 3, seed=2)
+        with torch.no_grad():
+            traces = [network[:1](part).relu().numpy() for part in (train, tests)]
+        expected = [slow.lsa(list(traces[0]), test) for test in traces[1]]
+        np.testing.assert_allclose(LSC(network, "0").fit(train).profile(tests).values, expected, rtol=1e-9)
+        with pytest.raises(DataError, match="only one"):
+            DSC(network, "0").fit(train)
+
+
+POOL = collect(NETWORK, torch.cat([TESTS, 3 * TRAIN[:20]]), LAYERS)
+rows = st.lists(st.integers(0, len(POOL.scores) - 1), min_size=1, max_size=30)
+
+
+def some(chosen):
+    """Return the traces of these inputs of the pool, so that examples need no pass."""
+    return replace(POOL, scores=POOL.scores[chosen], activations={k: v[chosen] for k, v in POOL.activations.items()})
+
+
+def seeing(name, *parts):
+    criterion = copy.copy(FITTED[name])
+    for part in ("_hit", "_patterns", "_centres", "_tests"):
+        if hasattr(criterion, part):
+            setattr(criterion, part, copy.deepcopy(getattr(criterion, part)))
+    for part in parts:
+        criterion.update(some(part))
+    return criterion
+
+
+def state(criterion):
+    """Return all that a criterion has accumulated, in a form in which equal states are equal."""
+    if hasattr(criterion, "_hit"):
+        return criterion.reached.tolist()
+    if hasattr(criterion, "_patterns"):
+        return sorted(criterion._patterns)
+    if hasattr(criterion, "_centres"):
+        return [np.unique(centres.points, axis=0).tolist() for centres in criterion._centres]
+    return np.concatenate([[m.count, *m.mean, *m.scatter.ravel()] for m in criterion._tests])
+
+
+def assert_same(one, other):
+    if hasattr(one, "_tests"):
+        np.testing.assert_allclose(state(one), state(other), rtol=1e-9, atol=1e-9)
+    else:
+        assert state(one) == state(other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestLaws:
+    @given(first=rows, second=rows)
+    @hypothesis_settings(max_examples=20)
+    def test_coverage_grows_and_stays_in_range(self, name, first, second):
+        criterion = seeing(name, first)
+        before = criterion.score
+        after = criterion.update(some(second)).score
+        assert np.isfinite(after)
+        assert after >= 0
+        if name != "nlc":
+            assert before <= after
+            assert after == seeing(name, first, second, first).score
+        if name not in ("nlc", "cc", "tknp"):
+            assert after == criterion.covered / criterion.total <= 1
+
+    @given(chosen=rows, random=st.randoms(use_true_random=False))
+    @hypothesis_settings(max_examples=20)
+    def test_order_does_not_matter(self, name, chosen, random):
+        if name == "cc":
+            return  # by definition; see test_cc
+        shuffled = random.sample(chosen, len(chosen))
+        assert_same(seeing(name, shuffled), seeing(name, chosen))
+
+    @given(chosen=rows, cut=st.integers(0, 30))
+    @hypothesis_settings(max_examples=20)
+    def test_cutting_does_not_matter(self, name, chosen, cut):
+        parts = [part for part in (chosen[:cut], chosen[cut:]) if part]
+        cut_up, whole = seeing(name, *parts), seeing(name, chosen)
+        assert_same(cut_up, whole)
+        assert cut_up.score == pytest.approx(whole.score, rel=1e-12)
+
+    @given(a=rows, b=rows, c=rows)
+    @hypothesis_settings(max_examples=20)
+    def test_merging_is_associative_and_commutative(self, name, a, b, c):
+        one = seeing(name, a).merge(seeing(name, b)).merge(seeing(name, c))
+        other = seeing(name, c).merge(seeing(name, b).merge(seeing(name, a)))
+        assert_same(one, other)
+        assert one.score == pytest.approx(other.score, rel=1e-12)
+
+    @given(a=rows, b=rows)
+    @hypothesis_settings(max_examples=20)
+    def test_merged_parts_are_the_whole(self, name, a, b):
+        merged = seeing(name, a).merge(seeing(name, b))
+        whole = seeing(name, a, b)
+        if name == "cc":
+            # Another order gives other centres; but every input seen is near a centre of either.
+            for centres, parts in zip(merged._centres, whole._centres, strict=True):
+                apart = np.square(centres.points[:, None] - parts.points).sum(2).min(0)
+                assert (apart <= 2.0 + 1e-9).all()
+        else:
+            assert_same(merged, whole)
+
+    def test_merging_with_what_has_seen_nothing(self, name):
+        whole = seeing(name, [1, 2, 3])
+        assert seeing(name).merge(whole).score == whole.score == seeing(name, [1, 2, 3]).merge(seeing(name)).score
+
+    @given(chosen=rows)
+    @hypothesis_settings(max_examples=10)
+    def test_profiles_are_what_is_counted(self, name, chosen):
+        profiles = FITTED[name].profile(some(chosen))
+        assert len(profiles) == len(chosen)
+        if name == "nlc":
+            assert profiles.total == 0
+            with pytest.raises(SettingError, match="no targets"):
+                profiles.coverage()
+        else:
+            assert profiles.coverage() == seeing(name, chosen).score
+            ascending = [np.all(np.diff(part) > 0) for part in np.split(profiles.targets, profiles.starts[1:-1])]
+            assert all(ascending)
+
+    @pytest.mark.parametrize("size", [1, 7, 60])
+    def test_batch_size_does_not_matter(self, name, size):
+        options = {**OPTIONS[name], "batch_size": size}
+        parts = make(name, **options).fit([TRAIN[:1], TRAIN[1:50], TRAIN[50:]]).update([TESTS[:20], TESTS[20:]])
+        whole = make(name, **OPTIONS[name]).fit(TRAIN).update(TESTS)
+        assert parts.score == pytest.approx(whole.score, rel=1e-9)
+
+    def test_fit_forgets_what_was_counted(self, name):
+        criterion = make(name, **OPTIONS[name]).fit(TRAIN).update(TESTS)
+        assert criterion.score > 0
+        assert criterion.fit(TRAIN).score == 0
+
+    def test_a_profile_counts_nothing(self, name):
+        criterion = seeing(name, [1, 2])
+        criterion.profile(TESTS)
+        assert_same(criterion, seeing(name, [1, 2]))
+
+    def test_stopped_fit_leaves_the_criterion_as_it_was(self, name):
+        criterion = seeing(name, [1, 2])
+        if criterion.learns:
+            with pytest.raises(CancelledError):
+                criterion.fit(5 * TESTS, on_progress=lambda *news: False)
+            assert_same(criterion, seeing(name, [1, 2]))
+            assert criterion.update(some([3])).score == seeing(name, [1, 2, 3]).score
+        else:
+            assert criterion.fit(TESTS, on_progress=lambda *news: False).score == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestMistakes:
+    def test_use_before_fit(self, name):
+        for use in (lambda c: c.update(TESTS), lambda c: c.profile(TESTS), lambda c: c.merge(FITTED[name])):
+            fresh = make(name, **OPTIONS[name])
+            if fresh.learns:
+                with pytest.raises(SettingError, match="call fit"):
+                    use(fresh)
+            else:
+                use(fresh)
+
+    def test_score_before_anything(self, name):
+        criterion = make(name, **OPTIONS[name])
+        if name in ("nlc", "cc", "tknp"):
+            assert criterion.score == 0
+        else:
+            with pytest.raises(SettingError, match="first"):
+                criterion.score  # noqa: B018
+
+    def test_layers(self, name):
+        with pytest.raises(ModelError, match="fc9"):
+            CRITERIA[name](NETWORK, ["fc", "fc9"])
+        with pytest.raises(SettingError, match="at least one layer"):
+            CRITERIA[name](NETWORK, [])
+
+    def test_no_inputs(self, name):
+        with pytest.raises(DataError):
+            make(name).fit(TRAIN[:0])
+        with pytest.raises(DataError):
+            seeing(name).update([])
+
+    def test_activations_that_are_not_finite(self, name):
+        for bad in (float("nan"), float("inf")):
+            inputs = TESTS.clone()
+            inputs[3, 0, 2, 2] = bad
+            with pytest.raises(DataError, match=r"Layer '(conv|fc)' gives activations that are not finite"):
+                seeing(name).update(inputs)
+
+    def test_merging_what_differs(self, name):
+        others = [CRITERIA[name](NETWORK, "out", **OPTIONS[name]).fit(TRAIN), FITTED["nc" if name != "nc" else "snac"]]
+        if FITTED[name].learns:
+            others.append(make(name, **OPTIONS[name]).fit(TRAIN[:80]))
+        for option, value in OTHERWISE[name].items():
+            others.append(make(name, **{**OPTIONS[name], option: value}).fit(TRAIN))
+        criterion = seeing(name, [1, 2, 3])
+        for other in others:
+            with pytest.raises(SettingError, match="merged"):
+                criterion.merge(other)
+        assert_same(criterion, seeing(name, [1, 2, 3]))
+
+
+OTHERWISE = {
+    "nc": {"threshold": 0.5, "scale": "layer"}, "kmnc": {"k": 10}, "nbc": {"margin": 1.0, "inclusive": True},
+    "snac": {"margin": 1.0, "inclusive": True}, "tknc": {"k": 1}, "tknp": {"k": 1, "ordered": True},
+    "nlc": {"divide": "pairs", "prior": True}, "cc": {"threshold": 1.0},
+    "lsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "variance": 1.0, "drop": "own class", "most": 3,
+            "per_class": False},
+    "dsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "second": "input"},
+    "mdsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "per_class": False},
+}  # fmt: skip
+IMPOSSIBLE = {
+    "nc": [{"threshold": float("nan")}, {"scale": "all"}], "kmnc": [{"k": 0}, {"k": 1.5}, {"k": True}],
+    "nbc": [{"margin": -1}, {"margin": float("inf")}], "snac": [{"margin": -1}], "tknc": [{"k": 0}],
+    "tknp": [{"k": 2.0}], "nlc": [{"divide": "all"}], "cc": [{"threshold": -1}, {"threshold": float("nan")}],
+    "lsc": [{"buckets": 0}, {"upper": 0.0}, {"drop": "no"}, {"variance": 1e9}], "dsc": [{"second": "third"}],
+    "mdsc": [{"lower": 100.0}, {"buckets": True}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), [(name, each) for name in NAMES for each in IMPOSSIBLE[name]])
+def test_settings_outside_the_definition(name, options):
+    with pytest.raises(IdcError):
+        make(name, **options).fit(TRAIN)
+
+
+def test_every_criterion_but_idc_is_tested_here():
+    assert set(NAMES) == {name for name, kind in CRITERIA.items() if issubclass(kind, StreamedCriterion)}
+    assert {"idc", *NAMES} == set(CRITERIA)
+
+
+def test_defaults_are_those_of_the_papers():
+    defaults = {name: CRITERIA[name].card.defaults for name in NAMES}
+    assert defaults["nc"]["threshold"] == 0.75
+    assert (defaults["kmnc"]["k"], defaults["tknc"]["k"]) == (1000, 3)
+    buckets = [(defaults[name]["upper"], defaults[name]["buckets"]) for name in ("lsc", "dsc")]
+    assert buckets == [(2000, 1000), (2, 1000)]
+
+
+class TestSharing:
+    def all(self):
+        return [make(name, **OPTIONS[name]) for name in NAMES]
+
+    def test_one_pass_over_each_set_feeds_all(self):
+        seen = []
+        handle = NETWORK.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
+        scores = measure(self.all(), TRAIN, TESTS, batch_size=30)
+        handle.remove()
+        assert seen == [1, 30, 30, 30, 1, 30, 30]
+        alone = [make(name, **OPTIONS[name]).fit(TRAIN).update(TESTS).score for name in NAMES]
+        assert scores == pytest.approx(alone, rel=1e-9)
+
+    def test_without_learning_training_inputs_are_hardly_looked_at(self):
+        seen = []
+        handle = NETWORK.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
+        fit_all([make("nc"), make("tknp")], TRAIN, batch_size=30)
+        handle.remove()
+        assert seen == [1, 30]
+
+    def test_traces_taken_before_need_no_pass(self):
+        single = copy.deepcopy(NETWORK).float()
+        train, tests = (collect(single, part.float(), LAYERS) for part in (TRAIN, TESTS))
+        handle = single.register_forward_pre_hook(lambda module, inputs: pytest.fail("the network ran"))
+        layers = {name: FITTED[name].layers for name in NAMES}
+        kinds = [CRITERIA[name](single, layers[name], **OPTIONS[name]) for name in NAMES]
+        scores = measure(kinds, train, tests)
+        handle.remove()
+        again = [CRITERIA[name](single, layers[name], **OPTIONS[name]) for name in NAMES]
+        assert scores == pytest.approx(measure(again, TRAIN.float(), TESTS.float()), rel=1e-6)
+
+    def test_idc_takes_part_with_passes_of_its_own(self):
+        idc, nc = IDC(NETWORK, "fc", m=2), make("nc")
+        assert measure([idc, nc], TRAIN, TESTS) == [
+            IDC(NETWORK, "fc", m=2).fit(TRAIN).update(TESTS).score, make("nc").update(TESTS).score
+        ]  # fmt: skip
+
+    def test_profiles_of_all_in_one_pass(self):
+        together = profile_all([FITTED[name] for name in NAMES], iter([TESTS[:9], TESTS[9:]]))
+        for name, profiles in zip(NAMES, together, strict=True):
+            alone = FITTED[name].profile(TESTS)
+            np.testing.assert_array_equal(profiles.starts, alone.starts)
+            np.testing.assert_array_equal(profiles.targets, alone.targets)
+            if alone.values is not None:
+                np.testing.assert_allclose(profiles.values, alone.values, rtol=1e-9)
+
+    def test_what_cannot_be_shared(self):
+        other = NC(copy.deepcopy(NETWORK), "fc")
+        with pytest.raises(SettingError, match="one network"):
+            measure([make("nc"), other], TRAIN, TESTS)
+        with pytest.raises(DataError, match="2 passes"):
+            fit_all([make("kmnc"), IDC(NETWORK, "fc", m=2)], iter([TRAIN]))
+        traces = collect(NETWORK, TRAIN, ["fc"])
+        with pytest.raises(DataError, match="more than activations"):
+            fit_all([IDC(NETWORK, "fc", m=2)], traces)
+        with pytest.raises(DataError, match="no activations of conv, out"):
+            make("kmnc").fit(traces)
+        with pytest.raises(SettingError, match="every position"):
+            NC(NETWORK, "fc", scale="positions").update(traces)
+
+    def test_inputs_of_another_shape(self):
+        network = settle(Written(lambda net, x: F.relu(net.a(x)).mean((2, 3)), a=nn.Conv2d(1, 3, 3)))
+        pooled = settle(Written(lambda net, x: net.a(x).mean(2), a=nn.Identity()))
+        assert KMNC(network, "a").fit(numbers(5, 1, 6, 6)).update(numbers(5, 1, 8, 8)).total == 3000
+        criterion = NC(pooled, "a").fit(numbers(5, 4, 2))
+        with pytest.raises(DataError, match="one shape"):
+            criterion.update(numbers(5, 7, 2))
+
+    def test_stopped_update_keeps_whole_batches(self):
+        criterion = seeing("tknp")
+        with pytest.raises(CancelledError):
+            update_all([criterion], TESTS, batch_size=20, on_progress=lambda done, *rest: done < 40)
+        assert_same(criterion, seeing("tknp", list(range(40))))
+
+
+class TestSurprise:
+    def test_memory_is_what_is_kept(self):
+        count = len(TRAIN)
+        assert FITTED["lsc"].memory == count * 6 * 8
+        assert FITTED["dsc"].memory == count * (6 + 1) * 8
+        assert FITTED["mdsc"].memory == 3 * 6 * (6 + 1) * 8
+
+    def test_training_inputs_do_not_surprise(self):
+        assert not FITTED["dsc"].profile(TRAIN).values.any()
+        assert not len(FITTED["dsc"].profile(TRAIN).targets)
+
+    def test_a_class_that_training_does_not_know(self):
+        known = TRAIN[torch.from_numpy(TRAINED_CLASSES != 2)]
+        unknown = TESTS[torch.from_numpy(TESTED_CLASSES == 2)]
+        for name in ("lsc", "dsc", "mdsc"):
+            criterion = make(name).fit(known)
+            assert np.isinf(criterion.profile(unknown).values).all()
+            assert criterion.update(unknown).score == 0
