@@ -33,7 +33,7 @@ BATCH = 100
 
 
 def run() -> list[Row]:
-    return [*structural(), *surprises(), nlc()]
+    return [*structural(), *surprises(), *nlc()]
 
 
 def structural() -> list[Row]:
@@ -54,7 +54,7 @@ def structural() -> list[Row]:
     what = "NC, KMNC, NBC, SNAC and TKNC of 5 layers, 60,000 training and 10,000 test images"
     return [
         Row(what, ours, f"the forward passes, batches of {size}", plain, at_most=1.2),
-        Row("the same", ours, "plain version, a run each", apart, times_faster=3.8, note="one run of the plain version"),
+        Row("the same", ours, "plain version, a run each", apart, times_faster=3.8, note="two runs of the latter"),
     ]
 
 
@@ -95,7 +95,7 @@ def once(work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
     return time.perf_counter() - start, found
 
 
-def nlc() -> Row:
+def nlc() -> list[Row]:
     activations = torch.rand(10_000, 236, generator=torch.Generator().manual_seed(0))
     model = nn.Sequential(nn.Linear(236, 236))
     traces = Traces(activations.numpy(), {"0": activations.numpy()}, {}, {"0": (236,)})
@@ -103,24 +103,39 @@ def nlc() -> Row:
     expected, found = plain_nlc(activations), NLC(model, "0", "nothing").update(traces).score
     if abs(found - expected) > 1e-3 * expected:
         raise AssertionError(f"NLC: {found} against {expected}")
-    return Row("NLC, 10,000 x 236", ours, "plain version", plain, times_faster=3)
+    return [
+        Row("NLC, 10,000 x 236", ours, at_most=0.11 / 3, note="NeuraL-Coverage takes 0.11 s on such a machine"),
+        Row("the same", ours, "plain version", plain),
+    ]
 
 
 def plain_nlc(activations: Tensor) -> float:
-    """Keep mean and covariance; renew both, and the norm, after every batch."""
-    count, mean = 0, torch.zeros(activations.shape[1])
-    covariance = torch.zeros(activations.shape[1], activations.shape[1])
+    """Renew mean, covariance and norm after every batch, as the published estimator does.
+
+    It is written for several classes: rows are spread over the classes, of which there is one, weights are spread to
+    the shape of what they weigh, and the norm is taken before and after each batch.
+    """
+    neurons = activations.shape[1]
+    seen, mean, covariance = torch.zeros(1), torch.zeros(1, neurons), torch.zeros(1, neurons, neurons)
     norm = 0.0
     for batch in activations.split(BATCH):
-        new = batch.mean(0)
-        deviations = batch - new
-        of_batch = deviations.T @ deviations / len(batch)
-        weight = len(batch) / (count + len(batch))
-        step = torch.outer(mean - new, mean - new)
-        covariance = covariance * (1 - weight) + of_batch * weight + step * (weight * (1 - weight))
-        mean = mean * (1 - weight) + new * weight
-        count += len(batch)
-        norm = covariance.abs().sum().item()
+        member = torch.zeros(len(batch), 1).scatter_(1, torch.zeros(len(batch), 1, dtype=torch.long), 1)
+        members = member[:, :, None].expand(-1, -1, neurons)
+        spread = batch[:, None].expand(-1, 1, -1) * members
+        counts = members.sum(0).clamp(min=1)
+        new = spread.sum(0) / counts
+        deviations = spread - new * members
+        of_batch = torch.bmm(deviations.permute(1, 2, 0), deviations.permute(1, 0, 2))
+        of_batch = of_batch / counts[:, :, None].expand(-1, -1, neurons)
+        added = member.sum(0)[:, None, None].expand(-1, neurons, neurons)
+        weight = (added / (added + seen[:, None, None])).nan_to_num()
+        step = (mean - new)[:, :, None]
+        between = weight * (1 - weight) * torch.bmm(step, step.transpose(1, 2))
+        renewed = covariance * (1 - weight) + of_batch * weight + between
+        mean = mean * (1 - weight[:, 0]) + new * weight[:, 0]
+        seen = seen + member.sum(0)
+        norm += (renewed.abs().sum() - covariance.abs().sum()).item()
+        covariance = renewed
     return norm
 
 

@@ -33,49 +33,67 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def nearest(points: Floats, others: Floats) -> tuple[Ints, Floats]:
-    """Find the nearest of other points.
+class Neighbours:
+    """Points among which the nearest is looked for, made ready once.
 
     Parameters
     ----------
-    points : ndarray, float64 (n, d)
-    others : ndarray, float64 (k, d)
-        At least one.
-
-    Returns
-    -------
-    indices : ndarray, int64 (n,)
-        Of points equally near the first.
-    distances : ndarray, float64 (n,)
-        Euclidean, summed over the differences themselves.
+    points : ndarray (k, d)
+        At least one; kept as they are, together with 8 d + 8 bytes a point.
 
     Notes
     -----
     Which is nearest is read from |b|^2 - 2 a.b, a matrix product. Where more than one comes within its rounding error
     the differences themselves decide, so that the result is that of a plain loop.
     """
-    # About their own centre, points are short, and so is the rounding error of the product.
-    centre = others.mean(0)
-    doubled = (centre - others).T * 2.0
-    norms = 0.25 * np.einsum("ij,ij->j", doubled, doubled)
-    longest = float(norms.max(initial=0.0))
-    indices = np.empty(len(points), np.int64)
-    distances = np.empty(len(points))
-    for rows in blocks(len(points), len(others)):
-        block = points[rows]
-        centred = block - centre
-        lengths = np.einsum("ij,ij->i", centred, centred)
-        product = centred @ doubled
-        product += norms
-        best = product.argmin(1)
-        error = 8 * np.finfo(np.float64).eps * points.shape[1] * (longest + lengths)
-        limit = product[np.arange(len(best)), best] + error
-        for row in np.flatnonzero(np.count_nonzero(product <= limit[:, None], axis=1) > 1):
-            close = np.flatnonzero(product[row] <= limit[row])
-            best[row] = close[np.linalg.norm(others[close] - block[row], axis=1).argmin()]
-        indices[rows] = best
-        distances[rows] = np.linalg.norm(others[best] - block, axis=1)
-    return indices, distances
+
+    def __init__(self, points: NDArray[Any]) -> None:
+        self.points = points
+        # About their own centre, points are short, and so is the rounding error of the product.
+        self._centre = points.mean(0, dtype=np.float64)
+        self._doubled = np.ascontiguousarray((self._centre - points).T * 2.0)
+        self._norms = 0.25 * np.einsum("ij,ij->j", self._doubled, self._doubled)
+        self._longest = float(self._norms.max())
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are kept."""
+        return int(self.points.nbytes + self._doubled.nbytes + self._norms.nbytes)
+
+    def nearest(self, queries: NDArray[Any], place: slice) -> tuple[Ints, Floats]:
+        """Find for each query the nearest of the points in one place.
+
+        Parameters
+        ----------
+        queries : ndarray (n, d)
+        place : slice
+            Which points count, at least one, in steps of one.
+
+        Returns
+        -------
+        indices : ndarray, int64 (n,)
+            Counted from the beginning of `place`; of points equally near the first.
+        distances : ndarray, float64 (n,)
+            Euclidean, summed over the differences themselves.
+        """
+        points, doubled, norms = self.points[place], self._doubled[:, place], self._norms[place]
+        indices = np.empty(len(queries), np.int64)
+        distances = np.empty(len(queries))
+        for rows in blocks(len(queries), len(points)):
+            block = queries[rows].astype(np.float64)
+            centred = block - self._centre
+            product = centred @ doubled
+            product += norms
+            best = product.argmin(1)
+            lengths = np.einsum("ij,ij->i", centred, centred)
+            error = 8 * np.finfo(np.float64).eps * block.shape[1] * (self._longest + lengths)
+            limit = product[np.arange(len(best)), best] + error
+            for row in np.flatnonzero(np.count_nonzero(product <= limit[:, None], axis=1) > 1):
+                close = np.flatnonzero(product[row] <= limit[row])
+                best[row] = close[np.linalg.norm(points[close] - block[row], axis=1).argmin()]
+            indices[rows] = best
+            distances[rows] = np.linalg.norm(points[best] - block, axis=1)
+        return indices, distances
 
 
 class DistanceAdequacy:
@@ -87,7 +105,7 @@ class DistanceAdequacy:
     Parameters
     ----------
     traces : ndarray (n, d)
-        Training traces; all are kept, 8 n d bytes.
+        Training traces; all are kept, 12 n d bytes (float32) or 16 n d.
     classes : ndarray of int (n,)
         Their predicted classes, at least two different ones.
     second : {"neighbour", "input"}
@@ -115,7 +133,7 @@ class DistanceAdequacy:
         if len(found) < 2:
             raise DataError("Distance-based surprise compares with other classes, and the network predicts only one.")
         self.second = second
-        self.traces: Floats = np.asarray(traces, np.float64)[order]
+        self._neighbours = Neighbours(traces[order])
         ends = [*firsts[1:].tolist(), len(order)]
         self._places = {int(c): slice(a, b) for c, a, b in zip(found, firsts.tolist(), ends, strict=True)}
         self._apart = np.full(len(order), np.nan)
@@ -123,7 +141,7 @@ class DistanceAdequacy:
     @property
     def memory(self) -> int:
         """Bytes that are kept."""
-        return self.traces.nbytes + self._apart.nbytes
+        return self._neighbours.memory + self._apart.nbytes
 
     def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
@@ -131,9 +149,8 @@ class DistanceAdequacy:
         for label, place in self._places.items():
             rows = np.flatnonzero(classes == label)
             if len(rows):
-                points = np.asarray(traces[rows], np.float64)
-                index, near = nearest(points, self.traces[place])
-                far = self._other(points, place) if self.second == "input" else self._of_training(index, place)
+                index, near = self._neighbours.nearest(traces[rows], place)
+                far = self._other(traces[rows], place) if self.second == "input" else self._of_training(index, place)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     surprise[rows] = np.where(near == 0, 0.0, near / far)
         return surprise
@@ -143,13 +160,14 @@ class DistanceAdequacy:
         apart = self._apart[place]
         wanted = np.unique(index[np.isnan(apart[index])])
         if len(wanted):
-            apart[wanted] = self._other(self.traces[place][wanted], place)
+            apart[wanted] = self._other(self._neighbours.points[place][wanted], place)
         return np.asarray(apart[index])
 
-    def _other(self, points: Floats, place: slice) -> Floats:
-        """Return the distance of points to the nearest training trace outside one class."""
-        sides = [side for side in (self.traces[: place.start], self.traces[place.stop :]) if len(side)]
-        return np.asarray(np.minimum.reduce([nearest(points, side)[1] for side in sides]))
+    def _other(self, traces: NDArray[Any], place: slice) -> Floats:
+        """Return the distance of traces to the nearest training trace outside one class."""
+        count = len(self._apart)
+        sides = [side for side in (slice(0, place.start), slice(place.stop, count)) if side.stop > side.start]
+        return np.asarray(np.minimum.reduce([self._neighbours.nearest(traces, side)[1] for side in sides]))
 
 
 class LikelihoodAdequacy:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.coverage.adequacy import nearest
+from idc_core.coverage.adequacy import Neighbours
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.seen import Seen
@@ -50,7 +50,7 @@ class Centres:
         found = np.full(len(values), -1, np.int64)
         away = np.full(len(values), np.inf)
         if len(self):
-            found = nearest(values, self.points)[0]
+            found = Neighbours(self.points).nearest(values, slice(0, len(self)))[0]
             away = np.square(values - self.points[found]).sum(1)
         added: list[int] = []
         while (far := np.flatnonzero(away > self.threshold)).size:

@@ -216,7 +216,8 @@ class DSC(_SurpriseCriterion):
 
     Notes
     -----
-    For classifiers. All training traces are kept, 8 bytes a neuron and input (`memory`): the nearest can be any.
+    For classifiers. All training traces are kept (`memory`), 12 bytes a neuron and input where the network computes in
+    float32: the nearest can be any of them.
 
     References
     ----------

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from idc_core.coverage import adequacy
-from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy, MahalanobisAdequacy, nearest
+from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy, MahalanobisAdequacy, Neighbours
 from idc_core.coverage.moments import Moments, whitening
 from idc_core.errors import DataError
 from tests.coverage import slow_criteria as slow
@@ -17,6 +17,10 @@ TRACES = RANDOM.normal(size=(90, 4)) @ RANDOM.normal(size=(4, 4))
 CLASSES = RANDOM.integers(3, size=90)
 OTHERS = 1.5 * RANDOM.normal(size=(40, 4))
 OTHER_CLASSES = RANDOM.integers(3, size=40)
+
+
+def nearest(points, others):
+    return Neighbours(others).nearest(points, slice(0, len(others)))
 
 
 class TestNearest:
@@ -33,6 +37,12 @@ class TestNearest:
         indices, distances = nearest(points, others)
         np.testing.assert_array_equal(indices, np.arange(0, 300, 3))
         np.testing.assert_array_equal(distances, np.linalg.norm(points - others[::3], axis=1))
+
+    def test_in_one_place(self):
+        indices, distances = Neighbours(TRACES).nearest(OTHERS, slice(20, 50))
+        expected, apart = nearest(OTHERS, TRACES[20:50])
+        np.testing.assert_array_equal(indices, expected)
+        np.testing.assert_array_equal(distances, apart)
 
     def test_blocks_stay_small_and_change_nothing(self, monkeypatch):
         whole = nearest(OTHERS, TRACES)

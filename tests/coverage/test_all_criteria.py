@@ -478,7 +478,7 @@ class TestSurprise:
     def test_memory_is_what_is_kept(self):
         count = len(TRAIN)
         assert FITTED["lsc"].memory == count * 6 * 8
-        assert FITTED["dsc"].memory == count * (6 + 1) * 8
+        assert FITTED["dsc"].memory == count * (6 + 6 + 2) * 8
         assert FITTED["mdsc"].memory == 3 * 6 * (6 + 1) * 8
 
     def test_training_inputs_do_not_surprise(self):
