@@ -10,7 +10,8 @@ from torch import nn
 from idc_core.attribution.rules import Bias, RelevanceSettings
 from idc_core.clustering import Clusters
 from idc_core.clusterings import find_clustering
-from idc_core.coverage.cells import CellCounts, assign
+from idc_core.coverage.cells import CellCounts, assign, encode
+from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
 from idc_core.importance import check_m, find_priority, most_important
@@ -237,6 +238,22 @@ class IDC(Criterion):
         assignments = assign(activations, self.centroids, self._boundaries)
         counts.update(assignments)
         return assignments
+
+    def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
+        """Find the cell of each input, without counting it; inputs and errors as in `update`.
+
+        Returns
+        -------
+        Profiles
+            One target an input; the cells that these inputs reach are numbered from 0, in the order of their codes.
+        """
+        total, codes = self.total, []
+        for batch in trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress):
+            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
+            assignments = assign(active[:, self.important], self.centroids, self._boundaries)
+            codes.append(encode(assignments, [len(centroids) for centroids in self.centroids]))
+        numbers = np.unique(np.concatenate(codes), return_inverse=True)[1]
+        return Profiles.of_codes(numbers.reshape(-1, 1), total)
 
     def merge(self, other: Self) -> Self:
         """Add the cells that another worker has counted with the same clusters.

@@ -23,8 +23,8 @@ class Profiles:
     targets : ndarray, int32 (entries,)
         Numbers of the covered targets, ascending within an input, each at most once an input.
     total : int or None
-        How many targets there are; None where there is no end to them (patterns, clusters), 0 where the criterion
-        has none (NLC).
+        How many targets there are, which can be more than have a number (cells of IDC); None where there is no end to
+        them (patterns, clusters), 0 where the criterion has none (NLC).
     values : ndarray, float64 (n,), or None
         The number behind the targets, where there is one: surprise, or what the input adds to NLC.
     """
@@ -66,7 +66,7 @@ class Profiles:
 
     @property
     def dense(self) -> NDArray[np.bool_]:
-        """The same as a boolean array (n, targets); n times as large as the number of targets, in bytes."""
+        """The same as a boolean array (n, total), or as wide as the largest number where there is no end."""
         width = self.total if self.total is not None else int(self.targets.max(initial=-1)) + 1
         mask = np.zeros((len(self), width), bool)
         mask[np.repeat(np.arange(len(self)), self.counts), self.targets] = True

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
+from idc_core.coverage.profiles import Profiles
 from idc_core.errors import SettingError
+from idc_core.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,16 @@ class Criterion(ABC):
     card: ClassVar[CriterionCard]
 
     @abstractmethod
-    def fit(self, inputs: Any) -> Self:
+    def fit(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
         """Learn from training inputs: a tensor, an array, or an iterable of batches."""
 
     @abstractmethod
-    def update(self, inputs: Any) -> Self:
+    def update(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
         """Account for more test inputs; may be called any number of times."""
+
+    @abstractmethod
+    def profile(self, inputs: Any, *, on_progress: Progress | None = None) -> Profiles:
+        """Find what each input covers, without accounting for it."""
 
     @abstractmethod
     def merge(self, other: Self) -> Self:

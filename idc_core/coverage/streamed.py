@@ -266,7 +266,7 @@ def fit_all(
         criterion._begin(sizes[criterion])
     for other in criteria:
         if not isinstance(other, StreamedCriterion):
-            other.fit(inputs)
+            other.fit(inputs, on_progress=on_progress)
 
 
 def update_all(
@@ -281,13 +281,12 @@ def update_all(
             criterion._count(_expected(criterion, see(criterion.layers)))
     for other in criteria:
         if not isinstance(other, StreamedCriterion):
-            other.update(inputs)
+            other.update(inputs, on_progress=on_progress)
 
 
 def profile_all(
-    criteria: Sequence[StreamedCriterion], inputs: Inputs, *, batch_size: int | None = None,
-    on_progress: Progress | None = None,
-) -> list[Profiles]:  # fmt: skip
+    criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
+) -> list[Profiles]:
     """Find what each input covers by several criteria in one pass, without accounting for it.
 
     Returns
@@ -295,15 +294,18 @@ def profile_all(
     list of Profiles
         One a criterion; parameters and errors as in `measure`.
     """
-    profilers: list[Callable[[Seen], Profiles]] = []
-    for criterion in criteria:
+    streamed = _streamed(criteria, inputs)
+    for criterion in streamed:
         criterion._ready()
-        profilers.append(criterion._profiler())
-    parts: list[list[Profiles]] = [[] for _ in criteria]
-    for see in _batches(criteria, inputs, batch_size, on_progress):
-        for criterion, profiler, found in zip(criteria, profilers, parts, strict=True):
-            found.append(profiler(_expected(criterion, see(criterion.layers), begin=False)))
-    return [Profiles.joined(found) for found in parts]
+    profilers = {criterion: criterion._profiler() for criterion in streamed}
+    parts: dict[Criterion, list[Profiles]] = {criterion: [] for criterion in streamed}
+    for see in _batches(streamed, inputs, batch_size, on_progress):
+        for criterion, profiler in profilers.items():
+            parts[criterion].append(profiler(_expected(criterion, see(criterion.layers), begin=False)))
+    return [
+        Profiles.joined(parts[one]) if one in parts else one.profile(inputs, on_progress=on_progress)
+        for one in criteria
+    ]  # fmt: skip
 
 
 def _streamed(criteria: Sequence[Criterion], inputs: Inputs) -> list[StreamedCriterion]:

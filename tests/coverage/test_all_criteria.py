@@ -436,6 +436,15 @@ class TestSharing:
             IDC(NETWORK, "fc", m=2).fit(TRAIN).update(TESTS).score, make("nc").update(TESTS).score
         ]  # fmt: skip
 
+    def test_profiles_of_idc(self):
+        idc = IDC(NETWORK, "fc", m=3).fit(TRAIN)
+        profiles, others = profile_all([idc, FITTED["nc"]], TESTS)
+        assert idc.covered == 0
+        assert profiles.counts.tolist() == [1] * 60
+        assert profiles.coverage() == idc.update(TESTS).score
+        assert profiles.covered(np.arange(9)) == IDC(NETWORK, "fc", m=3).fit(TRAIN).update(TESTS[:9]).covered
+        np.testing.assert_array_equal(others.dense, FITTED["nc"].profile(TESTS).dense)
+
     def test_profiles_of_all_in_one_pass(self):
         together = profile_all([FITTED[name] for name in NAMES], iter([TESTS[:9], TESTS[9:]]))
         for name, profiles in zip(NAMES, together, strict=True):
