@@ -186,8 +186,8 @@ def clusters(story: Story) -> Words:
     return Words(
         f"The activations of each important neuron, split into groups (**clusters**). Neuron {story.neuron} has "
         f"{plural(size, 'state')}.",
-        f"Below are tests in the {story.state} of neuron {story.neuron}, around {centroid:.1f}. Choose its cluster 0 "
-        "and see how the pictures change.",
+        f"Below are tests in the {story.state} of neuron {story.neuron}, around {centroid:.1f}. Those of its cluster 0 "
+        "stand above them: see how the pictures differ.",
         f"Only {count(reached)} of {plural(len(view.chosen), 'test')} ({percent(reached / len(view.chosen))}) reach "
         f"that state, and test {story.test} is one of them: {rare}.",
     )
