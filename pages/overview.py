@@ -70,7 +70,7 @@ def numbers(result: Overview) -> None:
     lonely.metric("Cells only errors reach", found, border=True, help=text)
 
 
-def small_grid(result: Overview, line: str, key: str = "overview-grid") -> None:
+def small_grid(result: Overview, line: str, name: str = "grid") -> None:
     """Show the grid of combinations without clicks."""
     table, dark = result.table, is_dark()
     axes = default_axes(table.sizes, most=SMALL)
@@ -92,7 +92,7 @@ def small_grid(result: Overview, line: str, key: str = "overview-grid") -> None:
             f"a cell is a combination of clusters of the important neurons; {filled}, an empty one is behaviour that "
             "no test exercised."
         )
-    grid_chart(key, option, height, f"Grid of combinations: {title}", read, line, name=key)
+    grid_chart(f"overview-{name}", option, height, f"Grid of combinations: {title}", read, line, name=name)
 
 
 def draw_side(shown: View, chosen: Selection, key: str) -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,13 +25,13 @@ STATE = """() => ({
 })"""
 
 
-@pytest.fixture(scope="session")
-def address(tmp_path_factory) -> Iterator[str]:
-    """Address of a server of this project."""
+@contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Start a server of this project, its log in a folder, and give its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log.txt"
+    log = folder / "log.txt"
     options = ("--server.headless=true", f"--server.port={port}", "--server.fileWatcherType=none")
     with log.open("w") as output:
         server = subprocess.Popen(
@@ -50,9 +51,25 @@ def address(tmp_path_factory) -> Iterator[str]:
             server.wait(timeout=20)
 
 
+@pytest.fixture(scope="session")
+def address(tmp_path_factory) -> Iterator[str]:
+    """Address of the server that the tests share."""
+    with serve(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_address(tmp_path) -> Iterator[str]:
+    """Address of a server that nobody has asked for anything."""
+    with serve(tmp_path) as url:
+        yield url
+
+
 def _answers(url: str) -> bool:
+    # Without proxies: urllib's own opener keeps those of its first use, which may have been another test's.
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=10) as reply:
+        with direct.open(f"{url}/_stcore/health", timeout=10) as reply:
             return reply.status == 200
     except OSError:
         return False

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+States", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
+"""Addresses that show what no page shows at first."""
 
 
 def serious_violations(page) -> list[str]:
@@ -26,7 +28,7 @@ def serious_violations(page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*PAGES, "?tour=1", "coverage?tour=7"])
+@pytest.mark.parametrize("name", [*PAGES, *STATES])
 def test_no_serious_violation(visitor, name, scheme):
     visitor.page.emulate_media(color_scheme=scheme)
     visitor.open(name if name != "overview" else "")
