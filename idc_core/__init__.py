@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from idc_core.datasets import load_dataset
     from idc_core.errors import IdcError
     from idc_core.models import load_model
+    from idc_core.perturbation.attacks import attack
 
-__all__ = ["CRITERIA", "IDC", "Analysis", "IdcError", "analyze", "load_dataset", "load_model", "relevance"]
+__all__ = ["CRITERIA", "IDC", "Analysis", "IdcError", "analyze", "attack", "load_dataset", "load_model", "relevance"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -23,6 +24,7 @@ _HOMES = {
     "Analysis": "idc_core.analysis",
     "IdcError": "idc_core.errors",
     "analyze": "idc_core.analysis",
+    "attack": "idc_core.perturbation.attacks",
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "relevance": "idc_core.attribution.relevance",

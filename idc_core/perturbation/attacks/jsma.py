@@ -1,0 +1,132 @@
+"""The Jacobian-based saliency map attack: a few values changed fully, two at a time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.perturbation.attacks.registry import Batch, register
+from idc_core.perturbation.parameters import Parameter
+from idc_core.perturbation.pictures import stream
+
+TABLE = 1 << 24
+"""Pairs of one look at most, which bounds memory."""
+
+
+@register(
+    "jsma",
+    "JSMA",
+    "Changes few values, but those fully: the two that help most, again and again.",
+    "Papernot et al., IEEE EuroS&P 2016, algorithm 3 and equation 8",
+    Parameter("theta", "Change of a value", "Below 0 values are lowered instead of raised.", 1.0, -1.0, 1.0),
+    Parameter("gamma", "Share of values", "At most this share of an input's values is changed.", 1.0, 0.001, 1.0),
+    most=64,
+)
+def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
+    """Return inputs in which pairs of values were changed until the network gave the wanted answer.
+
+    Notes
+    -----
+    The saliency of a pair is equation 8 of the paper on the scores before the softmax, the best pair is found exactly
+    (`best_pairs`), and an input ends when it is answered as wanted, when `gamma` of its values have been changed, or
+    when no pair is left that helps. Where no wrong answer is asked for, each input is given one at random.
+    """
+    if theta == 0:
+        raise SettingError("theta of JSMA must not be 0: nothing would change.")
+    goal = random_goals(batch) if batch.goal is None else batch.goal
+    found = batch.inputs.clone(memory_format=torch.contiguous_format)
+    flat = found.view(len(found), -1)
+    rows, steps = torch.arange(len(found), device=found.device), int(flat.shape[1] * gamma / 2 + 1e-9)
+    for step in range(steps + 1):
+        batch.tick(max(step / (steps + 1), 1 - len(rows) / len(found)))
+        there, toward, away = _look(batch, found[rows], goal[rows])
+        rows, toward, away = rows[~there], toward[~there], away[~there]
+        if step == steps or not len(rows):
+            break
+        values = flat[rows]
+        free = values < 1 if theta > 0 else values > 0
+        sign = 1 if theta > 0 else -1
+        pairs, helps = best_pairs(sign * toward, sign * away, free)
+        rows, pairs, values = rows[helps], pairs[helps], values[helps]
+        flat[rows] = values.scatter(1, pairs, (values.gather(1, pairs) + theta).clamp(0, 1))
+    return found
+
+
+def random_goals(batch: Batch) -> Tensor:
+    """Return a wrong class for every input, drawn from its seed and number, int64 (n,)."""
+    steps = [int(stream(batch.seed, int(one)).integers(1, batch.scores.classes)) for one in batch.numbers]
+    return (batch.labels + torch.tensor(steps, device=batch.labels.device)) % batch.scores.classes
+
+
+def _look(batch: Batch, inputs: Tensor, goal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return who is there, and the gradients (n, values) of the wanted score and of all others together."""
+    point = inputs.detach().requires_grad_()
+    scores = batch.scores(point)
+    wanted = scores.gather(1, goal[:, None])
+    (toward,) = torch.autograd.grad(wanted.sum(), point, retain_graph=True)
+    (whole,) = torch.autograd.grad(scores.sum(), point)
+    toward, whole = toward.flatten(1), whole.flatten(1)
+    return scores.detach().argmax(1) == goal, toward, whole - toward
+
+
+def best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
+    """Find the pair of values whose change helps most, exactly.
+
+    Parameters
+    ----------
+    toward : Tensor, float (n, values)
+        How much a change of each value raises the wanted score.
+    away : Tensor, float (n, values)
+        How much it raises the others together.
+    free : Tensor, bool (n, values)
+        Values that may still be changed.
+
+    Returns
+    -------
+    pairs : Tensor, int64 (n, 2)
+        The two different free values p, q with the largest -(toward_p + toward_q)(away_p + away_q) among those whose
+        first factor is above 0 and second below 0.
+    helps : Tensor, bool (n,)
+        Whether there is such a pair; where not, the pair means nothing.
+
+    Notes
+    -----
+    A value that two others beat in both respects is in no best pair: one of the two could take its place. Sorted by
+    `toward`, such values are those whose `away` exceeds the second smallest so far, so that a few dozen of hundreds
+    remain, and only their pairs are tried.
+    """
+    toward = torch.where(free, toward, -torch.inf)
+    away = torch.where(free, away, torch.inf)
+    order = away.argsort(dim=1, stable=True)
+    order = order.gather(1, toward.gather(1, order).argsort(dim=1, descending=True, stable=True))
+    first, second = toward.gather(1, order), away.gather(1, order)
+    least = second.cummin(1).values
+    beaten_once = torch.maximum(torch.roll(least, 1, 1), second)
+    beaten_once[:, 0] = torch.inf
+    next_least = torch.roll(beaten_once.cummin(1).values, 1, 1)
+    next_least[:, 0] = torch.inf
+    kept = (second <= next_least) & first.isfinite()
+    width = max(2, int(kept.sum(1).max()))
+    # Kept values first, in their order.
+    chosen = kept.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :width]
+    order, kept = order.gather(1, chosen), kept.gather(1, chosen)
+    first = torch.where(kept, first.gather(1, chosen), -torch.inf)
+    second = torch.where(kept, second.gather(1, chosen), torch.inf)
+    parts = [
+        _best_of(first[part], second[part])
+        for part in torch.arange(len(order), device=order.device).split(max(1, TABLE // width**2))
+    ]
+    places, helps = (torch.cat(one) for one in zip(*parts, strict=True))
+    return order.gather(1, places), helps
+
+
+def _best_of(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Try all pairs of a few values."""
+    gain, loss = (values[:, :, None] + values[:, None, :] for values in (first, second))
+    worth = torch.where((gain > 0) & (loss < 0), -gain * loss, -torch.inf)
+    width = first.shape[1]
+    worth = worth.masked_fill(torch.eye(width, dtype=torch.bool, device=worth.device), -torch.inf).flatten(1)
+    best = worth.argmax(1)
+    helps = worth.gather(1, best[:, None])[:, 0] > -torch.inf
+    return torch.stack((best // width, best % width), 1), helps

@@ -1,0 +1,119 @@
+"""The registry of attacks: one decorated function adds one; menus, command line and documentation list them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.perturbation.attacks.scores import Scores
+from idc_core.perturbation.parameters import Parameter, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What one call of an attack works on.
+
+    Attributes
+    ----------
+    scores : Scores
+    inputs : Tensor, float (n, C, H, W)
+        In 0..1, without gradients; not to be written into.
+    labels : Tensor, int64 (n,)
+        The right classes.
+    goal : Tensor, int64 (n,), or None
+        The classes that the network shall answer with; None for any wrong one.
+    numbers : ndarray, int64 (n,)
+        Number of each input, which with the seed fixes its random draws.
+    seed : int
+    tick : callable
+        To be called often with the share of this batch's work that is done, 0..1; stops the work when asked to.
+    """
+
+    scores: Scores
+    inputs: Tensor
+    labels: Tensor
+    goal: Tensor | None
+    numbers: NDArray[np.int64]
+    seed: int
+    tick: Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Named values for an attack's parameters: a label that says whose they are, and the values."""
+
+    label: str
+    settings: Mapping[str, Value]
+
+
+Run = Callable[..., Tensor]
+"""Called with (batch, **settings); returns the attacked inputs, of the same shape, in 0..1."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What a menu, the command line or the documentation says about an attack, and the function itself.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+    parameters : tuple of Parameter
+        Their defaults are the paper's.
+    takes_goal : bool
+        Whether the wrong answer can be chosen.
+    most : int
+        Inputs that are attacked at a time: what is lost when the work is stopped.
+    presets : mapping of str to Preset
+        Other values than the defaults that have a name.
+    """
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    parameters: tuple[Parameter, ...]
+    takes_goal: bool
+    most: int
+    run: Run
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+
+
+ATTACKS: dict[str, Attack] = {}
+"""Attacks by name, entered by `register`."""
+
+
+def register(
+    name: str,
+    label: str,
+    help: str,
+    citation: str,
+    *parameters: Parameter,
+    takes_goal: bool = True,
+    most: int = 256,
+    presets: Mapping[str, Preset] | None = None,
+) -> Callable[[Run], Run]:
+    """Enter the decorated function into `ATTACKS`; the parameters are the fields of `Attack`."""
+
+    def enter(run: Run) -> Run:
+        ATTACKS[name] = Attack(name, label, help, citation, parameters, takes_goal, most, run, presets or {})
+        return run
+
+    return enter
+
+
+def find_attack(name: str) -> Attack:
+    """Return an attack by name.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    """
+    if name not in ATTACKS:
+        raise SettingError(f"Unknown attack {name!r}: expected one of {', '.join(ATTACKS)}.")
+    return ATTACKS[name]

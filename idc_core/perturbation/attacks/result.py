@@ -1,0 +1,107 @@
+"""What an attack on a batch of inputs has brought about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.perturbation.pictures import Pictures
+
+CHANGED = 1e-5
+"""A value counts as changed when it moved by more: a hundredth of what 8-bit pictures can show, far above rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackResult:
+    """Attacked inputs, and how far and how successfully each was changed.
+
+    Where the work was stopped, everything is of the first `done` inputs.
+
+    Attributes
+    ----------
+    name : str
+        The attack.
+    inputs : ndarray, float32 (done, C, H, W)
+        The attacked inputs, in 0..1.
+    targets : ndarray, int64 (done,)
+        The right classes.
+    goal : ndarray, int64 (done,), or None
+        The classes asked for.
+    before, predictions : ndarray, int64 (done,)
+        The network's answers to the inputs as they were, and as they are now.
+    success : ndarray, bool (done,)
+        Whether the answer is wrong now, or the one asked for; inputs that were answered wrongly before count too.
+    l0 : ndarray, int64 (done,)
+        Pixels, places with all their colours, of which a value moved by more than `CHANGED`.
+    l2, linf : ndarray, float64 (done,)
+        Euclidean length and largest value of the change, in parts of a value's range.
+    settings : dict
+        The attack's parameters and the seed, by name.
+    total : int
+        How many inputs there were to attack.
+    """
+
+    name: str
+    inputs: Pictures
+    targets: NDArray[np.int64]
+    goal: NDArray[np.int64] | None
+    before: NDArray[np.int64]
+    predictions: NDArray[np.int64]
+    success: NDArray[np.bool_]
+    l0: NDArray[np.int64]
+    l2: NDArray[np.float64]
+    linf: NDArray[np.float64]
+    settings: dict[str, Any]
+    total: int
+
+    @property
+    def done(self) -> int:
+        """How many inputs were attacked."""
+        return len(self.predictions)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all inputs were attacked; False where the work was stopped."""
+        return self.done == self.total
+
+    @property
+    def fooled(self) -> NDArray[np.bool_]:
+        """Which of the inputs that were answered correctly are no longer, bool (done,)."""
+        found: NDArray[np.bool_] = (self.before == self.targets) & self.success
+        return found
+
+    @property
+    def success_rate(self) -> float:
+        """Share of the correctly answered inputs that the attack succeeded with, 0..1; nan where there were none."""
+        right = self.before == self.targets
+        return float(self.success[right].mean()) if right.any() else float("nan")
+
+    def confusion(self, classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Count answers by right class, before and after the attack.
+
+        Parameters
+        ----------
+        classes : int
+            How many classes the network has.
+
+        Returns
+        -------
+        before, after : ndarray, int64 (classes, classes)
+            Row: right class. Column: answer.
+        """
+        pairs = (self.targets * classes + answers for answers in (self.before, self.predictions))
+        before, after = (np.bincount(pair, minlength=classes**2).reshape(classes, classes) for pair in pairs)
+        return before.astype(np.int64), after.astype(np.int64)
+
+
+def sizes(
+    before: Pictures, after: Pictures
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return how far pictures moved: pixels changed, Euclidean length, largest value; each (n,)."""
+    moved = np.abs(after.astype(np.float64) - before)
+    rows = moved.reshape(len(moved), -1)
+    pixels = (moved > CHANGED).any(1).reshape(len(moved), -1).sum(1)
+    return pixels.astype(np.int64), np.sqrt(np.square(rows).sum(1)), rows.max(1, initial=0.0)

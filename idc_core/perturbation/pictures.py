@@ -1,0 +1,124 @@
+"""What all perturbations share: pictures in 0..1, a random stream for each of them, and their strongest pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.errors import DataError, SettingError
+
+Pictures = NDArray[np.float32]
+"""Pictures, float32 (n, C, H, W) in 0..1."""
+
+SHARE = 0.02
+"""Share of the pixels that the paper changes: 15 of MNIST's 784, 20 of CIFAR-10's 1,024, 200 of Udacity's 10,000."""
+
+
+def as_pictures(inputs: Any) -> Pictures:
+    """Return inputs as an array of pictures.
+
+    Parameters
+    ----------
+    inputs : Tensor, array or Dataset, (n, C, H, W)
+        Values in 0..1.
+
+    Returns
+    -------
+    ndarray, float32 (n, C, H, W)
+        Perhaps the caller's own memory: not to be written into.
+
+    Raises
+    ------
+    DataError
+        If they are no pictures, or their values are outside 0..1.
+    """
+    found = getattr(inputs, "inputs", inputs)
+    array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
+    if array.ndim != 4 or array.dtype.kind != "f":
+        raise DataError(
+            f"Only pictures can be perturbed: expected numbers in 0..1 of shape (n, channels, height, width), not "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        raise DataError(
+            f"Expected pictures with values in 0..1, but they reach from {array.min():.3g} to {array.max():.3g}; "
+            "scale them first."
+        )
+    return np.asarray(array, np.float32)
+
+
+def as_numbers(numbers: Any, count: int) -> NDArray[np.int64]:
+    """Return the number of each input, which its random draws depend on; default: its position.
+
+    Raises
+    ------
+    DataError
+        If there is not one whole number of at least 0 an input.
+    """
+    if numbers is None:
+        return np.arange(count, dtype=np.int64)
+    array = np.asarray(numbers)
+    if array.shape != (count,) or array.dtype.kind not in "iu" or (count and array.min() < 0):
+        raise DataError(
+            f"numbers must hold one whole number of at least 0 for each of {count} inputs, not {array.dtype} of "
+            f"shape {array.shape}{f' with {array.min()}' if array.size and array.dtype.kind in 'if' else ''}."
+        )
+    return array.astype(np.int64)
+
+
+def check_seed(seed: Any) -> int:
+    """Return the seed, a whole number of at least 0.
+
+    Raises
+    ------
+    SettingError
+        If it is none.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise SettingError(f"seed must be a whole number of at least 0, not {seed!r}.")
+    return int(seed)
+
+
+def stream(seed: int, number: int) -> np.random.Generator:
+    """Return the random numbers of one input: the same in whichever batch, block or order it is perturbed."""
+    return np.random.default_rng((seed, number))
+
+
+def part(size: int, share: float) -> int:
+    """Return that share of a size, rounded down, at least 1; products such as 0.29 * 100 count as whole."""
+    return max(1, int(size * share + 1e-9))
+
+
+def how_many(pixels: int | None, share: float, places: int) -> int:
+    """Return how many of a picture's places are changed: `pixels`, or else that share of them.
+
+    Raises
+    ------
+    SettingError
+        If the number is not in 1..places, or the share not above 0 and at most 1.
+    """
+    if pixels is None:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise SettingError(f"share must be a number above 0 and at most 1, not {share!r}.")
+        return part(places, share)
+    if isinstance(pixels, bool) or not isinstance(pixels, int | np.integer) or not 1 <= pixels <= places:
+        raise SettingError(f"pixels must be a whole number from 1 to {places}, a picture's pixels, not {pixels!r}.")
+    return int(pixels)
+
+
+def strongest(weight: Tensor, counts: Tensor) -> Tensor:
+    """Return where each row's largest weights above 0 are, bool (n, places); of equal ones the first.
+
+    Parameters
+    ----------
+    weight : Tensor, float (n, places)
+    counts : Tensor, int64 (n,)
+        How many of each row at most.
+    """
+    order = weight.argsort(dim=1, descending=True, stable=True)
+    first = torch.arange(weight.shape[1], device=weight.device) < counts[:, None]
+    return torch.zeros_like(weight, dtype=torch.bool).scatter(1, order, first) & (weight > 0)

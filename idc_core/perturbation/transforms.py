@@ -1,0 +1,244 @@
+"""Changes that a camera or a hand could make: moved, brightened, blurred, covered or compressed pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from PIL import Image
+
+from idc_core.errors import SettingError
+from idc_core.perturbation.parameters import Parameter, settle
+from idc_core.perturbation.pictures import Pictures, as_numbers, as_pictures, check_seed, stream
+from idc_core.progress import Progress, report
+
+BLOCK = 1024
+"""Pictures that are changed at a time."""
+
+Apply = Callable[..., Pictures]
+"""Called with (pictures, streams, **settings); `streams` gives one random stream a picture where it is asked."""
+
+Streams = Callable[[int], np.random.Generator]
+"""The random stream of the picture in that row."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What a menu, the command line or the documentation says about a transform, and the function itself."""
+
+    name: str
+    label: str
+    help: str
+    parameters: tuple[Parameter, ...]
+    apply: Apply
+
+
+TRANSFORMS: dict[str, Transform] = {}
+"""Transforms by name, entered by `_transform`."""
+
+
+def _transform(name: str, label: str, help: str, *parameters: Parameter) -> Callable[[Apply], Apply]:
+    def enter(apply: Apply) -> Apply:
+        TRANSFORMS[name] = Transform(name, label, help, parameters, apply)
+        return apply
+
+    return enter
+
+
+def transform(
+    inputs: Any,
+    name: str,
+    *,
+    seed: int = 0,
+    numbers: Any = None,
+    on_progress: Progress | None = None,
+    **settings: Any,
+) -> Pictures:
+    """Change every picture in the same way.
+
+    Parameters
+    ----------
+    inputs : Tensor, array or Dataset, float (n, C, H, W)
+        Pictures in 0..1; left as they are.
+    name : str
+        A key of `TRANSFORMS`.
+    seed : int
+        For what is random: the place of an occlusion.
+    numbers : int (n,), optional
+        Number of each input, default its position; its random draws depend on this and the seed alone.
+    on_progress : Progress, optional
+    **settings
+        The transform's parameters; see its entry in `TRANSFORMS`.
+
+    Returns
+    -------
+    ndarray, float32 (n, C, H, W)
+        In 0..1.
+
+    Raises
+    ------
+    DataError
+        If the inputs are no pictures in 0..1.
+    SettingError
+        If there is no such transform or parameter, or a value is outside its range.
+
+    Notes
+    -----
+    After Y. Tian et al., "DeepTest: automated testing of deep-neural-network-driven autonomous cars", ICSE 2018. Where
+    a moved picture leaves a gap, its edge is continued.
+    """
+    chosen = find_transform(name)
+    values = settle(chosen.parameters, settings, chosen.label)
+    pictures = as_pictures(inputs)
+    seed, ids = check_seed(seed), as_numbers(numbers, len(pictures))
+    changed = np.empty(pictures.shape, np.float32)
+    for start in range(0, len(pictures), BLOCK):
+        rows = slice(start, start + BLOCK)
+        block = chosen.apply(pictures[rows], lambda row, first=start: stream(seed, int(ids[first + row])), **values)
+        np.clip(block, 0, 1, out=changed[rows])
+        report(on_progress, min(start + BLOCK, len(pictures)), len(pictures), f"pictures changed: {chosen.label}")
+    return changed
+
+
+def find_transform(name: str) -> Transform:
+    """Return a transform by name.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    """
+    if name not in TRANSFORMS:
+        raise SettingError(f"Unknown transform {name!r}: expected one of {', '.join(TRANSFORMS)}.")
+    return TRANSFORMS[name]
+
+
+@_transform(
+    "rotation",
+    "Rotation",
+    "Turns the picture about its middle.",
+    Parameter("degrees", "Angle in degrees", "How far the picture turns, counter-clockwise.", 15.0, -180.0, 180.0),
+)
+def _rotation(pictures: Pictures, streams: Streams, degrees: float) -> Pictures:
+    height, width = pictures.shape[2:]
+    angle = np.deg2rad(degrees)
+    # In grid_sample's coordinates both sides of a picture have length 2, whatever its shape.
+    turned = [
+        [np.cos(angle), -np.sin(angle) * height / width, 0.0],
+        [np.sin(angle) * width / height, np.cos(angle), 0.0],
+    ]
+    return _sampled(pictures, turned)
+
+
+@_transform(
+    "shift",
+    "Shift",
+    "Moves the picture sideways and down.",
+    Parameter("right", "To the right, in pixels", "How far the picture moves to the right.", 2.0, -32.0, 32.0),
+    Parameter("down", "Down, in pixels", "How far the picture moves down.", 2.0, -32.0, 32.0),
+)
+def _shift(pictures: Pictures, streams: Streams, right: float, down: float) -> Pictures:
+    height, width = pictures.shape[2:]
+    return _sampled(pictures, [[1.0, 0.0, -2 * right / width], [0.0, 1.0, -2 * down / height]])
+
+
+@_transform(
+    "scale",
+    "Scale",
+    "Makes what is in the picture larger or smaller about its middle.",
+    Parameter("factor", "Factor", "Above 1 larger, below 1 smaller.", 1.2, 0.3, 3.0),
+)
+def _scale(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
+    return _sampled(pictures, [[1 / factor, 0.0, 0.0], [0.0, 1 / factor, 0.0]])
+
+
+def _sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
+    """Return pictures whose every pixel is read, between neighbours, where the matrix sends it."""
+    values = torch.tensor(pictures)
+    theta = torch.tensor(matrix, dtype=torch.float32).expand(len(values), 2, 3)
+    grid = F.affine_grid(theta, list(values.shape), align_corners=False)
+    found: Pictures = F.grid_sample(values, grid, padding_mode="border", align_corners=False).numpy()
+    return found
+
+
+@_transform(
+    "brightness",
+    "Brightness",
+    "Adds the same amount to every value.",
+    Parameter("amount", "Amount added", "Above 0 brighter, below 0 darker, in parts of the range.", 0.2, -1.0, 1.0),
+)
+def _brightness(pictures: Pictures, streams: Streams, amount: float) -> Pictures:
+    return pictures + np.float32(amount)
+
+
+@_transform(
+    "contrast",
+    "Contrast",
+    "Pulls values away from the picture's mean, or towards it.",
+    Parameter("factor", "Factor", "Above 1 more contrast, below 1 less, 0 an even grey.", 0.5, 0.0, 4.0),
+)
+def _contrast(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
+    mean = pictures.mean((1, 2, 3), keepdims=True)
+    return np.asarray(mean + (pictures - mean) * np.float32(factor), np.float32)
+
+
+@_transform(
+    "blur",
+    "Blur",
+    "Mixes each pixel with its neighbours by a Gaussian bell.",
+    Parameter("width", "Width of the bell, in pixels", "Its standard deviation: more blurs more.", 1.0, 0.1, 8.0),
+)
+def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
+    reach = max(1, int(np.ceil(3 * width)))
+    bell = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / width) ** 2)
+    bell /= bell.sum()
+    count, channels, *sides = pictures.shape
+    values = torch.tensor(pictures).reshape(count * channels, 1, *sides)
+    values = F.pad(values, (reach,) * 4, mode="replicate")
+    values = F.conv2d(F.conv2d(values, bell.view(1, 1, 1, -1)), bell.view(1, 1, -1, 1))
+    found: Pictures = values.reshape(count, channels, *sides).numpy()
+    return found
+
+
+@_transform(
+    "occlusion",
+    "Occlusion",
+    "Covers a rectangle at a random place with one shade.",
+    Parameter("share", "Side of the rectangle", "Share of the picture's width and height.", 0.25, 0.02, 1.0),
+    Parameter("shade", "Shade", "What the rectangle is filled with: 0 is black, 1 is white.", 0.0, 0.0, 1.0),
+)
+def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float) -> Pictures:
+    covered = pictures.copy()
+    height, width = pictures.shape[2:]
+    tall, wide = (max(1, round(share * side)) for side in (height, width))
+    for row, picture in enumerate(covered):
+        random = streams(row)
+        top, left = int(random.integers(height - tall + 1)), int(random.integers(width - wide + 1))
+        picture[:, top : top + tall, left : left + wide] = shade
+    return covered
+
+
+@_transform(
+    "jpeg",
+    "JPEG",
+    "Stores the picture as JPEG and reads it again.",
+    Parameter("quality", "Quality", "Less is smaller and shows more of the compression.", 30, 1, 95),
+)
+def _jpeg(pictures: Pictures, streams: Streams, quality: int) -> Pictures:
+    if pictures.shape[1] not in (1, 3):
+        raise SettingError(f"JPEG stores grey or RGB pictures, 1 or 3 channels; these have {pictures.shape[1]}.")
+    compressed = np.empty_like(pictures)
+    bytes_of: NDArray[np.uint8] = np.rint(pictures * 255).astype(np.uint8)
+    for row, values in enumerate(bytes_of):
+        picture = Image.fromarray(values[0] if len(values) == 1 else values.transpose(1, 2, 0))
+        file = io.BytesIO()
+        picture.save(file, format="JPEG", quality=quality)
+        read = np.asarray(Image.open(file), np.float32) / 255
+        compressed[row] = read if read.ndim == 2 else read.transpose(2, 0, 1)
+    return compressed

@@ -1,0 +1,22 @@
+"""What the tests of perturbations share: LeNet-5 on digits, and a few of its tests."""
+
+import numpy as np
+import pytest
+
+import idc_core as idc
+
+
+@pytest.fixture(scope="session")
+def lenet():
+    return idc.load_model("lenet5-digits")
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return idc.load_dataset("digits", limit=24)
+
+
+@pytest.fixture
+def pictures():
+    """Random pictures, two colours, not square."""
+    return np.random.default_rng(1).random((7, 2, 9, 12)).astype(np.float32)
