@@ -27,7 +27,9 @@ EPSILON = Parameter(
     EPSILON,
 )
 def _fgsm(batch: Batch, epsilon: float) -> Tensor:
-    return _run(batch, _foolbox().attacks.LinfFastGradientAttack(), calls=1, epsilon=epsilon)
+    # Foolbox's own FGSM, the same step, takes no goal.
+    attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=epsilon, steps=1)
+    return _run(batch, attack, calls=1, epsilon=epsilon)
 
 
 @register(

@@ -102,6 +102,5 @@ def sizes(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return how far pictures moved: pixels changed, Euclidean length, largest value; each (n,)."""
     moved = np.abs(after.astype(np.float64) - before)
-    rows = moved.reshape(len(moved), -1)
-    pixels = (moved > CHANGED).any(1).reshape(len(moved), -1).sum(1)
-    return pixels.astype(np.int64), np.sqrt(np.square(rows).sum(1)), rows.max(1, initial=0.0)
+    pixels = (moved > CHANGED).any(1).sum((1, 2))
+    return pixels.astype(np.int64), np.sqrt(np.square(moved).sum((1, 2, 3))), moved.max((1, 2, 3), initial=0.0)
