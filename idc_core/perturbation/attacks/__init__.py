@@ -9,5 +9,5 @@ from idc_core.perturbation.attacks.running import attack
 __all__ = ["ATTACKS", "Attack", "AttackResult", "Preset", "attack", "find_attack"]
 
 # In the order in which menus show what they enter into the registry.
-for _family in ("gradient", "jsma", "carlini_wagner"):
+for _family in ("library", "jsma"):
     import_module(f"{__name__}.{_family}")

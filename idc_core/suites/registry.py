@@ -1,0 +1,279 @@
+"""The kinds of suites: original tests, noise, relevance-guided noise, one a transform, one an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets import Dataset
+from idc_core.errors import CancelledError, SettingError
+from idc_core.models.weights import fingerprint as fingerprint_of
+from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
+from idc_core.perturbation.attacks import Preset
+from idc_core.perturbation.noise import DEVIATION
+from idc_core.perturbation.parameters import Parameter, settle
+from idc_core.perturbation.pictures import SHARE, check_seed
+from idc_core.progress import Progress
+from idc_core.suites.store import kept
+from idc_core.suites.suite import Part, Positions, Step, Suite, address, original, union
+
+Family = Literal["original", "noise", "transform", "attack"]
+
+SLOW_BLOCK = 64
+"""Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
+
+Apply = Callable[..., NDArray[np.float32]]
+"""Called with (model, inputs, targets, *, numbers, seed, on_progress, **settings); returns inputs of the same shape."""
+
+
+@dataclass(frozen=True)
+class SuiteKind:
+    """What a menu, the command line or the documentation says about a kind of suite, and how it is made.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+    symbol : str
+        The paper's, as U_O+S; of our own kinds one like them.
+    family : {"original", "noise", "transform", "attack"}
+    parameters : tuple of Parameter
+    presets : mapping of str to Preset
+    needs_model : bool
+    apply : Apply or None
+        None for the original tests.
+    """
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    symbol: str
+    family: Family
+    parameters: tuple[Parameter, ...] = ()
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+    needs_model: bool = False
+    apply: Apply | None = None
+
+
+_NOISE = (
+    Parameter("share", "Share of pixels", "How many of a picture's pixels get noise.", SHARE, 0.0001, 1.0),
+    Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10.0),
+)
+_PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, section 5.1"
+
+
+def _random(model: nn.Module | None, inputs: Any, targets: Any, *, on_progress: Any, **settings: Any) -> Any:
+    return random_noise(inputs, **settings)
+
+
+def _guided(model: nn.Module, inputs: Any, targets: Any, **settings: Any) -> Any:
+    return guided_noise(model, inputs, **settings)
+
+
+def _transformed(name: str) -> Apply:
+    def apply(model: nn.Module | None, inputs: Any, targets: Any, **settings: Any) -> Any:
+        return transform(inputs, name, **settings)
+
+    return apply
+
+
+def _attacked(name: str) -> Apply:
+    def apply(model: nn.Module, inputs: Any, targets: Any, **settings: Any) -> Any:
+        result = attack(model, inputs, targets, name, **settings)
+        if not result.complete:
+            raise CancelledError(f"Stopped on request while {len(inputs)} inputs were attacked by {name}.")
+        return result.inputs
+
+    return apply
+
+
+SUITES: dict[str, SuiteKind] = {
+    kind.name: kind
+    for kind in (
+        SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
+        SuiteKind(
+            "noise", "Random noise", "Gaussian noise on a few random pixels of every test.", _PAPER, "U_O+S", "noise",
+            _NOISE, apply=_random,
+        ),
+        SuiteKind(
+            "guided", "Relevance-guided noise", "The same noise on the pixels that decide.", _PAPER, "U_O+DI", "noise",
+            _NOISE, needs_model=True, apply=_guided,
+        ),
+        *(
+            SuiteKind(
+                one.name, one.label, one.help, "Tian et al., ICSE 2018", f"U_O+{one.name}", "transform",
+                one.parameters, apply=_transformed(one.name),
+            )
+            for one in TRANSFORMS.values()
+        ),
+        *(
+            SuiteKind(
+                one.name, one.label, one.help, one.citation, f"U_O+{one.name.upper()}", "attack", one.parameters,
+                one.presets, needs_model=True, apply=_attacked(one.name),
+            )
+            for one in ATTACKS.values()
+        ),
+    )
+}  # fmt: skip
+"""Kinds of suites by name, in the order in which menus show them."""
+
+
+def find_kind(name: str) -> SuiteKind:
+    """Return a kind of suite by name.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    """
+    if name not in SUITES:
+        raise SettingError(f"Unknown suite {name!r}: expected one of {', '.join(SUITES)}.")
+    return SUITES[name]
+
+
+def make_suite(
+    name: str,
+    test: Dataset,
+    model: nn.Module | None = None,
+    *,
+    with_original: bool = True,
+    seed: int = 0,
+    preset: str | None = None,
+    **settings: Any,
+) -> Suite:
+    """Make a suite of a data set: the original tests, and what is made of each of them.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SUITES`.
+    test : Dataset
+    model : Module, optional
+        Needed by relevance-guided noise and by attacks.
+    with_original : bool
+        Whether the original tests come first: U_O+X; False gives X alone.
+    seed, preset, **settings
+        As in `perturbed`.
+
+    Returns
+    -------
+    Suite
+        Nothing is made yet; inputs come when they are asked for.
+
+    Raises
+    ------
+    SettingError
+        As `perturbed`.
+    """
+    start = original(test)
+    if find_kind(name).apply is None:
+        settle((), settings, SUITES[name].label)
+        return start
+    made = perturbed(start, name, model, seed=seed, preset=preset, **settings)
+    return union([start, made], name, f"Original + {_inside(made.label)}") if with_original else made
+
+
+def perturbed(
+    source: Suite,
+    name: str,
+    model: nn.Module | None = None,
+    *,
+    seed: int = 0,
+    preset: str | None = None,
+    **settings: Any,
+) -> Suite:
+    """Make one new input of each input of a suite.
+
+    Parameters
+    ----------
+    source : Suite
+    name : str
+        A key of `SUITES` other than "original".
+    model : Module, optional
+        Needed by relevance-guided noise and by attacks; not to be trained further while the suite is used.
+    seed : int
+        What is random depends on this and the input's origin alone (its position where it has none).
+    preset : str, optional
+        Named values of an attack's parameters.
+    **settings
+        The parameters of the kind; see its entry in `SUITES`.
+
+    Returns
+    -------
+    Suite
+        Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`idc_core.suites.store`): take a subset
+        first and attack it, rather than the other way round. All else is made anew whenever it is asked for.
+
+    Raises
+    ------
+    SettingError
+        If there is no such kind, preset or parameter, a value is outside its range, or the network is missing.
+    """
+    kind = find_kind(name)
+    if kind.apply is None:
+        raise SettingError("The original tests are not made of others; use idc_core.suites.original.")
+    if kind.needs_model and model is None:
+        raise SettingError(f"{kind.label} looks into the network: pass model.")
+    if preset is not None and preset not in kind.presets:
+        raise SettingError(f"{kind.label} has no preset {preset!r}; its presets: {', '.join(kind.presets) or 'none'}.")
+    values = settle(kind.parameters, {**(kind.presets[preset].settings if preset else {}), **settings}, kind.label)
+    seed = check_seed(seed)
+    network = fingerprint_of(model) if kind.needs_model and model is not None else ""
+    step = Step(name, kind.label.lower() if kind.family == "noise" else kind.label, values, seed, network)
+    made = _maker(source, kind, model, step)
+    return Suite(
+        name=name,
+        label=kind.label,
+        targets=source.targets,
+        origin=source.origin,
+        shape=source.shape,
+        class_names=source.class_names,
+        task=source.task,
+        provenance=(*source.provenance, step),
+        parts=(Part(address(source.fingerprint, _key(step)), len(source), made),),
+    )
+
+
+def _key(step: Step) -> tuple[object, ...]:
+    return step.recipe, tuple(sorted(step.settings.items())), step.seed, step.model
+
+
+def _maker(
+    source: Suite, kind: SuiteKind, model: nn.Module | None, step: Step
+) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
+    numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
+
+    def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+        return apply(positions, source.take(positions), on_progress)
+
+    def apply(positions: Positions, inputs: NDArray[Any], on_progress: Progress | None) -> NDArray[np.float32]:
+        if kind.apply is None or not len(positions):
+            return np.empty(inputs.shape, np.float32)
+        return kind.apply(
+            model, inputs, source.targets[positions],
+            numbers=numbers[positions], seed=step.seed, on_progress=on_progress, **step.settings,
+        )  # fmt: skip
+
+    def from_store(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+        found = np.empty((len(positions), *source.shape), np.float32)
+        for block in np.unique(positions // SLOW_BLOCK):
+            first = int(block) * SLOW_BLOCK
+            rows = np.arange(first, min(first + SLOW_BLOCK, len(source)), dtype=np.int64)
+            inputs = source.take(rows)
+            key = (_key(step), source.targets[rows].tolist(), numbers[rows].tolist())
+            made = kept(inputs, key, lambda rows=rows, inputs=inputs: apply(rows, inputs, on_progress))
+            mine = np.flatnonzero(positions // SLOW_BLOCK == block)
+            found[mine] = made[positions[mine] - first]
+        return found
+
+    return from_store if kind.family == "attack" else make
+
+
+def _inside(label: str) -> str:
+    """Return a label as it stands within another: names stay as they are, words begin small."""
+    return label if label[:2].isupper() or label[:1].islower() or "-" in label.split()[0] else label[:1].lower() + label[1:]

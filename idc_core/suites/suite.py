@@ -1,0 +1,248 @@
+"""What a suite is: a named test set whose inputs are made when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets import Dataset
+from idc_core.datasets.base import Task
+from idc_core.errors import DataError, SettingError
+from idc_core.progress import Progress
+
+BLOCK = 1024
+"""Inputs that are made at a time."""
+
+Positions = NDArray[np.int64]
+Make = Callable[[Positions, Progress | None], NDArray[Any]]
+"""Called with positions within a part, any of them in any order; returns those inputs."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of how inputs came to be.
+
+    Attributes
+    ----------
+    recipe, label : str
+        What was done: its name, and a sentence part for a person.
+    settings : mapping of str to object
+    seed : int or None
+        None where nothing is random.
+    model : str
+        Fingerprint of the network that took part; empty where none did.
+    """
+
+    recipe: str
+    label: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    model: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A run of inputs that are made in one way; suites that share a part share its results.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Content address: equal ones hold equal inputs.
+    count : int
+    make : Make
+    """
+
+    fingerprint: str
+    count: int
+    make: Make
+
+
+@dataclass(frozen=True, eq=False)
+class Suite:
+    """A named test set.
+
+    Attributes
+    ----------
+    name : str
+        Key of its colour and of its kind; a union of the original and X has X's.
+    label : str
+        Name for a person.
+    targets : ndarray, int64 or float32 (n,)
+        Right classes, or right values of a regression.
+    origin : ndarray, int64 (n,)
+        Number of the test that each input was made of, in its data set; -1 where there is none.
+    shape : tuple of int
+        Shape of one input.
+    class_names : tuple of str
+        Empty for regression.
+    task : {"classification", "regression"}
+    provenance : tuple of Step
+        How the inputs came to be, first step first; a union lists the steps of its suites one after the other.
+    parts : tuple of Part
+        The inputs, one part after the other.
+    """
+
+    name: str
+    label: str
+    targets: NDArray[Any]
+    origin: NDArray[np.int64]
+    shape: tuple[int, ...]
+    class_names: tuple[str, ...]
+    task: Task
+    provenance: tuple[Step, ...]
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        for array in (self.targets, self.origin):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @property
+    def fingerprint(self) -> str:
+        """Content address of all inputs and of how they were made, 16 hexadecimal digits."""
+        return address(*(part.fingerprint for part in self.parts))
+
+    def take(self, positions: Sequence[int] | Positions, on_progress: Progress | None = None) -> NDArray[Any]:
+        """Make some inputs.
+
+        Parameters
+        ----------
+        positions : int (k,)
+            0..n - 1, in any order.
+        on_progress : Progress, optional
+
+        Returns
+        -------
+        ndarray (k, ...)
+
+        Raises
+        ------
+        SettingError
+            If a position is outside the suite.
+        """
+        wanted = np.asarray(positions, np.int64).reshape(-1)
+        if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self)):
+            raise SettingError(f"Expected positions in 0..{len(self) - 1} of suite {self.label!r}.")
+        found: NDArray[Any] | None = None
+        for start, part in zip(self.starts, self.parts, strict=True):
+            mine = np.flatnonzero((wanted >= start) & (wanted < start + part.count))
+            if len(mine) or found is None:
+                made = part.make(wanted[mine] - start, on_progress)
+                found = np.empty((len(wanted), *self.shape), made.dtype) if found is None else found
+                found[mine] = made
+        if found is None:
+            raise DataError(f"Suite {self.label!r} has no parts, so that it has no inputs.")
+        return found
+
+    def blocks(
+        self, size: int = BLOCK, on_progress: Progress | None = None
+    ) -> Iterator[tuple[Positions, NDArray[Any]]]:
+        """Make all inputs, block by block, so that no more than one block is in memory.
+
+        Yields
+        ------
+        positions : ndarray, int64 (k,)
+        inputs : ndarray (k, ...)
+        """
+        for start in range(0, len(self), size):
+            positions = np.arange(start, min(start + size, len(self)), dtype=np.int64)
+            yield positions, self.take(positions, on_progress)
+
+    @property
+    def starts(self) -> list[int]:
+        """Position of each part's first input."""
+        ends = np.cumsum([0, *(part.count for part in self.parts)])
+        return [int(end) for end in ends[:-1]]
+
+
+def address(*content: object) -> str:
+    """Return 16 hexadecimal digits of a SHA-256 over how Python writes some values."""
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def original(test: Dataset) -> Suite:
+    """Return a data set as a suite: the original tests, U_O."""
+
+    def make(positions: Positions, on_progress: Progress | None) -> NDArray[Any]:
+        return np.asarray(test.inputs[positions])
+
+    return Suite(
+        name="original",
+        label="Original tests",
+        targets=test.targets,
+        origin=test.ids,
+        shape=tuple(test.inputs.shape[1:]),
+        class_names=test.class_names,
+        task=test.task,
+        provenance=(Step("original", f"{len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}),),
+        parts=(Part(test.fingerprint, len(test), make),),
+    )
+
+
+def union(suites: Sequence[Suite], name: str | None = None, label: str | None = None) -> Suite:
+    """Put suites one after the other.
+
+    Parameters
+    ----------
+    suites : sequence of Suite
+        For the same network: equal shapes, classes and task.
+    name, label : str, optional
+        Default: the last suite's name, and all labels joined by "+".
+
+    Returns
+    -------
+    Suite
+        A part that several suites share is in it once.
+
+    Raises
+    ------
+    SettingError
+        If there is no suite.
+    DataError
+        If they are not for the same network.
+    """
+    if not suites:
+        raise SettingError("A union needs at least one suite, got none.")
+    first = suites[0]
+    for other in suites[1:]:
+        if (other.shape, other.task, other.class_names) != (first.shape, first.task, first.class_names):
+            raise DataError(
+                f"Suites {first.label!r} and {other.label!r} are not for the same network: their inputs have the "
+                f"shapes {first.shape} and {other.shape}, with {len(first.class_names)} and "
+                f"{len(other.class_names)} classes."
+            )
+    seen: set[str] = set()
+    parts, targets, origin = [], [], []
+    for suite in suites:
+        for start, part in zip(suite.starts, suite.parts, strict=True):
+            if part.fingerprint not in seen:
+                seen.add(part.fingerprint)
+                parts.append(part)
+                targets.append(suite.targets[start : start + part.count])
+                origin.append(suite.origin[start : start + part.count])
+    return Suite(
+        name=name or suites[-1].name,
+        label=label or " + ".join(suite.label for suite in suites),
+        targets=np.concatenate(targets),
+        origin=np.concatenate(origin),
+        shape=first.shape,
+        class_names=first.class_names,
+        task=first.task,
+        provenance=_joined(suites),
+        parts=tuple(parts),
+    )
+
+
+def _joined(suites: Sequence[Suite]) -> tuple[Step, ...]:
+    """Return the steps of all suites, each once."""
+    steps: list[Step] = []
+    for suite in suites:
+        steps += [step for step in suite.provenance if step not in steps]
+    return tuple(steps)
