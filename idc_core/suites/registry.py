@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -62,9 +63,9 @@ class SuiteKind:
 
 _NOISE = (
     Parameter("share", "Share of pixels", "How many of a picture's pixels get noise.", SHARE, 0.0001, 1.0),
-    Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10.0),
+    Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10),
 )
-_PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, section 5.1"
+_PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
 def _random(model: nn.Module | None, inputs: Any, targets: Any, *, on_progress: Any, **settings: Any) -> Any:
@@ -175,7 +176,7 @@ def make_suite(
         settle((), settings, SUITES[name].label)
         return start
     made = perturbed(start, name, model, seed=seed, preset=preset, **settings)
-    return union([start, made], name, f"Original + {_inside(made.label)}") if with_original else made
+    return union([start, made], name, f"{made.label} ({SUITES[name].symbol})") if with_original else made
 
 
 def perturbed(
@@ -224,7 +225,7 @@ def perturbed(
     values = settle(kind.parameters, {**(kind.presets[preset].settings if preset else {}), **settings}, kind.label)
     seed = check_seed(seed)
     network = fingerprint_of(model) if kind.needs_model and model is not None else ""
-    step = Step(name, kind.label.lower() if kind.family == "noise" else kind.label, values, seed, network)
+    step = Step(name, kind.label, values, seed, network)
     made = _maker(source, kind, model, step)
     return Suite(
         name=name,
@@ -266,14 +267,9 @@ def _maker(
             rows = np.arange(first, min(first + SLOW_BLOCK, len(source)), dtype=np.int64)
             inputs = source.take(rows)
             key = (_key(step), source.targets[rows].tolist(), numbers[rows].tolist())
-            made = kept(inputs, key, lambda rows=rows, inputs=inputs: apply(rows, inputs, on_progress))
+            made = kept(inputs, key, partial(apply, rows, inputs, on_progress))
             mine = np.flatnonzero(positions // SLOW_BLOCK == block)
             found[mine] = made[positions[mine] - first]
         return found
 
     return from_store if kind.family == "attack" else make
-
-
-def _inside(label: str) -> str:
-    """Return a label as it stands within another: names stay as they are, words begin small."""
-    return label if label[:2].isupper() or label[:1].islower() or "-" in label.split()[0] else label[:1].lower() + label[1:]

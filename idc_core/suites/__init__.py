@@ -1,0 +1,23 @@
+"""Suites: named test sets that are made lazily from a data set, and how they compare."""
+
+from idc_core.suites.compare import SuiteComparison, compare
+from idc_core.suites.own import own_suite
+from idc_core.suites.registry import SUITES, SuiteKind, make_suite, perturbed
+from idc_core.suites.subset import chosen, subset
+from idc_core.suites.suite import Step, Suite, original, union
+
+__all__ = [
+    "SUITES",
+    "Step",
+    "Suite",
+    "SuiteComparison",
+    "SuiteKind",
+    "chosen",
+    "compare",
+    "make_suite",
+    "original",
+    "own_suite",
+    "perturbed",
+    "subset",
+    "union",
+]

@@ -1,0 +1,93 @@
+"""What a network answers to a part of a suite, and what it shows on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets.base import Task
+from idc_core.errors import ModelError
+from idc_core.progress import Progress, report
+from idc_core.suites.suite import BLOCK, Part, Positions
+from idc_core.trace import TraceBatch, trace
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A network's answers.
+
+    Attributes
+    ----------
+    predictions : ndarray, int64 (n,)
+        The class with the highest score; 0 for regression.
+    confidence : ndarray, float32 (n,)
+        Softmax probability of the predicted class; for regression the predicted value.
+    correct : ndarray, bool (n,)
+        Whether the prediction is right; True throughout for regression.
+    """
+
+    predictions: NDArray[np.int64]
+    confidence: NDArray[np.float32]
+    correct: NDArray[np.bool_]
+
+
+def answer(scores: NDArray[Any], targets: NDArray[Any], task: Task) -> Answers:
+    """Return what scores (n, classes) before the softmax say.
+
+    Raises
+    ------
+    ModelError
+        If a right class is none of the network's.
+    """
+    if task == "regression":
+        return Answers(np.zeros(len(scores), np.int64), scores[:, 0].astype(np.float32), np.ones(len(scores), bool))
+    if len(targets) and targets.max() >= scores.shape[1]:
+        raise ModelError(
+            f"The suite has tests of class {int(targets.max())}, but the network answers with {scores.shape[1]} classes."
+        )
+    predictions = np.asarray(scores.argmax(1), np.int64)
+    shifted = np.exp(scores - scores.max(1, keepdims=True))
+    confidence = (shifted.max(1) / shifted.sum(1)).astype(np.float32)
+    return Answers(predictions, confidence, predictions == targets)
+
+
+def watch_part(
+    model: nn.Module, part: Part, layers: Sequence[str], on_progress: Progress | None = None
+) -> Iterator[tuple[Positions, TraceBatch]]:
+    """Run a part through a network, a block at a time.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    part : Part
+    layers : sequence of str
+        Layers to watch; may be none.
+    on_progress : Progress, optional
+        Called with inputs done of the part; while inputs are made that take long, also with those made of a block.
+
+    Yields
+    ------
+    positions : ndarray, int64 (k,)
+        Within the part.
+    batch : TraceBatch
+    """
+    for start in range(0, part.count, BLOCK):
+        positions = np.arange(start, min(start + BLOCK, part.count), dtype=np.int64)
+        inputs = part.make(positions, _within(on_progress, start, part.count))
+        for batch in trace(model, inputs, layers):
+            end = batch.start + len(batch.scores)
+            yield positions[batch.start : end], batch
+            report(on_progress, start + end, part.count, "inputs through the network")
+
+
+def _within(on_progress: Progress | None, start: int, count: int) -> Progress | None:
+    """Return the callback of work on a block: it says where in the part the block is, and asks whether to stop."""
+    if on_progress is None:
+        return None
+    return lambda done, total, label: on_progress(start, count, label)

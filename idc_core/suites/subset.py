@@ -1,0 +1,175 @@
+"""Parts of a suite: by class, by correctness, by confidence, or by position."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.errors import DataError, SettingError
+from idc_core.models.weights import fingerprint as fingerprint_of
+from idc_core.progress import Progress
+from idc_core.suites.answers import Answers, answer, watch_part
+from idc_core.suites.suite import Part, Positions, Step, Suite, address
+
+
+def subset(
+    suite: Suite,
+    *,
+    classes: Collection[int] | None = None,
+    correct: bool | None = None,
+    confidence: tuple[float, float] | None = None,
+    model: nn.Module | None = None,
+    on_progress: Progress | None = None,
+) -> Suite:
+    """Keep the tests that meet all conditions given.
+
+    Parameters
+    ----------
+    suite : Suite
+    classes : collection of int, optional
+        Right classes.
+    correct : bool, optional
+        Whether the network's answer is right.
+    confidence : pair of float, optional
+        Least and most softmax probability of the answer, both included.
+    model : Module, optional
+        Needed by `correct` and `confidence`.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    Suite
+        In the order of the suite.
+
+    Raises
+    ------
+    SettingError
+        If no condition is given, a class is unknown, confidence is no range within 0..1, or the network is missing.
+    DataError
+        If no test is left.
+    """
+    if classes is None and correct is None and confidence is None:
+        raise SettingError("A subset needs a condition: classes, correct or confidence.")
+    if suite.task == "regression":
+        raise SettingError("Tests of a regression have no classes and no confidence; take a subset by positions.")
+    kept = np.ones(len(suite), bool)
+    settings: dict[str, Any] = {}
+    if classes is not None:
+        kept &= np.isin(suite.targets, _checked(classes, suite))
+        settings["classes"] = tuple(sorted(int(one) for one in classes))
+    network = ""
+    if correct is not None or confidence is not None:
+        if model is None:
+            raise SettingError("Correctness and confidence are the network's: pass model.")
+        found, network = answers_to(model, suite, on_progress=on_progress), fingerprint_of(model)
+        if correct is not None:
+            kept &= found.correct == bool(correct)
+            settings["correct"] = bool(correct)
+        if confidence is not None:
+            low, high = _range(confidence)
+            kept &= (found.confidence >= low) & (found.confidence <= high)
+            settings["confidence"] = (low, high)
+    said = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return chosen(suite, np.flatnonzero(kept), Step("subset", f"only {said}", settings, model=network))
+
+
+def chosen(suite: Suite, positions: Sequence[int] | Positions, step: Step | None = None) -> Suite:
+    """Keep the tests at some positions.
+
+    Parameters
+    ----------
+    suite : Suite
+    positions : int (k,)
+        0..n - 1; each once, they are taken in ascending order.
+    step : Step, optional
+        What to note in the provenance; default: that positions were chosen.
+
+    Returns
+    -------
+    Suite
+
+    Raises
+    ------
+    SettingError
+        If a position is outside the suite or comes twice.
+    DataError
+        If there is none.
+    """
+    wanted = np.sort(np.asarray(positions, np.int64).reshape(-1))
+    if not len(wanted):
+        raise DataError(f"No test of {suite.label!r} is left{f': {step.label}' if step else ''}. Choose more.")
+    if wanted[0] < 0 or wanted[-1] >= len(suite) or (np.diff(wanted) == 0).any():
+        raise SettingError(f"Expected different positions in 0..{len(suite) - 1} of suite {suite.label!r}.")
+    parts = []
+    for start, part in zip(suite.starts, suite.parts, strict=True):
+        mine = wanted[(wanted >= start) & (wanted < start + part.count)] - start
+        if len(mine) == part.count:
+            parts.append(part)
+        elif len(mine):
+            parts.append(_piece(part, mine))
+    note = step or Step("chosen", f"{len(wanted):,} chosen tests", {"positions": address(wanted.tolist())})
+    return Suite(
+        name=suite.name,
+        label=f"{suite.label}, {note.label}",
+        targets=suite.targets[wanted],
+        origin=suite.origin[wanted],
+        shape=suite.shape,
+        class_names=suite.class_names,
+        task=suite.task,
+        provenance=(*suite.provenance, note),
+        parts=tuple(parts),
+    )
+
+
+def _piece(part: Part, positions: Positions) -> Part:
+    def make(wanted: Positions, on_progress: Progress | None) -> NDArray[Any]:
+        return part.make(positions[wanted], on_progress)
+
+    return Part(address(part.fingerprint, positions.tolist()), len(positions), make)
+
+
+def answers_to(model: nn.Module, suite: Suite, *, on_progress: Progress | None = None) -> Answers:
+    """Return a network's answers to a suite.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    suite : Suite
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    Answers
+        In the order of the suite.
+
+    Raises
+    ------
+    IdcError
+        As `idc_core.trace.trace`.
+    """
+    scores = [
+        batch.scores.float().cpu().numpy()
+        for part in suite.parts
+        for _, batch in watch_part(model, part, (), on_progress)
+    ]
+    return answer(np.concatenate(scores), suite.targets, suite.task)
+
+
+def _checked(classes: Collection[int], suite: Suite) -> list[int]:
+    wanted = list(classes)
+    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in wanted)
+    if not wanted or not whole or not all(0 <= one < len(suite.class_names) for one in wanted):
+        raise SettingError(f"classes must be some of 0..{len(suite.class_names) - 1}, not {classes!r}.")
+    return [int(one) for one in wanted]
+
+
+def _range(confidence: tuple[float, float]) -> tuple[float, float]:
+    low, high = (float(one) for one in confidence)
+    if not 0 <= low <= high <= 1:
+        raise SettingError(f"confidence must be a least and a most value within 0..1, not {confidence!r}.")
+    return low, high
