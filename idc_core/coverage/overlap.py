@@ -61,11 +61,11 @@ def overlap(first: CellTable, second: CellTable) -> Overlap:
     if first.sizes != second.sizes:
         raise SettingError(f"Expected tables of the same cells; got cluster counts {first.sizes} and {second.sizes}.")
     codes = encode(first.cells, first.sizes), encode(second.cells, second.sizes)
-    return Overlap(_among(codes[0], codes[1]), _among(codes[1], codes[0]))
+    return Overlap(among(codes[0], codes[1]), among(codes[1], codes[0]))
 
 
-def _among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
-    """Whether each code is one of the ascending `others`; `np.isin` takes quadratic time on codes past 64 bits."""
+def among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
+    """Return whether each code is one of the ascending `others`; `np.isin` is quadratic on codes past 64 bits."""
     if not len(others):
         return np.zeros(len(codes), dtype=np.bool_)
     place = np.minimum(np.searchsorted(others, codes), len(others) - 1)

@@ -14,11 +14,9 @@ from idc_core.attribution.rules import Bias, RelevanceSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.drawing import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.perturbation.pictures import SHARE, part, strongest
 from idc_core.progress import Progress
 from idc_core.trace import neuron_activation, neuron_axes, trace
-
-SHARE = 0.02
-"""Share of an input that is changed: 15 of MNIST's 784 pixels, 20 of CIFAR-10's 1,024, 200 of Udacity's 10,000."""
 
 UNKNOWN = 1
 """Token of a word outside the vocabulary, which stands in for the words that are taken out; 0 is padding."""
@@ -297,7 +295,7 @@ def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor
         How many pixels of each image were flipped: fewer where fewer have any relevance.
     """
     weight = relevance.sum(1).abs().flatten(1)
-    chosen = _strongest(weight, torch.full_like(weight[:, 0], _part(weight.shape[1], share), dtype=torch.int64))
+    chosen = strongest(weight, torch.full_like(weight[:, 0], part(weight.shape[1], share), dtype=torch.int64))
     flat = images.flatten(2)
     flipped = torch.where(chosen[:, None], (flat <= 0.5).to(flat.dtype), flat)
     return flipped.reshape(images.shape), chosen.sum(1)
@@ -322,20 +320,8 @@ def replace_words(tokens: Tensor, relevance: Tensor, share: float) -> tuple[Tens
     """
     words = (tokens > UNKNOWN).sum(1)
     weight = torch.where(tokens > UNKNOWN, relevance.abs(), 0)
-    chosen = _strongest(weight, torch.tensor([_part(int(count), share) for count in words], device=tokens.device))
+    chosen = strongest(weight, torch.tensor([part(int(count), share) for count in words], device=tokens.device))
     return torch.where(chosen, UNKNOWN, tokens), chosen.sum(1)
-
-
-def _part(size: int, share: float) -> int:
-    """Return that share of a size, rounded down, at least 1; products such as 0.29 * 100 count as whole."""
-    return max(1, int(size * share + 1e-9))
-
-
-def _strongest(weight: Tensor, counts: Tensor) -> Tensor:
-    """Return where each row's largest weights above 0 are, bool (n, places); of equal ones the first."""
-    order = weight.argsort(dim=1, descending=True, stable=True)
-    first = torch.arange(weight.shape[1], device=weight.device) < counts[:, None]
-    return torch.zeros_like(weight, dtype=torch.bool).scatter(1, order, first) & (weight > 0)
 
 
 def compare(changes: Changes, important: ArrayLike, seeds: Seeds = 5) -> RQ1:

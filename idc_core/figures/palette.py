@@ -99,6 +99,59 @@ SCHEMES: Final = {
 """Scales of relevance by name; the second is told apart with every kind of colour vision (ColorBrewer's PuOr)."""
 
 
+@dataclass(frozen=True)
+class SuiteStyle:
+    """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone.
+
+    Attributes
+    ----------
+    light, dark : str
+        Colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008).
+    outline : bool
+        Whether fills and marks need an outline in `ink`: the colour is too pale for the light ground.
+    dash : str
+        Line, as plotly names it.
+    marker : str
+        Mark, as plotly names it.
+    """
+
+    light: str
+    dark: str
+    dash: str
+    marker: str
+    outline: bool = False
+
+    def colour(self, dark: bool) -> str:
+        """Return the colour for a dark or a light ground."""
+        return self.dark if dark else self.light
+
+
+_SKY, _ORANGE_INK, _GREEN, _VERMILION = "#56b4e9", "#e69f00", "#009e73", "#d55e00"
+_REDDISH, _YELLOW, _BLUE, _GREY = "#cc79a7", "#f0e442", "#0072b2", "#8c8c8c"
+
+SUITE_COLOURS: Final = {
+    "original": SuiteStyle("#000000", "#ffffff", "solid", "circle"),
+    "noise": SuiteStyle(_SKY, _SKY, "dot", "square", outline=True),
+    "guided": SuiteStyle(_ORANGE_INK, _ORANGE_INK, "dash", "diamond", outline=True),
+    "rotation": SuiteStyle(_GREEN, _GREEN, "dashdot", "triangle-up"),
+    "shift": SuiteStyle(_GREEN, _GREEN, "longdash", "triangle-right"),
+    "scale": SuiteStyle(_GREEN, _GREEN, "longdashdot", "triangle-down"),
+    "brightness": SuiteStyle(_GREEN, _GREEN, "2px,3px", "triangle-left"),
+    "contrast": SuiteStyle(_GREEN, _GREEN, "8px,3px", "pentagon"),
+    "blur": SuiteStyle(_GREEN, _GREEN, "12px,3px,2px,3px", "hexagon"),
+    "occlusion": SuiteStyle(_GREEN, _GREEN, "4px,6px", "square-cross"),
+    "jpeg": SuiteStyle(_GREEN, _GREEN, "6px,2px,6px,6px", "diamond-cross"),
+    "fgsm": SuiteStyle(_VERMILION, _VERMILION, "dash", "x"),
+    "bim": SuiteStyle(_REDDISH, _REDDISH, "dashdot", "cross", outline=True),
+    "pgd": SuiteStyle(_REDDISH, _REDDISH, "dot", "star", outline=True),
+    "deepfool": SuiteStyle(_BLUE, "#3d9bd6", "dot", "star-square"),
+    "jsma": SuiteStyle(_YELLOW, _YELLOW, "longdash", "hexagram", outline=True),
+    "cw": SuiteStyle(_BLUE, "#3d9bd6", "longdashdot", "star-diamond"),
+    "own": SuiteStyle(_GREY, _GREY, "solid", "asterisk"),
+}
+"""Style of each kind of suite by its name; transforms share a green, kinds of attack a colour, none dash and mark."""
+
+
 def palette(dark: bool) -> Palette:
     """Return the colours for a dark or a light ground."""
     return DARK if dark else LIGHT

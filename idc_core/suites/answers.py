@@ -48,7 +48,7 @@ def answer(scores: NDArray[Any], targets: NDArray[Any], task: Task) -> Answers:
         return Answers(np.zeros(len(scores), np.int64), scores[:, 0].astype(np.float32), np.ones(len(scores), bool))
     if len(targets) and targets.max() >= scores.shape[1]:
         raise ModelError(
-            f"The suite has tests of class {int(targets.max())}, but the network answers with {scores.shape[1]} classes."
+            f"The suite has tests of class {int(targets.max())}, but the network knows {scores.shape[1]} classes."
         )
     predictions = np.asarray(scores.argmax(1), np.int64)
     shifted = np.exp(scores - scores.max(1, keepdims=True))

@@ -13,6 +13,7 @@ from torch import nn
 from idc_core.analysis import Analysis
 from idc_core.coverage.cells import Codes, assign, encode, total
 from idc_core.coverage.idc import IDC
+from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
 from idc_core.partition import Floats
 from idc_core.progress import Progress, report
@@ -299,20 +300,13 @@ def _result(suite: Suite, first: Suite, seen: dict[str, _Seen], state: _State) -
 
 def _cells(m: int, codes: Codes, base: Codes, cells: int) -> SuiteCells:
     reached, first = np.unique(codes, return_index=True)
-    new = ~_among(reached, base)
+    new = ~among(reached, base)
     return SuiteCells(m, codes, len(reached), cells, reached[new], first[new].astype(np.int64))
-
-
-def _among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
-    """Whether each code is one of the ascending `others`; also of codes past 64 bits, where `np.isin` is quadratic."""
-    place = np.minimum(np.searchsorted(others, codes), len(others) - 1)
-    found: NDArray[np.bool_] = (others[place] == codes).astype(np.bool_)
-    return found
 
 
 def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
     reached = [np.unique(one.codes) for one in cells]
-    return np.array([[int(_among(one, other).sum()) for other in reached] for one in reached], np.int64)
+    return np.array([[int(among(one, other).sum()) for other in reached] for one in reached], np.int64)
 
 
 def _parts(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:

@@ -109,9 +109,8 @@ def _array(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[Any]:
 
 def _inputs(array: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[Any]:
     if array.shape[1:] != shape or not len(array):
-        raise DataError(
-            f"{where}: expected inputs of shape (n, {', '.join(map(str, shape))}) with n at least 1, found {array.shape}."
-        )
+        wanted = ", ".join(map(str, shape))
+        raise DataError(f"{where}: expected inputs of shape (n, {wanted}) with n at least 1, found {array.shape}.")
     if len(shape) == 1:
         if array.dtype.kind not in "iu" or array.min() < 0:
             raise DataError(f"{where}: expected inputs that are token ids, whole numbers from 0, not {array.dtype}.")

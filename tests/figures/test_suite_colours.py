@@ -1,0 +1,46 @@
+import re
+
+import plotly.graph_objects as go
+import pytest
+
+from idc_core.figures.palette import DARK, LIGHT, SUITE_COLOURS
+from idc_core.suites import SUITES
+
+
+def luminance(colour):
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_kind_of_suite_has_a_style():
+    assert set(SUITE_COLOURS) == {*SUITES, "own"}
+
+
+def test_no_two_kinds_share_dash_and_mark_or_mark():
+    styles = list(SUITE_COLOURS.values())
+    assert len({style.marker for style in styles}) == len(styles)
+    assert len({(style.dash, style.light) for style in styles}) == len(styles)
+
+
+@pytest.mark.parametrize("name", SUITE_COLOURS)
+def test_marks_are_seen_on_either_ground(name):
+    """WCAG AA asks 3:1 of graphics: by the colour, or by the outline in ink that pale ones have."""
+    style = SUITE_COLOURS[name]
+    assert re.fullmatch(r"#[0-9a-f]{6}", style.light)
+    assert contrast(style.colour(False), LIGHT.ground) >= 3 or style.outline
+    assert contrast(style.colour(True), DARK.ground) >= 3
+    assert contrast(LIGHT.ink, LIGHT.ground) >= 3
+
+
+@pytest.mark.parametrize("name", SUITE_COLOURS)
+def test_plotly_knows_every_dash_and_mark(name):
+    style = SUITE_COLOURS[name]
+    go.Scatter(line={"dash": style.dash, "color": style.light}, marker={"symbol": style.marker})
+    bare = go.scatter.Marker(symbol=style.marker)
+    assert bare.symbol == style.marker
