@@ -211,7 +211,7 @@ def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
     "Occlusion",
     "Covers a rectangle at a random place with one shade.",
     Parameter("share", "Side of the rectangle", "Share of the picture's width and height.", 0.25, 0.02, 1.0),
-    Parameter("shade", "Shade", "What the rectangle is filled with: 0 is black, 1 is white.", 0.0, 0.0, 1.0),
+    Parameter("shade", "Shade", "What the rectangle is filled with: 0 is black, 1 is white.", 0.5, 0.0, 1.0),
 )
 def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float) -> Pictures:
     covered = pictures.copy()

@@ -112,7 +112,7 @@ def test_occlusion_covers_one_rectangle_of_the_size_asked_for(pictures):
         assert (after[:, top : top + 3, left : left + 4] == 0.5).all()
         corners.add((top, left))
     assert len(corners) > 2
-    assert (transform(pictures, "occlusion", share=1.0) == 0).all()
+    assert (transform(pictures, "occlusion", share=1.0, shade=0.0) == 0).all()
 
 
 def test_jpeg_is_what_a_jpeg_file_holds(pictures):

@@ -1,0 +1,139 @@
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from idc_core.errors import DataError
+from idc_core.suites import make_suite, original, own_suite, union
+from idc_core.suites import own as own_module
+
+
+def packed(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+@pytest.fixture
+def tests(digits):
+    return {"inputs": digits.inputs[:5].copy(), "targets": digits.targets[:5].copy()}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_own_tests_are_read(tmp_path, tests, digits, compressed):
+    path = tmp_path / "mine.npz"
+    (np.savez_compressed if compressed else np.savez)(path, **tests)
+    suite = own_suite(path, digits)
+    np.testing.assert_array_equal(suite.take(np.arange(5)), tests["inputs"])
+    np.testing.assert_array_equal(suite.targets, tests["targets"])
+    assert (suite.origin == -1).all()
+    assert suite.name == "own"
+    assert suite.provenance[0].label == "5 own tests"
+    assert own_suite(path.read_bytes(), original(digits)).fingerprint == suite.fingerprint
+    with path.open("rb") as file:
+        assert own_suite(file, digits).fingerprint == suite.fingerprint
+
+
+def test_other_ways_to_write_the_same_are_the_same(tests, digits):
+    expected = own_suite(packed(**tests), digits)
+    inputs, targets = tests["inputs"], tests["targets"]
+    for other in (
+        {"inputs": inputs.astype(np.float64), "targets": targets.astype(np.uint8)},
+        {"inputs": np.asfortranarray(inputs), "targets": targets},
+        {"inputs": inputs.astype(">f4"), "targets": targets.astype(">i2")},
+    ):
+        suite = own_suite(packed(**other), digits)
+        assert suite.fingerprint == expected.fingerprint
+        np.testing.assert_array_equal(suite.take(np.arange(5)), inputs)
+
+
+def test_bytes_of_pictures_are_scaled(tests, digits):
+    shades = np.rint(tests["inputs"] * 255).astype(np.uint8)
+    suite = own_suite(packed(inputs=shades, targets=tests["targets"]), digits)
+    np.testing.assert_array_equal(suite.take(np.arange(5)), shades / np.float32(255))
+
+
+def test_other_targets_are_another_suite(tests, digits):
+    other = {**tests, "targets": tests["targets"][::-1].copy()}
+    assert own_suite(packed(**tests), digits).fingerprint != own_suite(packed(**other), digits).fingerprint
+
+
+def test_own_tests_can_be_perturbed_and_joined(tests, digits, lenet):
+    own = own_suite(packed(**tests), digits)
+    both = union([make_suite("noise", digits), own])
+    assert len(both) == 305
+    np.testing.assert_array_equal(both.take([300]), tests["inputs"][:1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inputs": np.zeros((5, 28, 28), np.float32)}, r"expected inputs of shape \(n, 1, 28, 28\)"),
+        ({"inputs": np.zeros((0, 1, 28, 28), np.float32), "targets": np.zeros(0, int)}, "n at least 1"),
+        ({"inputs": np.full((5, 1, 28, 28), 255.0)}, "reach from 255 to 255"),
+        ({"inputs": np.full((5, 1, 28, 28), np.nan)}, "0..1"),
+        ({"inputs": np.zeros((5, 1, 28, 28), np.int32)}, "floats in 0..1 or as uint8"),
+        ({"inputs": np.zeros((5, 1, 28, 28), bool)}, "floats in 0..1 or as uint8"),
+        ({"targets": np.zeros(4, int)}, "one target for each of 5 inputs"),
+        ({"targets": np.zeros(5)}, "whole numbers in 0..9, not float64"),
+        ({"targets": np.full(5, 10)}, "not 10 to 10"),
+        ({"targets": np.full(5, -1)}, "not -1 to -1"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(change, message, tests, digits):
+    with pytest.raises(DataError, match=message):
+        own_suite(packed(**{**tests, **change}), digits)
+
+
+def test_missing_arrays_are_named(tests, digits):
+    with pytest.raises(DataError, match=r"lacks inputs and targets: .* found x, y"):
+        own_suite(packed(x=tests["inputs"], y=tests["targets"]), digits)
+    with pytest.raises(DataError, match="lacks targets"):
+        own_suite(packed(inputs=tests["inputs"]), digits)
+
+
+class Trap:
+    """Were it unpickled, the test would fail."""
+
+    def __reduce__(self):
+        return pytest.fail, ("a pickle was read",)
+
+
+def test_pickles_are_not_read(tests, digits):
+    with pytest.raises(DataError, match="Python objects"):
+        own_suite(packed(inputs=np.array([Trap()], object), targets=tests["targets"]), digits)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 but no more", b"inputs,targets\n"])
+def test_other_files_are_refused(content, digits, tmp_path):
+    with pytest.raises(DataError, match="no npz file"):
+        own_suite(content, digits)
+    (tmp_path / "mine.npz").write_bytes(content)
+    with pytest.raises(DataError, match=r"mine\.npz"):
+        own_suite(tmp_path / "mine.npz", digits)
+    with pytest.raises(DataError, match="no npz file"):
+        own_suite(tmp_path / "missing.npz", digits)
+
+
+def test_damaged_files_are_refused(tests, digits):
+    whole = bytearray(packed(**tests))
+    whole[len(whole) // 2] ^= 0xFF
+    with pytest.raises(DataError, match="damaged"):
+        own_suite(bytes(whole), digits)
+
+
+def test_what_is_too_large_is_refused_by_its_header(tests, digits, monkeypatch):
+    monkeypatch.setattr(own_module, "MOST_BYTES", 1000)
+    with pytest.raises(DataError, match="at most 1,000 are read"):
+        own_suite(packed(**tests), digits)
+
+
+def test_a_header_that_promises_too_much_is_found_out(tests, digits):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"shape": (9, 1, 28, 28), "fortran_order": False, "descr": "<f4"})
+    file = io.BytesIO(packed(targets=tests["targets"]))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("inputs.npy", header.getvalue() + tests["inputs"].tobytes())
+    with pytest.raises(DataError, match="ends early"):
+        own_suite(file.getvalue(), digits)
