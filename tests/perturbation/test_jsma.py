@@ -53,6 +53,15 @@ def test_the_best_pair_is_found_among_equal_values(seed):
             assert worth(toward[row], away[row], pairs[row].tolist()) == worth(toward[row], away[row], expected)
 
 
+@given(st.integers(0, 10**6))
+def test_where_scores_sum_to_zero_the_pair_is_the_two_largest_gradients(seed):
+    """There the paper's saliency is the rule of the adversarial-robustness-toolbox, which looks at `toward` alone."""
+    toward = torch.tensor(np.random.default_rng(seed).normal(size=(3, 30)).astype(np.float32))
+    pairs, helps = best_pairs(toward, -toward, torch.ones(3, 30, dtype=torch.bool))
+    assert helps.all()
+    np.testing.assert_array_equal(pairs.sort(1).values, toward.topk(2, 1).indices.sort(1).values)
+
+
 @pytest.mark.parametrize(("theta", "gamma"), [(1.0, 1.0), (0.3, 1.0), (-1.0, 1.0), (-0.4, 0.5), (1.0, 0.2)])
 def test_jsma_is_the_papers_algorithm(small, theta, gamma):
     pictures = np.random.default_rng(0).uniform(0.1, 0.9, (8, 1, 4, 6)).astype(np.float32)
