@@ -138,9 +138,10 @@ def _attacked(
     chosen: Attack, batch: Batch, values: dict[str, Value]
 ) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
     """Return attacked inputs and the answers before and after."""
-    before = batch.scores(batch.inputs).argmax(1)
+    batch.scores.expect(batch.inputs)
     with torch.enable_grad():
         changed = chosen.run(batch, **values).detach().float().clamp(0, 1)
+    before = batch.scores.answers(batch.inputs)
     after = batch.scores(changed.to(batch.inputs.dtype)).argmax(1)
     return changed.contiguous().cpu().numpy(), before.cpu().numpy(), after.cpu().numpy()
 
