@@ -1,0 +1,156 @@
+"""Constraints that change the whole picture by one or a few numbers: light, contrast, place, blur."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.generation.constraints import Constraint, constraint
+
+
+@constraint(
+    "light",
+    label="Light",
+    help="One change of brightness for the whole picture.",
+    citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
+)
+@dataclass(frozen=True)
+class Light(Constraint):
+    """The picture plus one number.
+
+    Parameters
+    ----------
+    limit : float
+        Largest change of brightness, in 0..1 of the way from black to white.
+    """
+
+    limit: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("limit", self.limit, 0, 1)
+
+    def start(self, seeds: Tensor) -> Tensor:
+        """Return no change, (n, 1)."""
+        return torch.zeros(len(seeds), 1)
+
+    def render(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the pictures made brighter."""
+        return (seeds + state[:, :, None, None]).clamp(0, 1)
+
+    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the state within the limit."""
+        return state.clamp(-self.limit, self.limit)
+
+
+@constraint("contrast", label="Contrast", help="Differences from the picture's mean grow or shrink by one factor.")
+@dataclass(frozen=True)
+class Contrast(Constraint):
+    """mean + (1 + s) (picture - mean), s from -`least` to `most`.
+
+    Parameters
+    ----------
+    least, most : float
+        By how much of itself the contrast may shrink (below 1) and grow.
+    """
+
+    least: float = 0.9
+    most: float = 2.0
+
+    def __post_init__(self) -> None:
+        _check("least", self.least, 0, 1)
+        _check("most", self.most, 0, 10)
+
+    def start(self, seeds: Tensor) -> Tensor:
+        """Return no change, (n, 1)."""
+        return torch.zeros(len(seeds), 1)
+
+    def render(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the pictures with their contrast changed."""
+        mean = seeds.mean((1, 2, 3), keepdim=True)
+        return (seeds + state[:, :, None, None] * (seeds - mean)).clamp(0, 1)
+
+    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the state within the limits."""
+        return state.clamp(-self.least, self.most)
+
+
+@constraint("shift", label="Rotation and shift", help="The picture is turned and moved as a whole.")
+@dataclass(frozen=True)
+class Shift(Constraint):
+    """Rotation about the middle, and movement along both axes; what comes in from outside is black.
+
+    Parameters
+    ----------
+    degrees : float
+        Largest angle.
+    share : float
+        Largest movement, as a share of the picture's width and height.
+    """
+
+    degrees: float = 30.0
+    share: float = 0.15
+
+    def __post_init__(self) -> None:
+        _check("degrees", self.degrees, 0, 180)
+        _check("share", self.share, 0, 1)
+
+    def start(self, seeds: Tensor) -> Tensor:
+        """Return no change: angle, right and down, each in -1..1 of its limit, (n, 3)."""
+        return torch.zeros(len(seeds), 3)
+
+    def render(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the pictures turned and moved, values between pixels by bilinear interpolation."""
+        angle = state[:, 0] * math.radians(self.degrees)
+        # The sampling grid counts in half pictures, hence the 2.
+        across, down = (2 * self.share * state[:, axis] for axis in (1, 2))
+        ratio = seeds.shape[2] / seeds.shape[3]
+        rows = (
+            torch.stack([angle.cos(), -angle.sin() * ratio, -across], 1),
+            torch.stack([angle.sin() / ratio, angle.cos(), -down], 1),
+        )
+        grid = F.affine_grid(torch.stack(rows, 1), list(seeds.shape), align_corners=False)
+        return F.grid_sample(seeds, grid, align_corners=False).clamp(0, 1)
+
+
+@constraint("blur", label="Blur", help="The picture loses sharpness.")
+@dataclass(frozen=True)
+class Blur(Constraint):
+    """A mixture of the picture and its Gaussian blur: (1 - s) picture + s blurred, s in 0..1.
+
+    Parameters
+    ----------
+    width : float
+        Standard deviation of the strongest blur in pixels.
+    """
+
+    width: float = 2.0
+
+    def __post_init__(self) -> None:
+        _check("width", self.width, 0, 20)
+
+    def start(self, seeds: Tensor) -> Tensor:
+        """Return no blur, (n, 1)."""
+        return torch.zeros(len(seeds), 1)
+
+    def render(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the blurred pictures."""
+        radius = math.ceil(3 * self.width)
+        offsets = torch.arange(-radius, radius + 1, dtype=seeds.dtype)
+        weights = (-(offsets**2) / (2 * self.width**2)).exp()
+        weights = (weights / weights.sum()).view(1, 1, -1)
+        rows = seeds.flatten(0, 1)[:, None]
+        rows = F.conv2d(F.pad(rows, (radius, radius, 0, 0), mode="replicate"), weights[:, :, None])
+        rows = F.conv2d(F.pad(rows, (0, 0, radius, radius), mode="replicate"), weights[..., None])
+        return (seeds + state[:, :, None, None] * (rows.view_as(seeds) - seeds)).clamp(0, 1)
+
+    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the state within 0..1."""
+        return state.clamp(0, 1)
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low < value <= high:
+        raise SettingError(f"{name} must be above {low:g} and at most {high:g}, not {value!r}.")

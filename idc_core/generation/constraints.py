@@ -1,0 +1,110 @@
+"""How a picture may be changed: each constraint says which pictures a search can reach from its seed.
+
+A constraint turns numbers, the *state* of a search, into pictures. The search climbs in the state, and looks at the
+rendered pictures only, each of them one of 8 bits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.generation.pictures import LEVELS, eight_bits
+
+
+@dataclass(frozen=True)
+class ConstraintCard:
+    """What a menu or the command line says about a constraint: name, label, one line of help, default parameters."""
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    defaults: Mapping[str, Any]
+
+
+class Constraint(ABC):
+    """A way to change pictures. Subclasses are frozen dataclasses of their parameters."""
+
+    card: ClassVar[ConstraintCard]
+
+    @abstractmethod
+    def start(self, seeds: Tensor) -> Tensor:
+        """Return the state, (n, ...), at which the pictures are the seeds."""
+
+    @abstractmethod
+    def render(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return pictures (n, C, H, W) that autograd can follow back to the state."""
+
+    def picture(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the valid pictures of 8 bits that the state stands for."""
+        with torch.no_grad():
+            return eight_bits(self.render(seeds, state))
+
+    def prepare(self, seeds: Tensor, gradient: Tensor) -> Tensor:
+        """Return what stays fixed for each seed through the search, (n, ...), from the seeds' own gradient."""
+        return torch.zeros(len(seeds), 0)
+
+    def advance(self, seeds: Tensor, state: Tensor, fixed: Tensor, gradient: Tensor, step: float) -> Tensor:
+        """Return the state one step up a gradient (n, C, H, W), inside the constraint."""
+        with torch.enable_grad():
+            moving = state.detach().requires_grad_()
+            up = torch.autograd.grad(self.render(seeds, moving), moving, gradient)[0]
+        return self.inside(seeds, state + step / LEVELS * normalised(up))
+
+    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the nearest state that the constraint allows."""
+        return state.clamp(-1, 1)
+
+
+CONSTRAINTS: dict[str, type[Constraint]] = {}
+"""Constraint classes by name."""
+
+C = TypeVar("C", bound=type[Constraint])
+
+
+def constraint(name: str, *, label: str, help: str, citation: str = "") -> Callable[[C], C]:
+    """Register a constraint; the defaults of its card are those of the dataclass."""
+
+    def enter(cls: C) -> C:
+        defaults = {f.name: f.default for f in fields(cls) if f.default is not MISSING}  # type: ignore[arg-type]
+        cls.card = ConstraintCard(name, label, help, citation, MappingProxyType(defaults))
+        CONSTRAINTS[name] = cls
+        return cls
+
+    return enter
+
+
+def find_constraint(wanted: str | Constraint) -> Constraint:
+    """Return a constraint by its name, with default parameters, or as it is.
+
+    Raises
+    ------
+    SettingError
+        If there is none of this name.
+    """
+    if isinstance(wanted, Constraint):
+        return wanted
+    if wanted not in CONSTRAINTS:
+        raise SettingError(f"Expected one of the constraints {', '.join(sorted(CONSTRAINTS))}, got {wanted!r}.")
+    return CONSTRAINTS[wanted]()
+
+
+def normalised(gradient: Tensor) -> Tensor:
+    """Return each picture's gradient divided by its root mean square over the values that are not zero.
+
+    Notes
+    -----
+    DeepXplore divides by the root mean square over the whole picture before the constraint is applied, which makes the
+    same step small in a small rectangle and huge for a brightness. Here what the constraint leaves free is normalised.
+    """
+    flat = gradient.flatten(1)
+    free = (flat != 0).sum(1).clamp(min=1)
+    size = (flat.square().sum(1) / free).sqrt()
+    size = torch.where(size > 0, size, torch.ones_like(size))
+    return gradient / size.view(-1, *[1] * (gradient.dim() - 1))

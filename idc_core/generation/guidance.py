@@ -1,0 +1,195 @@
+"""What a search should cover besides: from a criterion's uncovered targets to activations that are pulled."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.coverage.boundary import KMNC, NBC, SNAC
+from idc_core.coverage.cells import encode
+from idc_core.coverage.idc import IDC
+from idc_core.coverage.neighbours import adjacent
+from idc_core.coverage.neuron import NC, TKNC
+from idc_core.coverage.registry import Criterion
+from idc_core.coverage.streamed import TargetCriterion
+from idc_core.errors import SettingError
+from idc_core.generation.cell import CellSpace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Aims:
+    """Which neurons' activations each picture's search pulls, and where to.
+
+    Attributes
+    ----------
+    neurons : Tensor, int64 (n, q)
+        Counted through the guide's layers.
+    goals : Tensor, float32 (n, q)
+        An activation to come close to; inf to raise without end, -inf to lower.
+    units : Tensor, float32 (n, q)
+        By what a distance to a goal is divided.
+    """
+
+    neurons: Tensor
+    goals: Tensor
+    units: Tensor
+
+    def value(self, activations: Tensor, rows: slice) -> Tensor:
+        """Return what is to be raised, (n,), from activations (n, neurons) of the pictures in `rows`."""
+        if not self.neurons.shape[1]:
+            return activations.sum(1) * 0
+        goals, units = (part[rows].to(activations) for part in (self.goals, self.units))
+        now = activations.gather(1, self.neurons[rows].to(activations.device))
+        near = -(now - torch.where(goals.isfinite(), goals, now.detach())).abs() / units
+        return torch.where(goals.isfinite(), near, now * goals.sign()).sum(1)
+
+
+class Guide(Protocol):
+    """What tells a search of one network which activations to pull."""
+
+    model: nn.Module
+    layers: tuple[str, ...]
+
+    def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
+        """Return aims from one random number in 0..1 a picture; `activations` gives the seeds' (n, neurons)."""
+
+    def account(self, pictures: Tensor) -> None:
+        """Note what found pictures cover."""
+
+
+Aim = Callable[[Any, Ints], tuple[Ints, Floats]]
+"""From a criterion and targets (n,): the neuron behind each, and the activation it should get."""
+
+
+def _raise(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+    return targets, np.full(len(targets), np.inf)
+
+
+def _sides(criterion: NBC, targets: Ints) -> tuple[Ints, Floats]:
+    return targets // 2, np.where(targets % 2, np.inf, -np.inf)
+
+
+def _sections(criterion: KMNC, targets: Ints) -> tuple[Ints, Floats]:
+    neurons = targets // criterion.k
+    span = criterion.high[neurons] - criterion.low[neurons]
+    return neurons, criterion.low[neurons] + (targets % criterion.k + 0.5) / criterion.k * span
+
+
+AIMS: dict[type[Criterion], Aim] = {NC: _raise, TKNC: _raise, SNAC: _raise, NBC: _sides, KMNC: _sections}
+"""Criteria whose targets are activations of single neurons; IDC's cells have a guide of their own."""
+
+
+class TargetGuide:
+    """Pull one neuron a picture towards a target that nothing has covered yet.
+
+    Parameters
+    ----------
+    criterion : TargetCriterion
+        Fitted if it learns, with what is covered so far; it is not changed.
+    aim : Aim
+    example : Tensor, (1, C, H, W)
+        Run where the criterion has seen nothing yet.
+    """
+
+    def __init__(self, criterion: TargetCriterion, aim: Aim, example: Tensor) -> None:
+        self.criterion, self.aim = criterion, aim
+        self.model, self.layers = criterion.model, criterion.layers
+        if criterion.sizes is None:
+            criterion._ready()
+            self.reached = np.zeros(_total(criterion, example), bool)
+        else:
+            self.reached = criterion.reached
+        self.span = _span(criterion)
+
+    def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
+        """Return one neuron a picture, drawn among the uncovered targets; none where everything is covered."""
+        open_ = np.flatnonzero(~self.reached)
+        if not len(open_):
+            return _aims(np.zeros((len(draws), 0), np.int64), np.zeros((len(draws), 0)), np.ones((len(draws), 0)))
+        targets = open_[np.minimum((draws * len(open_)).astype(np.int64), len(open_) - 1)]
+        neurons, goals = self.aim(self.criterion, targets)
+        units = np.ones(len(draws)) if self.span is None else self.span[neurons]
+        return _aims(neurons[:, None], goals[:, None], units[:, None])
+
+    def account(self, pictures: Tensor) -> None:
+        """Note what found pictures cover."""
+        self.reached[self.criterion.profile(pictures).targets] = True
+
+
+class CellGuide:
+    """Pull the important neurons towards a cell next to the seed's own that nothing has covered yet.
+
+    Parameters
+    ----------
+    criterion : IDC
+        Fitted, with the cells covered so far; it is not changed.
+    """
+
+    def __init__(self, criterion: IDC) -> None:
+        self.model, self.layers = criterion.model, (criterion.layer,)
+        self.space = CellSpace.of(criterion)
+        self.covered = {int(code) for code in criterion.counts.codes}
+        self.criterion = criterion
+
+    def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
+        """Return the centroids of an uncovered cell beside each seed's own; of its own where all those are covered."""
+        sizes = self.space.sizes
+        own = self.space.assign(activations()[:, self.space.important])
+        chosen = np.empty_like(own)
+        for row, cell in enumerate(own):
+            beside = np.array(adjacent(sizes, tuple(cell)), np.uint8).reshape(-1, len(sizes))
+            left = [one for one, code in zip(beside, encode(beside, sizes), strict=True) if code not in self.covered]
+            chosen[row] = left[int(draws[row] * len(left))] if left else cell
+        goals = np.stack([values[chosen[:, rank]] for rank, values in enumerate(self.space.centroids)], 1)
+        shape = (len(draws), len(sizes))
+        return _aims(np.broadcast_to(self.space.important, shape), goals, np.broadcast_to(self.space.units, shape))
+
+    def account(self, pictures: Tensor) -> None:
+        """Note which cells found pictures reach."""
+        self.covered |= {int(code) for code in self.space.codes(self.model, pictures)}
+
+
+def make_guide(criterion: Criterion, example: Tensor) -> Guide:
+    """Return the guide of a criterion.
+
+    Raises
+    ------
+    SettingError
+        If the criterion has no target that an activation can be pulled to, or is not fitted.
+    """
+    if isinstance(criterion, IDC):
+        return CellGuide(criterion)
+    aim = AIMS.get(type(criterion))
+    if aim is None or not isinstance(criterion, TargetCriterion):
+        known = ", ".join(["idc", *sorted(one.card.name for one in AIMS)])
+        raise SettingError(
+            f"{criterion.card.label} gives a search no activation to aim at; guide it by one of {known}, or by none."
+        )
+    return TargetGuide(criterion, aim, example)
+
+
+def _total(criterion: TargetCriterion, example: Tensor) -> int:
+    total = criterion.profile(example).total
+    return int(total or 0)
+
+
+def _span(criterion: TargetCriterion) -> Floats | None:
+    """Return the width of each neuron's range, where the criterion has learned one; 1 where it is empty."""
+    low, high = getattr(criterion, "low", None), getattr(criterion, "high", None)
+    if low is None or high is None:
+        return None
+    return np.where(high > low, high - low, 1.0)
+
+
+def _aims(neurons: NDArray[Any], goals: NDArray[Any], units: NDArray[Any]) -> Aims:
+    return Aims(
+        torch.tensor(neurons.astype(np.int64)), torch.tensor(goals.astype(np.float32)),
+        torch.tensor(units.astype(np.float32)),
+    )  # fmt: skip

@@ -1,0 +1,366 @@
+"""Differential search: pictures on which networks for one task disagree, for all seeds at once."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.coverage.neuron import NC
+from idc_core.coverage.registry import Criterion
+from idc_core.errors import CancelledError, ModelError, SettingError
+from idc_core.generation.constraints import Constraint, find_constraint
+from idc_core.generation.guidance import Aims, Guide, make_guide
+from idc_core.generation.networks import Searched, neuron_layers
+from idc_core.generation.pictures import as_seeds
+from idc_core.progress import Progress, report
+
+
+@dataclass(frozen=True, eq=False)
+class Finds:
+    """What a differential search found.
+
+    Attributes
+    ----------
+    inputs : ndarray, float32 (n, C, H, W)
+        The finds: pictures of 8 bits, values k / 255.
+    seed_index : ndarray, int64 (n,)
+        Position of each find's seed, ascending.
+    predictions : ndarray, int64 or float32 (n, models)
+        The class by each model; for regression its value.
+    seed_predictions : ndarray, int64 or float32 (seeds, models)
+        The same of every seed.
+    iterations : ndarray, int64 (n,)
+        Steps it took; 0 where the models disagree on the seed itself.
+    turned : ndarray, int64 (seeds,)
+        Which model was to lose each seed's class.
+    seeds : int
+        Seeds that were searched from.
+    seconds : float
+    stopped : bool
+        Whether the caller stopped the search, so that seeds without a find may still have one.
+    settings : dict
+        Every setting, by name.
+    """
+
+    inputs: NDArray[np.float32]
+    seed_index: NDArray[np.int64]
+    predictions: NDArray[Any]
+    seed_predictions: NDArray[Any]
+    iterations: NDArray[np.int64]
+    turned: NDArray[np.int64]
+    seeds: int
+    seconds: float
+    stopped: bool
+    settings: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def share(self) -> float:
+        """Share of the seeds with a find, 0..1."""
+        return len(self) / self.seeds
+
+    @property
+    def message(self) -> str:
+        """One sentence that says what came of the search."""
+        until = "before the search was stopped" if self.stopped else f"within {self.settings['iterations']} steps"
+        if not len(self):
+            return f"No difference found: the models agree on every picture seen {until}, from {self.seeds:,} seeds."
+        return f"{len(self):,} of {self.seeds:,} seeds led to a picture on which the models disagree {until}."
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the networks answer: classes, or one number that differs by more than `bound`."""
+
+    bound: float | None
+
+    def answers(self, scores: Sequence[Tensor]) -> Tensor:
+        """Return classes or values, (n, models)."""
+        if self.bound is None:
+            return torch.stack([one.argmax(1) for one in scores], 1)
+        return torch.stack([one[:, 0] for one in scores], 1)
+
+    def differ(self, answers: Tensor) -> Tensor:
+        """Return which rows of answers disagree, bool (n,)."""
+        if self.bound is None:
+            return (answers != answers[:, :1]).any(1)
+        return answers.amax(1) - answers.amin(1) > self.bound
+
+
+def differential_search(
+    models: Sequence[nn.Module],
+    seeds: Any,
+    constraint: str | Constraint = "light",
+    weight_difference: float = 1.0,
+    weight_coverage: float = 0.1,
+    step: float = 10.0,
+    iterations: int = 50,
+    threshold: float = 0.0,
+    seed: int = 0,
+    *,
+    guidance: Sequence[Criterion] | None = None,
+    turn: int | None = None,
+    bound: float = 0.2,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Finds:
+    """Change seeds, within a constraint, until the models disagree.
+
+    Parameters
+    ----------
+    models : sequence of Module
+        Two or more for one task; left as they are found.
+    seeds : Tensor, array or Dataset, (n, C, H, W)
+        Pictures in 0..1, rounded to 8 bits.
+    constraint : str or Constraint
+        A name from `CONSTRAINTS`, or one with parameters of its own.
+    weight_difference, weight_coverage : float
+        lambda1 and lambda2 of the paper; at least 0.
+    step : float
+        Length of a step in grey levels of 255 (root mean square over what the constraint leaves free).
+    iterations : int
+        Most steps from one seed.
+    threshold : float
+        Activation above which a neuron counts as covered, where no guidance is given.
+    seed : int
+        Of the random choices: the model to turn, and the uncovered targets.
+    guidance : sequence of Criterion, optional
+        What the coverage part aims at, at most one a model; they are not changed. Default: neuron coverage of all
+        convolutions and dense layers of each model, by the finds.
+    turn : int, optional
+        Number of the model that is to lose the class. Default: one at random for each seed.
+    bound : float
+        For regression: by how much answers must differ, in their unit.
+    batch_size : int, optional
+        Default: chosen from the networks' sizes.
+    on_progress : Progress, optional
+        Called after every step; returning False ends the search with what has been found.
+
+    Returns
+    -------
+    Finds
+        At most one a seed; empty, with a message, where the models agree on everything the search has seen.
+
+    Raises
+    ------
+    DataError
+        If the seeds are no pictures.
+    SettingError
+        If a parameter is outside what the method defines.
+    ModelError, UnsupportedOperationError
+        If networks answer differently shaped questions, or have no gradients.
+
+    Notes
+    -----
+    Algorithm 1 of the paper [1]_: with c the class of the seed and j the model to turn, the gradient of
+    ``sum(F_k(x)[c] for k != j) - lambda1 F_j(x)[c] + lambda2 sum(activations of uncovered neurons)`` is followed. As in
+    the published program, F is the score before the softmax. Departures: every picture that is looked at is one of 8
+    bits in 0..1, so that what is found is valid; steps are counted in grey levels and gradients normalised behind the
+    constraint (the program's step of 10 is ten times the way from black to white); all seeds advance together, and
+    neurons that finds of one step cover count as covered from the next step on. So finds do not depend on how the
+    seeds are cut into batches, up to rounding inside the networks, but on which seeds are searched together.
+
+    References
+    ----------
+    .. [1] K. Pei, Y. Cao, J. Yang, S. Jana, "DeepXplore: Automated Whitebox Testing of Deep Learning Systems",
+       SOSP 2017, Algorithm 1, equations 2 and 3.
+    """
+    started = time.perf_counter()
+    _check(models, weight_difference, weight_coverage, step, iterations, turn, bound)
+    pictures = as_seeds(seeds)
+    rule = find_constraint(constraint)
+    guides = _guides(models, guidance, threshold, pictures[:1]) if weight_coverage else [None] * len(models)
+    searched = [
+        Searched(model, pictures[:1], guide.layers if guide else (), batch_size)
+        for model, guide in zip(models, guides, strict=True)
+    ]
+    search = _Search(searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn)
+    stopped = search.run(iterations, on_progress)
+    settings = {
+        "constraint": rule, "weight_difference": weight_difference, "weight_coverage": weight_coverage, "step": step,
+        "iterations": iterations, "threshold": threshold, "seed": seed, "turn": turn, "bound": bound,
+        "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
+    }  # fmt: skip
+    return search.finds(settings, stopped, time.perf_counter() - started)
+
+
+class _Search:
+    """The state of one search: which seeds are still without a find, and how far each has come."""
+
+    def __init__(
+        self, models: list[Searched], guides: Sequence[Guide | None], seeds: Tensor, rule: Constraint,
+        weight_difference: float, weight_coverage: float, step: float, bound: float, seed: int, turn: int | None,
+    ) -> None:  # fmt: skip
+        self.models, self.guides, self.seeds, self.rule, self.step = models, guides, seeds, rule, step
+        self.weight_difference, self.weight_coverage = weight_difference, weight_coverage
+        scores = [model.scores(seeds) for model in models]
+        shapes = {one.shape[1] for one in scores}
+        if len(shapes) > 1:
+            raise ModelError(f"The models answer with {sorted(shapes)} scores; expected models for one task.")
+        self.task = Task(bound if shapes == {1} else None)
+        self.answers = self.task.answers(scores)
+        self.classes = torch.zeros(len(seeds), dtype=torch.int64) if shapes == {1} else self.answers[:, 0]
+        draws = _draws(seed, len(seeds), len(models))
+        self.turned = np.minimum((draws[:, 0] * len(models)).astype(np.int64), len(models) - 1)
+        if turn is not None:
+            self.turned[:] = turn
+        self.draws = draws[:, 1:]
+        self.state = rule.start(seeds)
+        self.fixed: Tensor | None = None
+        self.active = torch.arange(len(seeds))
+        self.found: list[tuple[Tensor, Tensor, Tensor, int]] = []
+
+    def run(self, iterations: int, on_progress: Progress | None) -> bool:
+        """Take steps until every seed has a find or the steps are used up; return whether the caller stopped it."""
+        self._keep(self.seeds, self.answers, 0)
+        try:
+            for taken in range(iterations):
+                if not len(self.active):
+                    break
+                self._advance(taken)
+                pictures = self.rule.picture(self.seeds[self.active], self.state[self.active])
+                if taken + 1 == iterations:
+                    self._keep(pictures, self.task.answers([one.scores(pictures) for one in self.models]), taken + 1)
+                    self.gradient = None
+                else:
+                    self._look(pictures, taken + 1)
+                report(on_progress, taken + 1, iterations, f"steps; {self.count:,} of {len(self.seeds):,} seeds done")
+        except CancelledError:
+            return True
+        return False
+
+    @property
+    def count(self) -> int:
+        """Number of finds so far."""
+        return sum(len(rows) for rows, *_ in self.found)
+
+    gradient: Tensor | None = None
+    """Of the objective with respect to the active seeds' pictures as they are now."""
+
+    def _advance(self, taken: int) -> None:
+        """Move every active seed's state one step up the gradient."""
+        if taken == 0:
+            self._look(self.seeds[self.active], None)
+        if self.gradient is None:
+            return
+        seeds = self.seeds[self.active]
+        if self.fixed is None:
+            fixed = self.rule.prepare(seeds, self.gradient)
+            self.fixed = fixed.new_zeros(len(self.seeds), *fixed.shape[1:])
+            self.fixed[self.active] = fixed
+        self.state[self.active] = self.rule.advance(
+            seeds, self.state[self.active], self.fixed[self.active], self.gradient, self.step
+        )
+
+    def _look(self, pictures: Tensor, taken: int | None) -> None:
+        """Run the models on the pictures, keep what they disagree on, and remember the gradients of the rest."""
+        scores, total = [], torch.zeros_like(pictures)
+        for number, model in enumerate(self.models):
+            found, gradient = model.climb(pictures, self._objective(number))
+            scores.append(found)
+            total += gradient
+        left = self._keep(pictures, self.task.answers(scores), taken) if taken is not None else slice(None)
+        self.gradient = total[left]
+
+    def _objective(self, number: int) -> Any:
+        """Return the part of the objective that one model adds."""
+        classes, aims = self.classes[self.active], self._aims(number)
+        turned = torch.as_tensor(self.turned[self.active.numpy()] == number)
+        weights = torch.where(turned, -self.weight_difference, 1.0)
+
+        def objective(scores: Tensor, activations: Tensor, rows: slice) -> Tensor:
+            own = scores.gather(1, classes[rows, None].to(scores.device))[:, 0]
+            value = own * weights[rows].to(own)
+            return value if aims is None else value + self.weight_coverage * aims.value(activations, rows)
+
+        return objective
+
+    def _aims(self, number: int) -> Aims | None:
+        guide, model = self.guides[number], self.models[number]
+        if guide is None:
+            return None
+        active = self.active
+
+        def activations() -> NDArray[np.float32]:
+            return np.asarray(model.activations(self.seeds[active]).numpy())
+
+        return guide.aims(self.draws[active.numpy(), number], activations)
+
+    def _keep(self, pictures: Tensor, answers: Tensor, taken: int) -> Tensor:
+        """Keep the pictures that the models disagree on; return which are left, bool (active,)."""
+        differ = self.task.differ(answers)
+        if differ.any():
+            self.found.append((self.active[differ], pictures[differ], answers[differ], taken))
+            for guide in self.guides:
+                if guide is not None:
+                    guide.account(pictures[differ])
+            self.active = self.active[~differ]
+        return ~differ
+
+    def finds(self, settings: dict[str, Any], stopped: bool, seconds: float) -> Finds:
+        """Return what has been found, in the order of the seeds."""
+        rows = torch.cat([self.active[:0], *(one[0] for one in self.found)])
+        order = torch.argsort(rows)
+        taken = [np.full(len(one[0]), one[3], np.int64) for one in self.found]
+        return Finds(
+            inputs=torch.cat([self.seeds[:0], *(one[1] for one in self.found)])[order].numpy(),
+            seed_index=rows[order].numpy(),
+            predictions=torch.cat([self.answers[:0], *(one[2] for one in self.found)])[order].numpy(),
+            seed_predictions=self.answers.numpy(),
+            iterations=np.concatenate([np.zeros(0, np.int64), *taken])[order.numpy()],
+            turned=self.turned,
+            seeds=len(self.seeds),
+            seconds=seconds,
+            stopped=stopped,
+            settings=settings,
+        )
+
+
+def _draws(seed: int, count: int, models: int) -> NDArray[np.float64]:
+    """Return random numbers in 0..1, (count, 1 + models), each row from the seed and its own position alone."""
+    return np.stack([np.random.default_rng([seed, position]).random(1 + models) for position in range(count)])
+
+
+def _guides(
+    models: Sequence[nn.Module], guidance: Sequence[Criterion] | None, threshold: float, example: Tensor
+) -> list[Guide | None]:
+    """Return the guide of each model, None where it has none."""
+    if guidance is None:
+        named = [neuron_layers(model) for model in models]
+        guidance = [NC(model, layers, threshold) for model, layers in zip(models, named, strict=True) if layers]
+    found: list[Guide | None] = [None] * len(models)
+    for criterion in guidance:
+        guide = make_guide(criterion, example)
+        places = [number for number, model in enumerate(models) if model is guide.model]
+        if not places or found[places[0]] is not None:
+            why = "belongs to none of the models" if not places else "is the second for its model"
+            raise SettingError(f"{criterion.card.label} {why}; give at most one criterion a model.")
+        for place in places:
+            found[place] = guide
+    return found
+
+
+def _check(
+    models: Sequence[nn.Module], weight_difference: float, weight_coverage: float, step: float, iterations: int,
+    turn: int | None, bound: float,
+) -> None:  # fmt: skip
+    if isinstance(models, nn.Module) or len(models) < 2:
+        raise SettingError("A difference needs at least two models; give a list of them.")
+    weights = {"weight_difference": weight_difference, "weight_coverage": weight_coverage}
+    for name, value in weights.items():
+        if not (np.isfinite(value) and value >= 0):
+            raise SettingError(f"{name} must be a finite number of at least 0, not {value!r}.")
+    for name, value in {"step": step, "bound": bound}.items():
+        if not (np.isfinite(value) and value > 0):
+            raise SettingError(f"{name} must be a finite number above 0, not {value!r}.")
+    if isinstance(iterations, bool) or iterations < 0:
+        raise SettingError(f"iterations must be a whole number of at least 0, not {iterations!r}.")
+    if turn is not None and not 0 <= turn < len(models):
+        raise SettingError(f"turn must be the number of a model, 0..{len(models) - 1}, not {turn!r}.")
