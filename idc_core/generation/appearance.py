@@ -1,6 +1,7 @@
 """Constraints that change the whole picture by one or a few numbers: light, contrast, place, blur."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,43 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.generation.constraints import Constraint, constraint
+from idc_core.generation.pictures import LEVELS
+
+
+class _OneNumber(Constraint):
+    """One number changes the whole picture; the state is this number and the direction it goes, (n, 2).
+
+    Notes
+    -----
+    A line has no way round a hill: where the gradient turns, going back would only repeat pictures already seen. So the
+    gradient at the seed says which way to go first, and where the range ends the search starts at the seed again, the
+    other way.
+    """
+
+    @property
+    @abstractmethod
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest number; 0 is the seed."""
+
+    def start(self, seeds: Tensor) -> Tensor:
+        """Return no change, and no direction yet."""
+        return torch.zeros(len(seeds), 2)
+
+    def advance(self, seeds: Tensor, state: Tensor, fixed: Tensor, gradient: Tensor, step: float) -> Tensor:
+        """Return the state one step on, on the other side of the seed where this one has been walked to its end."""
+        low, high = self.range
+        up = super().advance(seeds, state, fixed, gradient, step)[:, 0] - state[:, 0]
+        first = torch.where((up < 0) & torch.tensor(low < 0), -1.0, 1.0)
+        way = torch.where(state[:, 1] == 0, first, state[:, 1])
+        end = torch.where(way > 0, high, -low)
+        over = (state[:, 0].abs() >= end) & torch.tensor(low < 0)
+        way = torch.where(over, -way, way)
+        now = torch.where(over, torch.zeros_like(way), state[:, 0]) + way * step / LEVELS
+        return torch.stack([now.clamp(low, high), way], 1)
+
+    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
+        """Return the state as it is; `advance` keeps to the range."""
+        return state
 
 
 @constraint(
@@ -18,7 +56,7 @@ from idc_core.generation.constraints import Constraint, constraint
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
 )
 @dataclass(frozen=True)
-class Light(Constraint):
+class Light(_OneNumber):
     """The picture plus one number.
 
     Parameters
@@ -32,22 +70,19 @@ class Light(Constraint):
     def __post_init__(self) -> None:
         _check("limit", self.limit, 0, 1)
 
-    def start(self, seeds: Tensor) -> Tensor:
-        """Return no change, (n, 1)."""
-        return torch.zeros(len(seeds), 1)
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest number."""
+        return -self.limit, self.limit
 
     def render(self, seeds: Tensor, state: Tensor) -> Tensor:
         """Return the pictures made brighter."""
-        return (seeds + state[:, :, None, None]).clamp(0, 1)
-
-    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
-        """Return the state within the limit."""
-        return state.clamp(-self.limit, self.limit)
+        return (seeds + state[:, :1, None, None]).clamp(0, 1)
 
 
 @constraint("contrast", label="Contrast", help="Differences from the picture's mean grow or shrink by one factor.")
 @dataclass(frozen=True)
-class Contrast(Constraint):
+class Contrast(_OneNumber):
     """mean + (1 + s) (picture - mean), s from -`least` to `most`.
 
     Parameters
@@ -63,18 +98,15 @@ class Contrast(Constraint):
         _check("least", self.least, 0, 1)
         _check("most", self.most, 0, 10)
 
-    def start(self, seeds: Tensor) -> Tensor:
-        """Return no change, (n, 1)."""
-        return torch.zeros(len(seeds), 1)
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest number."""
+        return -self.least, self.most
 
     def render(self, seeds: Tensor, state: Tensor) -> Tensor:
         """Return the pictures with their contrast changed."""
         mean = seeds.mean((1, 2, 3), keepdim=True)
-        return (seeds + state[:, :, None, None] * (seeds - mean)).clamp(0, 1)
-
-    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
-        """Return the state within the limits."""
-        return state.clamp(-self.least, self.most)
+        return (seeds + state[:, :1, None, None] * (seeds - mean)).clamp(0, 1)
 
 
 @constraint("shift", label="Rotation and shift", help="The picture is turned and moved as a whole.")
@@ -117,7 +149,7 @@ class Shift(Constraint):
 
 @constraint("blur", label="Blur", help="The picture loses sharpness.")
 @dataclass(frozen=True)
-class Blur(Constraint):
+class Blur(_OneNumber):
     """A mixture of the picture and its Gaussian blur: (1 - s) picture + s blurred, s in 0..1.
 
     Parameters
@@ -131,9 +163,10 @@ class Blur(Constraint):
     def __post_init__(self) -> None:
         _check("width", self.width, 0, 20)
 
-    def start(self, seeds: Tensor) -> Tensor:
-        """Return no blur, (n, 1)."""
-        return torch.zeros(len(seeds), 1)
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest number."""
+        return 0.0, 1.0
 
     def render(self, seeds: Tensor, state: Tensor) -> Tensor:
         """Return the blurred pictures."""
@@ -144,11 +177,7 @@ class Blur(Constraint):
         rows = seeds.flatten(0, 1)[:, None]
         rows = F.conv2d(F.pad(rows, (radius, radius, 0, 0), mode="replicate"), weights[:, :, None])
         rows = F.conv2d(F.pad(rows, (0, 0, radius, radius), mode="replicate"), weights[..., None])
-        return (seeds + state[:, :, None, None] * (rows.view_as(seeds) - seeds)).clamp(0, 1)
-
-    def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
-        """Return the state within 0..1."""
-        return state.clamp(0, 1)
+        return (seeds + state[:, :1, None, None] * (rows.view_as(seeds) - seeds)).clamp(0, 1)
 
 
 def _check(name: str, value: float, low: float, high: float) -> None:

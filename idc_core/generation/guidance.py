@@ -133,7 +133,8 @@ class CellGuide:
     """
 
     def __init__(self, criterion: IDC) -> None:
-        self.model, self.layers = criterion.model, (criterion.layer,)
+        self.model = criterion.model
+        self.layers: tuple[str, ...] = (criterion.layer,)
         self.space = CellSpace.of(criterion)
         self.covered = {int(code) for code in criterion.counts.codes}
         self.criterion = criterion

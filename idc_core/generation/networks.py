@@ -59,6 +59,11 @@ class Searched:
         """Return one activation a neuron of the layers, float32 (n, neurons), on the processor."""
         return self._run(pictures, None)[2]
 
+    def both(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `scores` and `activations` of one pass."""
+        scores, _, activations = self._run(pictures, None)
+        return scores, activations
+
     def climb(self, pictures: Tensor, objective: Objective) -> tuple[Tensor, Tensor]:
         """Return the scores, and the gradient of each picture's objective with respect to it, (n, C, H, W)."""
         return self._run(pictures, objective)[:2]

@@ -181,7 +181,8 @@ class EuclideanBall(_Pixels):
     def inside(self, seeds: Tensor, state: Tensor) -> Tensor:
         """Return the nearest state in the ball."""
         length = state.flatten(1).norm(dim=1).clamp(min=1e-12)[:, None, None, None]
-        return state * (self.epsilon / length).clamp(max=1)
+        shorter: Tensor = state * (self.epsilon / length).clamp(max=1)
+        return shorter
 
 
 @constraint("only", label="Only these pixels", help="Pixels that a person marks; all others stay as they are.")

@@ -15,7 +15,8 @@ from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, make_guide
-from idc_core.generation.networks import Searched, neuron_layers
+from idc_core.generation.networks import Objective, Searched, neuron_layers
+from idc_core.generation.objectives import Part, find_objective
 from idc_core.generation.pictures import as_seeds
 from idc_core.progress import Progress, report
 
@@ -106,6 +107,7 @@ def differential_search(
     seed: int = 0,
     *,
     guidance: Sequence[Criterion] | None = None,
+    objective: str = "margin",
     turn: int | None = None,
     bound: float = 0.2,
     batch_size: int | None = None,
@@ -134,6 +136,8 @@ def differential_search(
     guidance : sequence of Criterion, optional
         What the coverage part aims at, at most one a model; they are not changed. Default: neuron coverage of all
         convolutions and dense layers of each model, by the finds.
+    objective : {"margin", "scores"}
+        What a model adds, by name in `OBJECTIVES`; "scores" is the paper's.
     turn : int, optional
         Number of the model that is to lose the class. Default: one at random for each seed.
     bound : float
@@ -161,11 +165,14 @@ def differential_search(
     -----
     Algorithm 1 of the paper [1]_: with c the class of the seed and j the model to turn, the gradient of
     ``sum(F_k(x)[c] for k != j) - lambda1 F_j(x)[c] + lambda2 sum(activations of uncovered neurons)`` is followed. As in
-    the published program, F is the score before the softmax. Departures: every picture that is looked at is one of 8
-    bits in 0..1, so that what is found is valid; steps are counted in grey levels and gradients normalised behind the
-    constraint (the program's step of 10 is ten times the way from black to white); all seeds advance together, and
-    neurons that finds of one step cover count as covered from the next step on. So finds do not depend on how the
-    seeds are cut into batches, up to rounding inside the networks, but on which seeds are searched together.
+    the published program, F is the score before the softmax. The paper's sum has one fault: similar models have similar
+    gradients, so that the many models that keep the class outvote the one that is to lose it. The default objective
+    therefore asks of a model that keeps the class no more than a safe margin (`OBJECTIVES`). Departures: every picture
+    that is looked at is one of 8 bits in 0..1, so that what is found is valid; steps are counted in grey levels and
+    gradients normalised behind the constraint (the program's step of 10 is ten times the way from black to white); all
+    seeds advance together, and neurons that finds of one step cover count as covered from the next step on. So finds
+    do not depend on how the seeds are cut into batches, up to rounding inside the networks, but on which seeds are
+    searched together.
 
     References
     ----------
@@ -175,18 +182,20 @@ def differential_search(
     started = time.perf_counter()
     _check(models, weight_difference, weight_coverage, step, iterations, turn, bound)
     pictures = as_seeds(seeds)
-    rule = find_constraint(constraint)
+    rule, part = find_constraint(constraint), find_objective(objective)
     guides = _guides(models, guidance, threshold, pictures[:1]) if weight_coverage else [None] * len(models)
     searched = [
         Searched(model, pictures[:1], guide.layers if guide else (), batch_size)
         for model, guide in zip(models, guides, strict=True)
     ]
-    search = _Search(searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn)
+    search = _Search(
+        searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn, part
+    )
     stopped = search.run(iterations, on_progress)
     settings = {
         "constraint": rule, "weight_difference": weight_difference, "weight_coverage": weight_coverage, "step": step,
         "iterations": iterations, "threshold": threshold, "seed": seed, "turn": turn, "bound": bound,
-        "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
+        "objective": objective, "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
     }  # fmt: skip
     return search.finds(settings, stopped, time.perf_counter() - started)
 
@@ -197,7 +206,9 @@ class _Search:
     def __init__(
         self, models: list[Searched], guides: Sequence[Guide | None], seeds: Tensor, rule: Constraint,
         weight_difference: float, weight_coverage: float, step: float, bound: float, seed: int, turn: int | None,
+        part: Part,
     ) -> None:  # fmt: skip
+        self.part = part
         self.models, self.guides, self.seeds, self.rule, self.step = models, guides, seeds, rule, step
         self.weight_difference, self.weight_coverage = weight_difference, weight_coverage
         scores = [model.scores(seeds) for model in models]
@@ -215,6 +226,7 @@ class _Search:
         self.state = rule.start(seeds)
         self.fixed: Tensor | None = None
         self.active = torch.arange(len(seeds))
+        self.activations: dict[int, NDArray[np.float32]] = {}
         self.found: list[tuple[Tensor, Tensor, Tensor, int]] = []
 
     def run(self, iterations: int, on_progress: Progress | None) -> bool:
@@ -269,29 +281,33 @@ class _Search:
         left = self._keep(pictures, self.task.answers(scores), taken) if taken is not None else slice(None)
         self.gradient = total[left]
 
-    def _objective(self, number: int) -> Any:
+    def _objective(self, number: int) -> Objective:
         """Return the part of the objective that one model adds."""
         classes, aims = self.classes[self.active], self._aims(number)
         turned = torch.as_tensor(self.turned[self.active.numpy()] == number)
-        weights = torch.where(turned, -self.weight_difference, 1.0)
+        others = len(self.models) - 1
 
         def objective(scores: Tensor, activations: Tensor, rows: slice) -> Tensor:
-            own = scores.gather(1, classes[rows, None].to(scores.device))[:, 0]
-            value = own * weights[rows].to(own)
+            own = classes[rows].to(scores.device)
+            lose = turned[rows].to(scores.device)
+            keep, hold = self.part(scores, own, others)
+            value = torch.where(lose, -self.weight_difference * hold, keep)
             return value if aims is None else value + self.weight_coverage * aims.value(activations, rows)
 
         return objective
 
     def _aims(self, number: int) -> Aims | None:
-        guide, model = self.guides[number], self.models[number]
+        guide = self.guides[number]
         if guide is None:
             return None
-        active = self.active
+        active = self.active.numpy()
 
         def activations() -> NDArray[np.float32]:
-            return np.asarray(model.activations(self.seeds[active]).numpy())
+            if number not in self.activations:
+                self.activations[number] = self.models[number].activations(self.seeds).numpy()
+            return np.asarray(self.activations[number][active])
 
-        return guide.aims(self.draws[active.numpy(), number], activations)
+        return guide.aims(self.draws[active, number], activations)
 
     def _keep(self, pictures: Tensor, answers: Tensor, taken: int) -> Tensor:
         """Keep the pictures that the models disagree on; return which are left, bool (active,)."""
