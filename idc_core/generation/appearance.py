@@ -23,6 +23,8 @@ class _OneNumber(Constraint):
     other way.
     """
 
+    steers_once = True
+
     @property
     @abstractmethod
     def range(self) -> tuple[float, float]:
@@ -35,9 +37,10 @@ class _OneNumber(Constraint):
     def advance(self, seeds: Tensor, state: Tensor, fixed: Tensor, gradient: Tensor, step: float) -> Tensor:
         """Return the state one step on, on the other side of the seed where this one has been walked to its end."""
         low, high = self.range
-        up = super().advance(seeds, state, fixed, gradient, step)[:, 0] - state[:, 0]
-        first = torch.where((up < 0) & torch.tensor(low < 0), -1.0, 1.0)
-        way = torch.where(state[:, 1] == 0, first, state[:, 1])
+        way = state[:, 1]
+        if not way.all():
+            up = super().advance(seeds, state, fixed, gradient, step)[:, 0] - state[:, 0]
+            way = torch.where(way == 0, torch.where((up < 0) & torch.tensor(low < 0), -1.0, 1.0), way)
         end = torch.where(way > 0, high, -low)
         over = (state[:, 0].abs() >= end) & torch.tensor(low < 0)
         way = torch.where(over, -way, way)

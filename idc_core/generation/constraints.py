@@ -32,6 +32,8 @@ class Constraint(ABC):
     """A way to change pictures. Subclasses are frozen dataclasses of their parameters."""
 
     card: ClassVar[ConstraintCard]
+    steers_once: ClassVar[bool] = False
+    """Whether only the gradient at the seed is used, so that later steps need none."""
 
     @abstractmethod
     def start(self, seeds: Tensor) -> Tensor:

@@ -15,8 +15,8 @@ from idc_core.trace import neuron_activation, neuron_axes, place
 PASS_BYTES = 32 * 2**20
 """Activations of one pass; gradients double them."""
 
-MOST_INPUTS = 512
-"""Pictures of one pass, however small."""
+MOST_INPUTS = 128
+"""Pictures of one pass, however small; more leave the caches."""
 
 Objective = Callable[[Tensor, Tensor, slice], Tensor]
 """From scores (n, classes), activations (n, neurons) and which pictures these are: values (n,) to be raised."""

@@ -24,14 +24,15 @@ def scores_alone(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, 
 def margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
     """Return by how much the class's score leads the best other score, up to `SAFE` where the class is to be kept.
 
-    A regression has no other score: there each of the models that keep their answer gets an equal share of one vote.
+    The models that keep the class share one vote, so that ten of them do not outvote the one that is to lose it. A
+    regression has no other score; there the answer itself stands for the lead.
     """
     own = scores.gather(1, classes[:, None])[:, 0]
     if scores.shape[1] == 1:
         return own / others, own
     rest = scores.scatter(1, classes[:, None], -torch.inf).amax(1)
     lead = own - rest
-    return lead.clamp(max=SAFE), lead
+    return lead.clamp(max=SAFE) / others, lead
 
 
 OBJECTIVES: dict[str, Part] = {"margin": margins, "scores": scores_alone}

@@ -238,9 +238,10 @@ class _Search:
                     break
                 self._advance(taken)
                 pictures = self.rule.picture(self.seeds[self.active], self.state[self.active])
-                if taken + 1 == iterations:
-                    self._keep(pictures, self.task.answers([one.scores(pictures) for one in self.models]), taken + 1)
-                    self.gradient = None
+                if self.rule.steers_once or taken + 1 == iterations:
+                    answers = self.task.answers([one.scores(pictures) for one in self.models])
+                    left = self._keep(pictures, answers, taken + 1)
+                    self.gradient = None if self.gradient is None else self.gradient[left]
                 else:
                     self._look(pictures, taken + 1)
                 report(on_progress, taken + 1, iterations, f"steps; {self.count:,} of {len(self.seeds):,} seeds done")
@@ -349,8 +350,8 @@ def _guides(
 ) -> list[Guide | None]:
     """Return the guide of each model, None where it has none."""
     if guidance is None:
-        named = [neuron_layers(model) for model in models]
-        guidance = [NC(model, layers, threshold) for model, layers in zip(models, named, strict=True) if layers]
+        named = {model: neuron_layers(model) for model in models}
+        guidance = [NC(model, layers, threshold) for model, layers in named.items() if layers]
     found: list[Guide | None] = [None] * len(models)
     for criterion in guidance:
         guide = make_guide(criterion, example)
