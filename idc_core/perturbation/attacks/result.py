@@ -101,6 +101,7 @@ def sizes(
     before: Pictures, after: Pictures
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return how far pictures moved: pixels changed, Euclidean length, largest value; each (n,)."""
-    moved = np.abs(after.astype(np.float64) - before)
-    pixels = (moved > CHANGED).any(1).sum((1, 2))
-    return pixels.astype(np.int64), np.sqrt(np.square(moved).sum((1, 2, 3))), moved.max((1, 2, 3), initial=0.0)
+    moved = np.abs(after - before)
+    pixels = (moved > CHANGED).any(1).sum((1, 2)).astype(np.int64)
+    length = np.sqrt(np.einsum("nchw,nchw->n", moved, moved)).astype(np.float64)
+    return pixels, length, moved.max((1, 2, 3), initial=0.0).astype(np.float64)
