@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from pages.common.bench import Bench
+from pages.common.drawing import drawn_once
 from pages.common.results import View
 from pages.common.saving import save_row
 
@@ -53,14 +54,17 @@ def chart(
     modes : sequence of str
         How points can be chosen.
     """
-    figure = _figure(key, view.bench, depends, is_dark(), build)
-    plot(key, figure, alt, read, (view.line,), clicked, modes)
+    figure, drawn = _figure(key, view.bench, depends, is_dark(), clicked is not None, build)
+    plot(key, figure, alt, read, (view.line,), clicked, modes, drawn)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _figure(key: str, bench: Bench, depends: Hashable, dark: bool, _build: Callable[[bool], go.Figure]) -> go.Figure:
-    """Build a figure once: plotly takes longer to check a figure than the engine takes for its numbers."""
-    return _build(dark)
+def _figure(
+    key: str, bench: Bench, depends: Hashable, dark: bool, clickable: bool, _build: Callable[[bool], go.Figure]
+) -> tuple[go.Figure, go.Figure]:
+    """Build a figure once, as it is saved and as it is drawn: plotly takes longer to check it than its numbers take."""
+    figure = _build(dark)
+    return figure, drawn_once(figure, clickable=clickable)
 
 
 def plot(
@@ -71,6 +75,7 @@ def plot(
     lines: tuple[str, ...] = (),
     clicked: Callable[[list[dict[str, Any]]], None] | None = None,
     modes: Sequence[Literal["points", "box", "lasso"]] = ("points",),
+    drawn: go.Figure | None = None,
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does.
 
@@ -82,14 +87,17 @@ def plot(
         Drawn for the page's ground.
     lines : tuple of str
         What a saved page says below the figure.
+    drawn : plotly.graph_objects.Figure, optional
+        From `drawn_once`, where the figure is kept; default the figure itself.
     """
+    drawn = figure if drawn is None else drawn
     config = {"displaylogo": False}
     # The figures bring their own colours for either ground; the theme would replace some of them.
     if clicked is None:
-        st.plotly_chart(figure, key=key, alt=alt, config=config, theme=None)
+        st.plotly_chart(drawn, key=key, alt=alt, config=config, theme=None)
     else:
         st.plotly_chart(
-            figure,
+            drawn,
             key=key,
             alt=alt,
             config=config,
