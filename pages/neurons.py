@@ -129,8 +129,8 @@ def draw_activation_relevance() -> None:
         "a mark is a test. A neuron that is active without relevance does not decide; one with negative relevance "
         "speaks against the answer that the network gave. Click a mark to select its test on all pages."
     )
-    if len(view.chosen) > figures.MOST_POINTS:
-        read += f" {figures.MOST_POINTS} tests are drawn"
+    if len(view.chosen) > (most := figures.most_points(len(view.neurons))):
+        read += f" {most} tests are drawn"
         read += "." if view.correct is None else ", up to half of them misclassified."
     marked = np.flatnonzero(view.chosen == view.position) if view.position is not None else []
     position = int(marked[0]) if len(marked) else None

@@ -91,7 +91,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
 
     colours = palette(dark)
     own, others = result.distances(scaled)
-    names = [f"random, seed {seed}" for seed in result.seeds]
+    names = [f"seed {seed}" for seed in result.seeds]
     figure = go.Figure()
     figure.add_box(
         **_box([summarise(own)], ["important"]), name="important neurons", fillcolor=colours.error,

@@ -23,8 +23,8 @@ LAST_BARS = 15
 GAP = "…"
 """Stands between the first and the last neurons."""
 
-MOST_POINTS = 200
-"""Tests drawn at most for one neuron: a browser draws a mark for each, and a cloud needs no more."""
+MOST_MARKS, FEWEST_POINTS, MOST_POINTS = 600, 60, 200
+"""Marks in all panels, and tests drawn for one neuron: a browser draws a mark for each, and a cloud needs no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,11 @@ def _fill(chosen: bool, colours: Palette) -> dict[str, Any]:
     }
 
 
+def most_points(m: int) -> int:
+    """Return how many tests are drawn at most for each of m neurons."""
+    return min(MOST_POINTS, max(FEWEST_POINTS, MOST_MARKS // m))
+
+
 def activation_relevance(
     activations: NDArray[np.floating],
     relevance: NDArray[np.floating],
@@ -171,7 +176,7 @@ def activation_relevance(
     selected : int, optional
         Position of a test that gets a mark of its own.
     seed : int
-        Draws the tests that are shown where there are more than `MOST_POINTS`; up to half are misclassified.
+        Draws the tests that are shown where there are more than `most_points`; up to half are misclassified.
     dark : bool
         Whether the ground is dark.
 
@@ -183,7 +188,7 @@ def activation_relevance(
     figure, places = panels(neurons)
     right = np.ones(len(activations), dtype=np.bool_) if correct is None else correct
     numbers = np.arange(len(activations)) if ids is None else ids
-    shown = _sample(right, seed)
+    shown = _sample(right, seed, most_points(len(neurons)))
     groups = (
         (shown & right, "correct" if correct is not None else "test", colours.accent, "circle-open", 5),
         (shown & ~right, "misclassified", colours.error, "x", 7),
@@ -211,14 +216,14 @@ def activation_relevance(
     return finish_panels(figure, places, "activation", "relevance", title, colours)
 
 
-def _sample(right: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
+def _sample(right: NDArray[np.bool_], seed: int, most: int) -> NDArray[np.bool_]:
     """Choose the tests to draw: a seeded sample in which half are misclassified, where there are enough."""
     shown = np.zeros(len(right), dtype=np.bool_)
     rng = np.random.default_rng(seed)
     wrong, fine = rng.permutation(np.flatnonzero(~right)), rng.permutation(np.flatnonzero(right))
-    few = max(MOST_POINTS // 2, MOST_POINTS - len(fine))
+    few = max(most // 2, most - len(fine))
     shown[wrong[:few]] = True
-    shown[fine[: MOST_POINTS - min(few, len(wrong))]] = True
+    shown[fine[: most - min(few, len(wrong))]] = True
     return shown
 
 

@@ -50,7 +50,9 @@ def agreement(correlations: NDArray[np.float64], labels: Sequence[str], title: s
     figure.update_xaxes(title="ranking", type="category", tickangle=-45, showgrid=False)
     figure.update_yaxes(title="ranking", type="category", autorange="reversed", showgrid=False)
     finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
-    return figure.update_layout(margin_b=24)
+    # Room for the labels: plotly would make it by drawing everything again.
+    longest = max(map(len, labels), default=0)
+    return figure.update_layout(margin={"l": 40 + 5 * longest, "r": 96, "b": 48 + 4 * longest})
 
 
 def relevance_by_group(

@@ -111,4 +111,7 @@ def finish_panels(
     figure.update_yaxes(title=y, title_standoff=8, col=1)
     finish(figure, title, colours, height=140 + 210 * rows)
     figure.update_annotations(font={"size": 13, "color": colours.ink})
+    # The margins are wide enough for these axes; measuring every label of every panel is half of the drawing.
+    figure.update_xaxes(automargin=False)
+    figure.update_yaxes(automargin=False)
     return figure

@@ -54,7 +54,7 @@ def test_boxes_show_quantiles_of_every_draw(dark, scaled):
     important, random = figure.data
     drawn, others = (own_scaled, others_scaled) if scaled else (own, others)
     assert list(important.x) == ["important"]
-    assert list(random.x) == ["random, seed 0", "random, seed 1", "random, seed 2"]
+    assert list(random.x) == ["seed 0", "seed 1", "seed 2"]
     assert important.median[0] == pytest.approx(np.median(drawn))
     assert list(random.q1) == pytest.approx(np.quantile(others, 0.25, axis=1))
     assert list(random.upperfence) == pytest.approx(np.quantile(others, 0.95, axis=1))

@@ -69,6 +69,14 @@ def test_scatter_draws_both_kinds_of_tests(errors, drawn):
     assert len({trace.marker.symbol for trace in marks.values()}) == len(marks)
 
 
+@pytest.mark.parametrize(("m", "most"), [(1, 200), (3, 200), (6, 100), (10, 60), (12, 60)])
+def test_more_panels_hold_fewer_marks_each(m, most):
+    points = np.random.default_rng(0).random((500, m))
+    figure = neurons.activation_relevance(points, points, None, [str(i) for i in range(m)], "A finding")
+    assert neurons.most_points(m) == most
+    assert [len(trace.x) for trace in figure.data] == [most] * m
+
+
 def test_correlation_is_pearsons():
     rng = np.random.default_rng(0)
     a, r = rng.random((50, 3)), rng.random((50, 3))
