@@ -1,5 +1,6 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -254,6 +255,13 @@ class IDC(Criterion):
             codes.append(encode(assignments, [len(centroids) for centroids in self.centroids]))
         numbers = np.unique(np.concatenate(codes), return_inverse=True)[1]
         return Profiles.of_codes(numbers.reshape(-1, 1), total)
+
+    def fresh(self) -> Self:
+        """Return another with the same clusters and nothing covered."""
+        sizes = self._fitted().sizes
+        other = copy.copy(self)
+        other._counts = CellCounts(sizes)
+        return other
 
     def merge(self, other: Self) -> Self:
         """Add the cells that another worker has counted with the same clusters.

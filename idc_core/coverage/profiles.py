@@ -88,9 +88,11 @@ class Profiles:
         order = np.arange(len(self)) if order is None else np.asarray(order)
         counts = self.counts[order]
         places = np.repeat(self.starts[order] - _starts(counts)[:-1], counts) + np.arange(counts.sum())
-        # The first visit of a target is the first place at which it stands in the reordered list.
-        first = np.unique(self.targets[places], return_index=True)[1]
-        return np.bincount(np.repeat(np.arange(len(order)), counts)[first], minlength=len(order)).astype(np.int64)
+        visits = self.targets[places]
+        # Written from the last visit to the first: of several the one written last stays, and nothing is sorted.
+        first = np.full(int(visits.max(initial=-1)) + 1, len(order))
+        first[visits[::-1]] = np.repeat(np.arange(len(order)), counts)[::-1]
+        return np.bincount(first[first < len(order)], minlength=len(order)).astype(np.int64)
 
     def covered(self, chosen: NDArray[Any] | None = None) -> int:
         """Count the targets that the chosen inputs (positions (k,); default all) cover together."""

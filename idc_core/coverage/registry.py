@@ -61,6 +61,10 @@ class Criterion(ABC):
         """Find what each input covers, without accounting for it."""
 
     @abstractmethod
+    def fresh(self) -> Self:
+        """Return another that has learned the same and has seen no tests."""
+
+    @abstractmethod
     def merge(self, other: Self) -> Self:
         """Take in what another worker has seen; associative and commutative."""
 

@@ -1,5 +1,6 @@
 """Criteria that look at one activation a neuron: one pass over the inputs feeds all of them."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, Self
@@ -93,6 +94,20 @@ class StreamedCriterion(Criterion):
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
         """Find what each input covers, without accounting for it; inputs and errors as in `update`."""
         return profile_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)[0]
+
+    def fresh(self) -> Self:
+        """Return another that has learned the same and has seen no tests.
+
+        Raises
+        ------
+        SettingError
+            If the criterion learns and has not been fitted.
+        """
+        self._ready()
+        other = copy.copy(self)
+        if self.sizes is not None:
+            other._begin(self.sizes)  # gives it marks of its own
+        return other
 
     def merge(self, other: Self) -> Self:
         """Add what another worker has seen; both must have learned the same.
