@@ -15,7 +15,9 @@ MOST_NUMBERS = 16
 """Rankings up to which every correlation is written into its square."""
 
 
-def agreement(correlations: NDArray[np.float64], labels: Sequence[str], title: str, *, dark: bool = False) -> go.Figure:
+def agreement(
+    correlations: NDArray[np.float64], labels: Sequence[str], title: str, axis: str = "ranking", *, dark: bool = False
+) -> go.Figure:
     """Draw the rank correlation of every two rankings as a square.
 
     Parameters
@@ -26,6 +28,8 @@ def agreement(correlations: NDArray[np.float64], labels: Sequence[str], title: s
         Names of the k rankings.
     title : str
         The finding.
+    axis : str
+        What the labels name.
     dark : bool
         Whether the ground is dark.
 
@@ -47,8 +51,8 @@ def agreement(correlations: NDArray[np.float64], labels: Sequence[str], title: s
             colorbar={"title": {"text": "rank correlation", "side": "right"}, "thickness": 12, "tickvals": [-1, 0, 1]},
         )
     )  # fmt: skip
-    figure.update_xaxes(title="ranking", type="category", tickangle=-45, showgrid=False)
-    figure.update_yaxes(title="ranking", type="category", autorange="reversed", showgrid=False)
+    figure.update_xaxes(title=axis, type="category", tickangle=-45, showgrid=False)
+    figure.update_yaxes(title=axis, type="category", autorange="reversed", showgrid=False)
     finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
     # Room for the labels: plotly would make it by drawing everything again.
     longest = max(map(len, labels), default=0)

@@ -84,6 +84,11 @@ PAGES: dict[str, PageEntry] = {
             "Where in the network are the tests weak?",
             "Coverage of every layer for several numbers of neurons and test sets; click one to look into it.",
         ),
+        PageEntry(
+            "criteria", "Criteria", "Compare", ":material/compare_arrows:",
+            "Do other criteria see the same?",
+            "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",
+        ),
     )
 }  # fmt: skip
 """Pages by name, in the order of the menus."""

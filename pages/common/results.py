@@ -149,8 +149,8 @@ def open_view(bench: Bench) -> View:
     card = model.card
     train = open_data(waiting, card.dataset, "train")
     test = open_data(waiting, bench.data, "test")
-    train_traces = _traces(waiting, model, train, bench.layer, "training inputs")
-    test_traces = _traces(waiting, model, test, bench.layer, "tests")
+    train_traces = open_traces(waiting, model, train, bench.layer, "training inputs")
+    test_traces = open_traces(waiting, model, test, bench.layer, "tests")
     m = min(bench.m, train_traces.activations[bench.layer].shape[1])
     settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
     if bench.k != DEFAULT.k:
@@ -252,7 +252,8 @@ def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], 
     return read
 
 
-def _traces(waiting: Waiting, model: Network, data: Dataset, layer: str, what: str) -> Traces:
+def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, what: str) -> Traces:
+    """Return what a layer shows on inputs, named `what` for a person, passed through the network once."""
     key = (ENGINE, model.card.fingerprint, data.fingerprint, layer)
 
     def work(report: Progress) -> Traces:

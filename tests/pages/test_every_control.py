@@ -25,6 +25,7 @@ DEPENDS = {
     "rows": "as many neurons as fit",
     "columns": "as many neurons as fit",
     "colour": "whether it is covered",
+    "criteria": "all;",
 }
 """Controls whose default is told by what it is, as it depends on the bench or is many things."""
 

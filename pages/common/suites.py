@@ -1,0 +1,145 @@
+"""The suites that criteria are compared on: parts of the bench's tests, and others that the network can take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pages.common.bench import fitting_data
+from pages.common.results import View, of_classes, open_data, open_traces
+from pages.common.work import Waiting
+
+if TYPE_CHECKING:
+    from idc_core.trace import Traces
+
+Ints = NDArray[np.int64]
+
+WHOLE = "all"
+"""Name of the suite that holds all tests of the bench."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A suite that is a part of the bench's tests, so that it needs no pass of its own.
+
+    Attributes
+    ----------
+    name, label, help : str
+        Short name, the name for a person, and one line on what is in it.
+    positions : callable
+        From a view to positions among the chosen tests, int64 (k,); none where the part has no meaning there.
+    """
+
+    name: str
+    label: str
+    help: str
+    positions: Callable[[View], Ints]
+
+
+@dataclass(frozen=True)
+class Other:
+    """A suite of other inputs.
+
+    Attributes
+    ----------
+    name, label, help : str
+        As in `Part`.
+    open : callable
+        From what shows progress and a view to a fingerprint of the inputs and what the bench's layer shows on them.
+    """
+
+    name: str
+    label: str
+    help: str
+    open: Callable[[Waiting, View], tuple[str, Traces]]
+
+
+def _none() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+def _random_half(view: View) -> Ints:
+    count = len(view.chosen)
+    return np.sort(np.random.default_rng(0).permutation(count)[: -(-count // 2)]).astype(np.int64)
+
+
+def _answered(right: bool) -> Callable[[View], Ints]:
+    def positions(view: View) -> Ints:
+        return _none() if view.correct is None else np.flatnonzero(view.correct[view.chosen] == right)
+
+    return positions
+
+
+def _uncertain(view: View) -> Ints:
+    if not view.is_classifier:
+        return _none()
+    order = np.argsort(view.analysis.confidence[view.chosen], kind="stable")
+    return np.sort(order[: -(-len(order) // 4)])
+
+
+def _half(first: bool) -> Callable[[View], Ints]:
+    """Cut the tests by what they are: the first classes and the others, or the smaller right answers and the larger."""
+
+    def positions(view: View) -> Ints:
+        targets = view.test.targets[view.chosen]
+        values = np.unique(targets)
+        if len(values) < 2:
+            return _none()
+        return np.flatnonzero((targets < values[len(values) // 2]) == first)
+
+    return positions
+
+
+PARTS: dict[str, Part] = {
+    part.name: part
+    for part in (
+        Part(WHOLE, "All tests", "The tests of the bench.", lambda view: np.arange(len(view.chosen))),
+        Part("half", "Random half", "Half of the tests, drawn at random (seed 0).", _random_half),
+        Part("first", "First classes", "Tests of the first half of the classes, or of answers.", _half(True)),
+        Part("last", "Last classes", "Tests of the second half of the classes, or of answers.", _half(False)),
+        Part("uncertain", "Least sure quarter", "The quarter of least confidence.", _uncertain),
+        Part("right", "Classified correctly", "The tests that the network gets right.", _answered(True)),
+        Part("wrong", "Misclassified", "The tests that the network gets wrong.", _answered(False)),
+    )
+}
+"""Parts by name; the first one is always shown."""
+
+
+def parts(view: View) -> dict[str, Ints]:
+    """Return the parts that have tests on this bench: positions among the chosen tests, by name."""
+    found = {name: part.positions(view) for name, part in PARTS.items()}
+    return {name: positions for name, positions in found.items() if len(positions)}
+
+
+def _data_sets(view: View) -> list[Other]:
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    def opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
+        def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
+            from idc_core.coverage.agreement import rows
+
+            data = open_data(waiting, name, "test")
+            traces = open_traces(waiting, view.model, data, view.bench.layer, f"the tests of {name}")
+            return data.fingerprint, rows(traces, of_classes(data, view.bench.classes))
+
+        return opened
+
+    return [
+        Other(name, DATASETS[name].label, f"The tests of {DATASETS[name].label}.", opener(name))
+        for name in fitting_data(MODELS[view.bench.model])
+        if name != view.bench.data
+    ]
+
+
+SOURCES: tuple[Callable[[View], list[Other]], ...] = (_data_sets,)
+"""What offers other suites for a view: further kinds join here."""
+
+
+def others(view: View) -> dict[str, Other]:
+    """Return the other suites that the network of a bench can take, by name."""
+    return {other.name: other for source in SOURCES for other in source(view)}
