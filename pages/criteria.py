@@ -31,6 +31,7 @@ from pages.common import criteria, firsts, suites  # noqa: E402
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of one size"}
 METHODS = {"spearman": "Spearman", "kendall": "Kendall"}
+APFD = " APFD counts every misclassified test as a fault of its own (Rothermel et al. 2001; Feng et al., ISSTA 2020)."
 
 
 def choose_criteria() -> list[str]:
@@ -44,14 +45,14 @@ def choose_criteria() -> list[str]:
         format_func=str.upper,
         key=CHOSEN,
         on_change=lambda: address.keep(CHOSEN, ",".join(st.session_state[CHOSEN])),
-        help="Which criteria are measured; IDC always is. Default all; on large training sets all but LSC and DSC, "
-        "which compare every test with every training input and take seconds when they are chosen.",
+        help="Which criteria are measured; IDC always is. Default all; on large data sets all but LSC, DSC and CC, "
+        "which compare every test with many others and take seconds when they are chosen.",
     )
     waiting = [name.upper() for name in CRITERIA if name not in chosen and name not in usual]
     if waiting:
         st.caption(
-            f"{layout.names(waiting)} compare {count(len(view.chosen))} tests with {count(len(view.train))} training "
-            "inputs each, which takes some seconds: choose them to see them."
+            f"{layout.names(waiting)} {'compare' if len(waiting) > 1 else 'compares'} every test with many other "
+            "inputs, which takes some seconds here: choose what you want to see."
         )
     return [name for name in CRITERIA if name == "idc" or name in chosen]
 
@@ -123,10 +124,8 @@ def agreement_sentence(measured: Measured) -> str:
     if found is None or "idc" not in measured.readings:
         return "Too little is measured to compare criteria with IDC."
     (most, high), (least, low) = found
-    text = (
-        f"**Over {plural(len(measured.suites), 'suite')}, {most} agrees most with IDC (rank correlation {high:.2f}) "
-        f"and {least} least ({low:.2f}).**"
-    )
+    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} agrees most with IDC (rank correlation {high:.2f})"
+    text += f" and {least} least ({low:.2f}).**" if least != most else ".**"
     alike = extremes(measured, related(measured, "same", "spearman"))
     if alike is not None:
         text += (
@@ -239,10 +238,10 @@ def draw_correlations(measured: Measured) -> pd.DataFrame:
     found, labels = related(measured, over, method), [name.upper() for name in measured.readings]
     extreme = extremes(measured, found)
     title = (
-        f"Over {OVERS[over]}, {extreme[0][0]} orders most like IDC ({extreme[0][1]:.2f}), {extreme[1][0]} least "
-        f"({extreme[1][1]:.2f})"
+        f"Compared over {OVERS[over]}, {extreme[0][0]} agrees most with IDC ({extreme[0][1]:.2f}), {extreme[1][0]} "
+        f"least ({extreme[1][1]:.2f})"
         if extreme
-        else f"Over {OVERS[over]} nothing can be ordered"
+        else f"Compared over {OVERS[over]}, there is nothing to put in order"
     )
     layout.chart(
         view,
@@ -271,7 +270,8 @@ def draw_growth(measured: Measured) -> pd.DataFrame:
         slow, quick = int(np.nanargmin(reached)), int(np.nanargmax(reached))
         title = (
             f"With {plural(int(size), 'random test')} of {count(int(measured.sizes[-1]))}, {names[quick]} is at "
-            f"{100 * reached[quick]:.0f} % of what all tests give, {names[slow]} at {100 * reached[slow]:.0f} %"
+            f"{100 * reached[quick]:.0f}\u00a0% of what all tests give, {names[slow]} at "
+            f"{100 * reached[slow]:.0f}\u00a0%"
         )
     layout.chart(
         view,
@@ -359,10 +359,9 @@ layout.computed(
     "each test covers by a criterion is kept, and parts, subsets and orders are counted from it. NLC has no "
     "targets and is computed anew for each part and subset; clusters of CC are those that all tests make in their "
     "order.",
-    "An order by new targets always takes the test that covers the most targets that no test before it covers; "
-    "surprise criteria also take the most surprising first, and DeepGini, entropy and margin the least certain "
-    "answer. APFD counts every misclassified test as a fault of its own (Rothermel et al. 2001; Feng et al., ISSTA "
-    "2020).",
+    "An order by new coverage always takes the test that adds the most to what those before it cover; "
+    "surprise criteria also take the most surprising first, and DeepGini, entropy and margin the least certain answer."
+    + ("" if found is None else APFD),
     "\n".join(f"* {name.upper()}: {CRITERIA[name].card.label}. {CRITERIA[name].card.citation}" for name in names),
 )
 tables["criteria-scores"] = pd.DataFrame(

@@ -71,7 +71,7 @@ def suite_scores(
         figure.update_xaxes(range=[0, 1.4 * largest or 1.0], showgrid=False, showticklabels=False, **place)
     figure.update_yaxes(
         tickvals=list(range(len(suites))), ticktext=list(suites), range=[len(suites) - 0.4, -0.6], showgrid=False,
-        fixedrange=True,
+        zeroline=False, fixedrange=True,
     )  # fmt: skip
     figure.update_xaxes(fixedrange=True, zeroline=True)
     finish(figure, title, colours, height=height)

@@ -20,13 +20,13 @@ from pages.common.results import ENGINE, View
 from pages.common.suites import Other
 from pages.common.work import Waiting
 
-SLOW = ("lsc", "dsc")
-"""Criteria that compare every test with every training input."""
+SLOW = ("lsc", "dsc", "cc")
+"""Criteria that compare every test with every training input, or with many other tests."""
 
 MANY_PAIRS = 20_000_000
 """Pairs of a test and a training input beyond which the slow criteria wait until they are chosen."""
 
-UNITS = {"tknp": "patterns", "cc": "clusters", "nlc": "squared activation"}
+UNITS = {"tknp": "patterns", "cc": "clusters", "nlc": "activation\u00b2"}
 """Units of the scores that are no share."""
 
 Settings = dict[str, Any]
@@ -293,13 +293,7 @@ def mistakes(view: View, measured: Measured) -> Finding | None:
     """Return how early every order meets the misclassified tests; None where none is, or nothing is right or wrong."""
     if view.correct is None or view.correct[view.chosen].all():
         return None
-    wrong = ~view.correct[view.chosen]
-
-    def work(report: Progress) -> Finding:
-        return find_mistakes(measured.orders, wrong)
-
-    found: Finding = Waiting(1).get("orders", measured.key, "looking for the misclassified tests", work)
-    return found
+    return find_mistakes(measured.orders, ~view.correct[view.chosen])
 
 
 def is_share(reading: Reading) -> bool:
@@ -324,5 +318,5 @@ def order_label(order: Order) -> str:
         return UNCERTAINTIES[order.name].label
     short = order.name.upper()
     if order.by == "additional":
-        return f"{short}, most new targets"
+        return f"{short}, most new coverage"
     return f"{short}, largest gain" if order.name == "nlc" else f"{short}, most surprising"

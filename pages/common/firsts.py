@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -25,8 +26,8 @@ def choose_order(orders: dict[str, Order]) -> Order:
     key = st.selectbox(
         "Order by", list(orders), format_func=lambda key: criteria.order_label(orders[key]), key="order",
         bind="query-params", width=320,
-        help="The criterion whose order stands out in the figure, and whose first tests are shown. Default IDC, most "
-        "new targets.",
+        help="The criterion whose order stands out in the figure, and whose first tests are shown. Most new "
+        "coverage takes the test that adds most to those before it. Default IDC, most new coverage.",
     )  # fmt: skip
     return orders[key]
 
@@ -72,8 +73,13 @@ def draw_mistakes(
 def draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
     picks = view.chosen[chosen.positions[:PICKS]]
-    wrong = "" if view.correct is None else f"; {int((~view.correct[picks]).sum())} of them are misclassified"
+    text = f"Shown are the first {plural(len(picks), 'test')} in this order"
+    if view.correct is not None:
+        text += f", misclassified among them: {int((~view.correct[picks]).sum())}"
+    place = np.flatnonzero(view.chosen[chosen.positions] == view.position) if view.position is not None else []
+    if len(place):
+        text += f". The selected test is number {place[0] + 1} of {len(chosen.positions)}"
     st.subheader(f"The first tests by {lower(criteria.order_label(chosen))}", anchor=False)
-    st.caption(f"The first {plural(len(picks), 'test')} in this order{wrong}.")
+    st.caption(f"{text}.")
     layout.gallery(view, picks, PICKS, key="first-picks")
     layout.take_inputs(view, picks)

@@ -1,0 +1,206 @@
+"""The Criteria page: every criterion and suite as the engine measures them, correlations, orders, parameters, Stop."""
+
+import json
+
+import numpy as np
+import pytest
+
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
+from idc_core.coverage.streamed import measure
+from pages.common import criteria, suites, work
+from pages.common.bench import DEFAULT
+from pages.common.results import open_view
+
+NAMES = [name.upper() for name in CRITERIA]
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+def text(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def figure(app, index=0) -> dict:
+    return json.loads(app.get("plotly_chart")[index].proto.spec)
+
+
+def table(app, column):
+    return next(frame.value for frame in app.dataframe if column in frame.value)
+
+
+def title(spec) -> str:
+    return spec["layout"]["title"]["text"].replace("<br>", " ")
+
+
+def test_table_holds_every_criterion_and_suite_as_measured_from_the_inputs(open_page, view):
+    app = open_page("criteria")
+    shown = table(app, "All tests").set_index("criterion")
+    assert list(shown.index) == NAMES
+    assert shown.loc["IDC", "All tests"] == f"{100 * view.analysis.score:.1f} %"
+    half = view.test.inputs[suites.PARTS["half"].positions(view)]
+    for name in ("kmnc", "tknp", "dsc", "nlc"):
+        one = CRITERIA[name](view.model, "fc2")
+        (score,) = measure([one], view.train, half)
+        share = name in ("kmnc", "dsc")
+        written = shown.loc[name.upper(), "Random half"]
+        assert written == (f"{100 * score:.1f} %" if share else f"{score:.3g}")
+
+
+def test_parts_are_what_their_names_say(view):
+    found = suites.parts(view)
+    assert sorted([*found["first"], *found["last"]]) == list(range(540))
+    assert view.test.targets[found["first"]].max() < view.test.targets[found["last"]].min()
+    assert view.correct[found["right"]].all()
+    assert not view.correct[found["wrong"]].any()
+    assert len(found["right"]) + len(found["wrong"]) == 540
+    rest = np.setdiff1d(np.arange(540), found["uncertain"])
+    assert len(found["uncertain"]) == 135
+    assert view.analysis.confidence[found["uncertain"]].max() <= view.analysis.confidence[rest].min()
+    assert (len(found["half"]), len(np.unique(found["half"]))) == (270, 270)
+
+
+def test_small_multiples_draw_the_table(open_page):
+    app = open_page("criteria")
+    shown = table(app, "All tests").set_index("criterion")
+    bars = figure(app)["data"]
+    assert len(bars) == len(NAMES)
+    columns = [part.label for part in suites.PARTS.values()]
+    assert [bar["text"] for bar in bars] == shown[columns].to_numpy().tolist()
+
+
+def test_finding_says_who_agrees_and_who_meets_mistakes_first(open_page):
+    app = open_page("criteria")
+    matrix = np.array(figure_matrix(figure(app, 1)))
+    most = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))]
+    assert f"{most} agrees most with IDC (rank correlation {np.nanmax(matrix[0, 1:]):.2f})" in text(app)
+    orders = table(app, "APFD")
+    assert f"{orders['order'][0]} meets misclassified tests first: APFD {orders['APFD'][0]:.3f}" in text(app)
+
+
+def figure_matrix(spec) -> list:
+    values = spec["data"][0]["z"]
+    if isinstance(values, dict):
+        import base64
+
+        flat = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+        return flat.reshape([int(part) for part in values["shape"].split(",")]).tolist()
+    return values
+
+
+def test_apfd_is_that_of_the_real_mistakes(open_page, view):
+    shown = table(open_page("criteria"), "APFD").set_index("order")["APFD"]
+    gini = most_first(UNCERTAINTIES["deepgini"](view.test_traces.scores))
+    assert shown["DeepGini"] == pytest.approx(apfd(gini, ~view.correct))
+    assert {"IDC, most new coverage", "DSC, most surprising", "NLC, largest gain", "Margin"} <= set(shown.index)
+
+
+def test_correlation_over_subsets_of_one_size_is_another(open_page):
+    app = open_page("criteria")
+    before, first = figure_matrix(figure(app, 1)), title(figure(app, 1))
+    over = next(group for group in app.get("button_group") if group.label == "Compared over")
+    over.set_value("same").run()
+    assert not app.exception
+    after, second = figure_matrix(figure(app, 1)), title(figure(app, 1))
+    assert "subsets of one size" in second != first
+    assert abs(after[0][4]) < abs(before[0][4])  # KMNC and IDC agree over suites because both grow with the tests
+
+
+def test_first_picks_are_the_chosen_orders(open_page, view):
+    app = open_page("criteria", order="DeepGini")
+    expected = most_first(UNCERTAINTIES["deepgini"](view.test_traces.scores))[:20]
+    wrong = int((~view.correct[expected]).sum())
+    assert f"Shown are the first 20 tests in this order, misclassified among them: {wrong}." in text(app)
+    app.selectbox(key="order").set_value("nlc-value").run()
+    assert "The first tests by NLC, largest gain" in [element.value for element in app.subheader]
+
+
+def test_selected_test_is_found_in_the_order(open_page, view):
+    first = most_first(UNCERTAINTIES["deepgini"](view.test_traces.scores))[2]
+    app = open_page("criteria", order="DeepGini", input=str(view.test.ids[first]))
+    assert "The selected test is number 3 of 540." in text(app)
+
+
+def test_parameters_change_only_their_criterion_and_are_in_the_address(open_page):
+    app = open_page("criteria")
+    before = table(app, "All tests").set_index("criterion")["All tests"]
+    app.number_input(key="kmnc-k").set_value(10).run()
+    after = table(app, "All tests").set_index("criterion")["All tests"]
+    assert [name for name in NAMES if before[name] != after[name]] == ["KMNC"]
+    again = open_page("criteria", **{"kmnc-k": "10"})
+    assert table(again, "All tests").set_index("criterion")["All tests"]["KMNC"] == after["KMNC"]
+
+
+def test_every_parameter_is_one_of_its_criteria():
+    for parameter in criteria.PARAMETERS:
+        for name in parameter.criteria:
+            default = CRITERIA[name].card.defaults[parameter.name]
+            assert default == parameter.default
+            assert default in parameter.options or parameter.low <= default <= parameter.high
+
+
+def test_chosen_criteria_are_kept_in_the_address_and_idc_always_is(open_page):
+    app = open_page("criteria", criteria="kmnc,nlc")
+    assert list(table(app, "All tests")["criterion"]) == ["IDC", "KMNC", "NLC"]
+    assert len(figure(app)["data"]) == 3
+
+
+def test_slow_criteria_wait_until_they_are_chosen(open_page, monkeypatch):
+    monkeypatch.setattr(criteria, "MANY_PAIRS", 10)
+    app = open_page("criteria")
+    assert set(NAMES) - set(table(app, "All tests")["criterion"]) == {"LSC", "DSC", "CC"}
+    assert "LSC, DSC and CC compare every test with many other inputs" in text(app)
+    chosen = open_page("criteria", criteria="kmnc,dsc")
+    assert list(table(chosen, "All tests")["criterion"]) == ["IDC", "KMNC", "DSC"]
+
+
+def test_one_class_has_fewer_parts(open_page):
+    app = open_page("criteria", classes="3", criteria="nc")
+    assert not app.exception
+    assert "First classes" not in table(app, "All tests").columns
+
+
+def test_stop_keeps_what_was_finished(open_page):
+    open_page("criteria")
+    jobs = work.shelf()._jobs["criteria"]
+    for key in [key for key in jobs if "mdsc" in key]:
+        del jobs[key]
+    app = open_page("criteria")  # measures it again
+    for key in [key for key in jobs if "mdsc" in key]:
+        del jobs[key]
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "Stopped before it was finished: Mahalanobis surprise coverage" in text(app)
+    assert list(table(app, "All tests")["criterion"])[:3] == ["IDC", "NC", "TKNC"]
+    next(button for button in app.button if button.label == "Start again").click().run()
+    assert list(table(app, "All tests")["criterion"]) == NAMES
+
+
+def test_pinned_bench_is_drawn_beside(open_page):
+    app = open_page("criteria", pin="layer=fc1")
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 6
+    assert "are higher here than on the pinned bench" in text(app)
+
+
+def test_other_data_sets_are_suites(small_data, open_page):
+    app = open_page("criteria", suites="mnist", criteria="kmnc")
+    assert not app.exception
+    shown = table(app, "MNIST").set_index("criterion")["MNIST"]
+    assert set(shown.index) == {"IDC", "KMNC"}
+    assert not (shown == "").any()
+    assert any("MNIST" in label for label in figure(app)["layout"]["yaxis"]["ticktext"])
+    assert "Over 8 suites" in text(app)
+
+
+def test_regression_has_no_mistakes_and_says_which_criteria_do_not_fit(small_data, open_page):
+    app = open_page("criteria", model="dave2-udacity")
+    assert not app.exception
+    assert "Distance surprise coverage is left out." in text(app)
+    assert "right and wrong have no meaning here" in text(app)
+    assert "Misclassified" not in table(app, "All tests").columns
