@@ -26,7 +26,7 @@ from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painte
 from idc_core.coverage.agreement import correlations, subset_correlations  # noqa: E402
 from idc_core.figures import criteria as figures  # noqa: E402
 from idc_core.figures.rankings import agreement  # noqa: E402
-from pages.common import criteria, firsts, suites  # noqa: E402
+from pages.common import compared, criteria, firsts  # noqa: E402
 
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of one size"}
@@ -59,7 +59,7 @@ def choose_criteria() -> list[str]:
 
 def choose_others() -> list[str]:
     """Choose other suites beside the parts of the tests."""
-    offered = suites.others(view)
+    offered = compared.others(view)
     if not offered:
         return []
     st.session_state[OTHERS] = [name for name in offered if name in address.read(OTHERS).split(",")]
@@ -71,7 +71,8 @@ def choose_others() -> list[str]:
         on_change=lambda: address.keep(OTHERS, ",".join(st.session_state[OTHERS])),
         placeholder="None",
         width=420,
-        help="Test sets that the network can take, each compared with the tests and their parts. Default none.",
+        help="The tests together with as many made of them by noise, a transform or an attack (seed 0, at its "
+        "defaults; attacks can take minutes), and other test sets that the network can take. Default none.",
     )
 
 
@@ -89,8 +90,8 @@ def choose_settings() -> dict[str, Settings]:
 
 def suite_labels(measured: Measured) -> dict[str, str]:
     """Return the suites' names for a person."""
-    offered = suites.others(view)
-    return {name: (suites.PARTS.get(name) or offered[name]).label for name in measured.suites}
+    offered = compared.others(view)
+    return {name: (compared.PARTS.get(name) or offered[name]).label for name in measured.suites}
 
 
 def score_table(measured: Measured) -> NDArray[np.float64]:
@@ -318,7 +319,7 @@ def compare(here: View, there: View) -> str:
 names = choose_criteria()
 wanted = choose_others()
 settings = choose_settings()
-offered = suites.others(view)
+offered = compared.others(view)
 measured = criteria.measure(view, names, settings, [offered[name] for name in wanted])
 for problem in measured.problems:
     st.warning(problem)

@@ -229,6 +229,12 @@ def rows(traces: Traces, positions: NDArray[Any]) -> Traces:
     return Traces(traces.scores[positions], activations, {}, traces.shapes)
 
 
+def joined(*parts: Traces) -> Traces:
+    """Return the traces of several sets of inputs of the same layers, one after the other, without relevance."""
+    activations = {layer: np.concatenate([part.activations[layer] for part in parts]) for layer in parts[0].activations}
+    return Traces(np.concatenate([part.scores for part in parts]), activations, {}, parts[0].shapes)
+
+
 def cell_profiles(analysis: Analysis, activations: NDArray[Any]) -> Profiles:
     """Return the cell of each input by clusters that are known already.
 

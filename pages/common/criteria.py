@@ -15,9 +15,9 @@ from idc_core.coverage.orders import Finding, Order, find_mistakes, orders_by
 from idc_core.coverage.prioritisation import UNCERTAINTIES
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from pages.common import suites
+from pages.common import compared
+from pages.common.compared import Other
 from pages.common.results import ENGINE, View
-from pages.common.suites import Other
 from pages.common.work import Waiting
 
 SLOW = ("lsc", "dsc", "cc")
@@ -186,7 +186,7 @@ def measure(view: View, names: Sequence[str], settings: dict[str, Settings], oth
         Without what was not finished, where the person pressed Stop.
     """
     waiting = Waiting(len(names) * (1 + len(others)) + 3 * len(others))
-    held = suites.parts(view)
+    held = compared.parts(view)
     readings: dict[str, Reading] = {}
     orders: list[Order] = []
     problems: list[str] = []
@@ -232,7 +232,7 @@ def _read(waiting: Waiting, view: View, name: str, settings: Settings) -> tuple[
     layer, label = view.bench.layer, CRITERIA[name].card.label
 
     def work(report: Progress) -> tuple[Reading, list[Order]] | str:
-        held, subsets = suites.parts(view), _subsets(view)
+        held, subsets = compared.parts(view), _subsets(view)
         tests = rows(view.test_traces, view.chosen)
         if name == "idc":
             profiles = cell_profiles(view.analysis, tests.activations[layer])
@@ -281,7 +281,7 @@ def _add(
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
-        value: float = waiting.get("suites", key, label, work)
+        value: float = waiting.get("scores", key, label, work)
         return value
 
     for name, reading in readings.items():

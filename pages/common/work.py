@@ -40,7 +40,7 @@ HALTED = "work-halted"
 KEPT = {
     "model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96, "rankings": 48, "trials": 24,
     "activities": 2, "responses": 8, "states": 96, "alternatives": 64, "projections": 24,
-    "criteria": 48, "suites": 192,
+    "criteria": 48, "scores": 192, "suites": 24,
 }  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 

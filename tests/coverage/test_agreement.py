@@ -92,6 +92,14 @@ class TestReading:
             agreement.read(make([name]), TRAIN, TESTS, PARTS, SUBSETS, on_progress=lambda *_: False)
 
 
+def test_joined_traces_are_those_of_all_inputs():
+    parts = [collect(NETWORK, inputs, ["fc"]) for inputs in (TESTS[:13], TESTS[13:])]
+    both, whole = agreement.joined(*parts), collect(NETWORK, TESTS, ["fc"])
+    assert both.scores == pytest.approx(whole.scores)
+    assert both.activations["fc"] == pytest.approx(whole.activations["fc"])
+    assert agreement.rows(both, [20]).scores == pytest.approx(whole.scores[[20]])
+
+
 class TestSubsets:
     def test_rows_are_orders_and_sizes_end_with_all(self):
         found = agreement.random_subsets(103, sizes=5, orders=4, seed=2)

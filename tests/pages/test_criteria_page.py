@@ -8,7 +8,8 @@ import pytest
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
-from pages.common import criteria, suites, work
+from idc_core.suites import SUITES, make_suite
+from pages.common import compared, criteria, work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
 
@@ -42,7 +43,7 @@ def test_table_holds_every_criterion_and_suite_as_measured_from_the_inputs(open_
     shown = table(app, "All tests").set_index("criterion")
     assert list(shown.index) == NAMES
     assert shown.loc["IDC", "All tests"] == f"{100 * view.analysis.score:.1f} %"
-    half = view.test.inputs[suites.PARTS["half"].positions(view)]
+    half = view.test.inputs[compared.PARTS["half"].positions(view)]
     for name in ("kmnc", "tknp", "dsc", "nlc"):
         one = CRITERIA[name](view.model, "fc2")
         (score,) = measure([one], view.train, half)
@@ -52,7 +53,7 @@ def test_table_holds_every_criterion_and_suite_as_measured_from_the_inputs(open_
 
 
 def test_parts_are_what_their_names_say(view):
-    found = suites.parts(view)
+    found = compared.parts(view)
     assert sorted([*found["first"], *found["last"]]) == list(range(540))
     assert view.test.targets[found["first"]].max() < view.test.targets[found["last"]].min()
     assert view.correct[found["right"]].all()
@@ -69,7 +70,7 @@ def test_small_multiples_draw_the_table(open_page):
     shown = table(app, "All tests").set_index("criterion")
     bars = figure(app)["data"]
     assert len(bars) == len(NAMES)
-    columns = [part.label for part in suites.PARTS.values()]
+    columns = [part.label for part in compared.PARTS.values()]
     assert [bar["text"] for bar in bars] == shown[columns].to_numpy().tolist()
 
 
@@ -186,6 +187,23 @@ def test_pinned_bench_is_drawn_beside(open_page):
     assert not app.exception
     assert len(app.get("plotly_chart")) == 6
     assert "are higher here than on the pinned bench" in text(app)
+
+
+def test_made_tests_are_added_to_the_tests(open_page, view):
+    # First, as the library of the attacks tries to import a package "coverage": while a page runs by itself, its folder
+    # is searched, and holds one of that name.
+    both = make_suite("fgsm", view.test, view.model).take(range(1080))
+    app = open_page("criteria", suites="noise,fgsm", criteria="snac")
+    assert not app.exception
+    shown = table(app, "All tests")
+    both = np.concatenate(
+        [view.test.inputs, make_suite("fgsm", view.test, view.model, with_original=False).take(range(540))]
+    )
+    (score,) = measure([CRITERIA["snac"](view.model, "fc2")], view.train, both)
+    row = shown[shown["criterion"] == "SNAC"].iloc[0]
+    assert row[f"{SUITES['fgsm'].label} added"] == f"{100 * score:.1f} %"
+    assert any("(1,080)" in label for label in figure(app)["layout"]["yaxis"]["ticktext"])
+    assert "Random noise added" in shown.columns
 
 
 def test_other_data_sets_are_suites(small_data, open_page):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.progress import Progress
 from pages.common.bench import fitting_data
-from pages.common.results import View, of_classes, open_data, open_traces
+from pages.common.results import ENGINE, View, of_classes, open_data, open_traces
 from pages.common.work import Waiting
 
 if TYPE_CHECKING:
@@ -136,7 +137,41 @@ def _data_sets(view: View) -> list[Other]:
     ]
 
 
-SOURCES: tuple[Callable[[View], list[Other]], ...] = (_data_sets,)
+def _laboratory(view: View) -> list[Other]:
+    """Offer the tests together with as many made of them: noise, transforms, attacks."""
+    from idc_core.suites import SUITES
+
+    if view.test.inputs.ndim != 4:
+        return []
+
+    def opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
+        def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
+            from idc_core.coverage.agreement import joined, rows
+            from idc_core.suites import chosen, original, perturbed
+            from idc_core.trace import collect
+
+            made = perturbed(chosen(original(view.test), view.chosen), name, view.model)
+
+            def work(report: Progress) -> Traces:
+                # One after the other: making tests passes through the network too.
+                blocks = made.blocks(on_progress=report)
+                return joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
+
+            layer, label = view.bench.layer, SUITES[name].label
+            key = (ENGINE, view.model.card.fingerprint, made.fingerprint, layer)
+            traces = waiting.get("suites", key, f"making tests: {label[0].lower()}{label[1:]}", work)
+            return made.fingerprint, joined(rows(view.test_traces, view.chosen), traces)
+
+        return opened
+
+    return [
+        Other(kind.name, f"{kind.label} added", kind.help, opener(kind.name))
+        for kind in SUITES.values()
+        if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
+    ]
+
+
+SOURCES: tuple[Callable[[View], list[Other]], ...] = (_laboratory, _data_sets)
 """What offers other suites for a view: further kinds join here."""
 
 
