@@ -177,7 +177,9 @@ def collect(
     relevance: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers if settings}
     shapes: dict[str, tuple[int, ...]] = {}
     axes = neuron_axes(model, layers)
-    for batch in trace(model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress):
+    for batch in trace(
+        model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress
+    ):
         scores.append(batch.scores.float().cpu().numpy())
         for layer, value in batch.activations.items():
             shapes[layer] = tuple(value.shape[1:])

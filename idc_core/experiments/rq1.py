@@ -265,7 +265,8 @@ def measure(
             yield perturbed
 
     after = [
-        _per_neuron(batch.activations[layer], axis) for batch in trace(model, changed(), [layer], batch_size=batch_size)
+        _per_neuron(batch.activations[layer], axis)
+        for batch in trace(model, changed(), [layer], batch_size=batch_size)
     ]
     return Changes(
         layer, np.concatenate(before), np.concatenate(after), np.concatenate(counts),

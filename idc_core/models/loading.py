@@ -42,7 +42,9 @@ def load_model(name: str, *, weights: Path | None = None) -> Network:
 def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
     path = weights if weights is not None else WEIGHTS_FOLDER / f"{entry.name}.safetensors"
     if not path.is_file():
-        raise ModelError(f"The weights file {path} does not exist; `python -m idc_core train {entry.name}` trains it.")
+        raise ModelError(
+            f"The weights file {path} does not exist; `python -m idc_core train {entry.name}` trains it."
+        )
     network = entry.build()
     read_weights(network, path)
     description = path.with_suffix(".json")

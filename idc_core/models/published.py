@@ -139,7 +139,9 @@ def _check_kind(name: str, module: nn.Module, layer: dict[str, Any], path: Path)
             raise ModelError(f"{path}: {layer['name']!r} must have padding {padding!r}, not {found!r}.")
 
 
-def _array(arrays: dict[str, NDArray[np.float32]], key: str, shape: list[int], path: Path) -> NDArray[np.float32]:
+def _array(
+    arrays: dict[str, NDArray[np.float32]], key: str, shape: list[int], path: Path
+) -> NDArray[np.float32]:
     if key not in arrays:
         raise ModelError(f"The weights file {path} lacks {key!r}; it has {sorted(arrays)}.")
     found = arrays[key].shape

@@ -86,13 +86,8 @@ def train(
     with _reproducible(seed, device):
         network = entry.build()
         fit(
-            network,
-            training,
-            entry.recipe,
-            seed=seed,
-            device=device,
-            label=entry.label,
-            on_progress=on_progress,
+            network, training, entry.recipe,
+            seed=seed, device=device, label=entry.label, on_progress=on_progress,
         )
         _arrange(network.cpu(), torch.contiguous_format)
         licence = f"Weights: {entry.licence}. Data: {DATASETS[entry.dataset].licence}"
@@ -155,9 +150,7 @@ def fit(
         if not math.isfinite(value):
             raise ModelError(f"Training {label} diverged: loss {value} at step {step + 1} of {steps}.")
         report(
-            on_progress,
-            step + 1,
-            steps,
+            on_progress, step + 1, steps,
             f"Training {label}: epoch {step // batches + 1} of {recipe.epochs}, loss {value:.3f}",
         )
 

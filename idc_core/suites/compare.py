@@ -311,7 +311,8 @@ def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
 
 def _parts(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:
     return [
-        (part, suite.targets[start : start + part.count]) for start, part in zip(suite.starts, suite.parts, strict=True)
+        (part, suite.targets[start : start + part.count])
+        for start, part in zip(suite.starts, suite.parts, strict=True)
     ]
 
 

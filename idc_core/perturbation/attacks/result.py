@@ -97,7 +97,9 @@ class AttackResult:
         return before.astype(np.int64), after.astype(np.int64)
 
 
-def sizes(before: Pictures, after: Pictures) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def sizes(
+    before: Pictures, after: Pictures
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return how far pictures moved: pixels changed, Euclidean length, largest value; each (n,)."""
     moved = np.abs(after - before)
     pixels = (moved > CHANGED).any(1).sum((1, 2)).astype(np.int64)
