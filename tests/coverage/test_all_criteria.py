@@ -1,15 +1,11 @@
-"""All criteria that share a pass: equal to their papers, and the laws they keep."""
+"""All criteria that share a pass: equal to their papers, and one pass for many of them."""
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 from torch import nn
 
 from idc_core import CRITERIA, IDC
@@ -17,54 +13,29 @@ from idc_core.coverage.boundary import KMNC, NBC, SNAC
 from idc_core.coverage.distribution import NLC
 from idc_core.coverage.neuron import NC, TKNC, TKNP
 from idc_core.coverage.novelty import CC
-from idc_core.coverage.streamed import StreamedCriterion, fit_all, measure, profile_all, update_all
+from idc_core.coverage.streamed import fit_all, measure, profile_all, update_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
-from idc_core.errors import CancelledError, DataError, IdcError, ModelError, SettingError
+from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.trace import collect
 from tests.attribution.networks import Written, numbers, settle
 from tests.coverage import slow_criteria as slow
-
-LAYERS = ("conv", "fc", "out")
-IMAGES = numbers(150, 1, 6, 6, seed=7)
-TRAIN, TESTS = IMAGES[:90], 1.2 * IMAGES[90:]
-
-
-def forward(net, x):
-    return net.out(F.elu(net.fc(F.max_pool2d(F.relu(net.conv(x)), 2).flatten(1))))
-
-
-NETWORK = settle(Written(forward, conv=nn.Conv2d(1, 5, 3), fc=nn.Linear(20, 6), out=nn.Linear(6, 3)), seed=9)
-
-
-def plain(inputs):
-    """Return the activations of the network's layers by a plain pass, one list of layers an input, and predictions."""
-    with torch.no_grad():
-        conv = F.relu(NETWORK.conv(inputs))
-        fc = F.elu(NETWORK.fc(F.max_pool2d(conv, 2).flatten(1)))
-        out = NETWORK.out(fc)
-    rows = zip(conv.mean((2, 3)).numpy(), fc.numpy(), out.numpy(), strict=True)
-    return [list(row) for row in rows], out.argmax(1).numpy()
-
-
-(TRAINED, TRAINED_CLASSES), (TESTED, TESTED_CLASSES) = plain(TRAIN), plain(TESTS)
-
-
-def fc_only(traces):
-    return [trace[1] for trace in traces]
-
-
-def make(name, **options):
-    return CRITERIA[name](NETWORK, "fc" if name in ("lsc", "dsc", "mdsc") else LAYERS, **options)
-
-
-OPTIONS = {
-    "nc": {}, "kmnc": {"k": 20}, "nbc": {}, "snac": {}, "tknc": {"k": 2}, "tknp": {"k": 2}, "nlc": {},
-    "cc": {"threshold": 2.0}, "lsc": {"upper": 40.0, "buckets": 50}, "dsc": {"buckets": 50},
-    "mdsc": {"upper": 10.0, "buckets": 50},
-}  # fmt: skip
-FITTED = {name: make(name, **options).fit(TRAIN) for name, options in OPTIONS.items()}
-NAMES = sorted(OPTIONS)
-IN_TARGETS = sorted(set(NAMES) - {"nlc"})
+from tests.coverage.one_pass import (
+    FITTED,
+    LAYERS,
+    NAMES,
+    NETWORK,
+    OPTIONS,
+    TESTED,
+    TESTED_CLASSES,
+    TESTS,
+    TRAIN,
+    TRAINED,
+    TRAINED_CLASSES,
+    assert_same,
+    fc_only,
+    make,
+    seeing,
+)
 
 
 class TestEachEqualsItsPaper:
@@ -173,230 +144,6 @@ class TestEachEqualsItsPaper:
         np.testing.assert_allclose(LSC(network, "0").fit(train).profile(tests).values, expected, rtol=1e-9)
         with pytest.raises(DataError, match="only one"):
             DSC(network, "0").fit(train)
-
-
-POOL = collect(NETWORK, torch.cat([TESTS, 3 * TRAIN[:20]]), LAYERS)
-rows = st.lists(st.integers(0, len(POOL.scores) - 1), min_size=1, max_size=30)
-
-
-def some(chosen):
-    """Return the traces of these inputs of the pool, so that examples need no pass."""
-    return replace(POOL, scores=POOL.scores[chosen], activations={k: v[chosen] for k, v in POOL.activations.items()})
-
-
-def seeing(name, *parts):
-    criterion = copy.copy(FITTED[name])
-    for part in ("_hit", "_patterns", "_centres", "_tests"):
-        if hasattr(criterion, part):
-            setattr(criterion, part, copy.deepcopy(getattr(criterion, part)))
-    for part in parts:
-        criterion.update(some(part))
-    return criterion
-
-
-def state(criterion):
-    """Return all that a criterion has accumulated, in a form in which equal states are equal."""
-    if hasattr(criterion, "_hit"):
-        return criterion.reached.tolist()
-    if hasattr(criterion, "_patterns"):
-        return sorted(criterion._patterns)
-    if hasattr(criterion, "_centres"):
-        return [np.unique(centres.points, axis=0).tolist() for centres in criterion._centres]
-    return np.concatenate([[m.count, *m.mean, *m.scatter.ravel()] for m in criterion._tests])
-
-
-def assert_same(one, other):
-    if hasattr(one, "_tests"):
-        np.testing.assert_allclose(state(one), state(other), rtol=1e-9, atol=1e-9)
-    else:
-        assert state(one) == state(other)
-
-
-@pytest.mark.parametrize("name", NAMES)
-class TestLaws:
-    @given(first=rows, second=rows)
-    @hypothesis_settings(max_examples=20)
-    def test_coverage_grows_and_stays_in_range(self, name, first, second):
-        criterion = seeing(name, first)
-        before = criterion.score
-        after = criterion.update(some(second)).score
-        assert np.isfinite(after)
-        assert after >= 0
-        if name != "nlc":
-            assert before <= after
-            assert after == seeing(name, first, second, first).score
-        if name not in ("nlc", "cc", "tknp"):
-            assert after == criterion.covered / criterion.total <= 1
-
-    @given(chosen=rows, random=st.randoms(use_true_random=False))
-    @hypothesis_settings(max_examples=20)
-    def test_order_does_not_matter(self, name, chosen, random):
-        if name == "cc":
-            return  # by definition; see test_cc
-        shuffled = random.sample(chosen, len(chosen))
-        assert_same(seeing(name, shuffled), seeing(name, chosen))
-
-    @given(chosen=rows, cut=st.integers(0, 30))
-    @hypothesis_settings(max_examples=20)
-    def test_cutting_does_not_matter(self, name, chosen, cut):
-        parts = [part for part in (chosen[:cut], chosen[cut:]) if part]
-        cut_up, whole = seeing(name, *parts), seeing(name, chosen)
-        assert_same(cut_up, whole)
-        assert cut_up.score == pytest.approx(whole.score, rel=1e-12)
-
-    @given(a=rows, b=rows, c=rows)
-    @hypothesis_settings(max_examples=20)
-    def test_merging_is_associative_and_commutative(self, name, a, b, c):
-        one = seeing(name, a).merge(seeing(name, b)).merge(seeing(name, c))
-        other = seeing(name, c).merge(seeing(name, b).merge(seeing(name, a)))
-        assert_same(one, other)
-        assert one.score == pytest.approx(other.score, rel=1e-12)
-
-    @given(a=rows, b=rows)
-    @hypothesis_settings(max_examples=20)
-    def test_merged_parts_are_the_whole(self, name, a, b):
-        merged = seeing(name, a).merge(seeing(name, b))
-        whole = seeing(name, a, b)
-        if name == "cc":
-            # Another order gives other centres; but every input seen is near a centre of either.
-            for centres, parts in zip(merged._centres, whole._centres, strict=True):
-                apart = np.square(centres.points[:, None] - parts.points).sum(2).min(0)
-                assert (apart <= 2.0 + 1e-9).all()
-        else:
-            assert_same(merged, whole)
-
-    def test_merging_with_what_has_seen_nothing(self, name):
-        whole = seeing(name, [1, 2, 3])
-        assert seeing(name).merge(whole).score == whole.score == seeing(name, [1, 2, 3]).merge(seeing(name)).score
-
-    @given(chosen=rows)
-    @hypothesis_settings(max_examples=10)
-    def test_profiles_are_what_is_counted(self, name, chosen):
-        profiles = FITTED[name].profile(some(chosen))
-        assert len(profiles) == len(chosen)
-        if name == "nlc":
-            assert profiles.total == 0
-            with pytest.raises(SettingError, match="no targets"):
-                profiles.coverage()
-        else:
-            assert profiles.coverage() == seeing(name, chosen).score
-            ascending = [np.all(np.diff(part) > 0) for part in np.split(profiles.targets, profiles.starts[1:-1])]
-            assert all(ascending)
-
-    @pytest.mark.parametrize("size", [1, 7, 60])
-    def test_batch_size_does_not_matter(self, name, size):
-        options = {**OPTIONS[name], "batch_size": size}
-        parts = make(name, **options).fit([TRAIN[:1], TRAIN[1:50], TRAIN[50:]]).update([TESTS[:20], TESTS[20:]])
-        whole = make(name, **OPTIONS[name]).fit(TRAIN).update(TESTS)
-        assert parts.score == pytest.approx(whole.score, rel=1e-9)
-
-    def test_fit_forgets_what_was_counted(self, name):
-        criterion = make(name, **OPTIONS[name]).fit(TRAIN).update(TESTS)
-        assert criterion.score > 0
-        assert criterion.fit(TRAIN).score == 0
-
-    def test_a_profile_counts_nothing(self, name):
-        criterion = seeing(name, [1, 2])
-        criterion.profile(TESTS)
-        assert_same(criterion, seeing(name, [1, 2]))
-
-    def test_stopped_fit_leaves_the_criterion_as_it_was(self, name):
-        criterion = seeing(name, [1, 2])
-        if criterion.learns:
-            with pytest.raises(CancelledError):
-                criterion.fit(5 * TESTS, on_progress=lambda *news: False)
-            assert_same(criterion, seeing(name, [1, 2]))
-            assert criterion.update(some([3])).score == seeing(name, [1, 2, 3]).score
-        else:
-            assert criterion.fit(TESTS, on_progress=lambda *news: False).score == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-class TestMistakes:
-    def test_use_before_fit(self, name):
-        for use in (lambda c: c.update(TESTS), lambda c: c.profile(TESTS), lambda c: c.merge(FITTED[name])):
-            fresh = make(name, **OPTIONS[name])
-            if fresh.learns:
-                with pytest.raises(SettingError, match="call fit"):
-                    use(fresh)
-            else:
-                use(fresh)
-
-    def test_score_before_anything(self, name):
-        criterion = make(name, **OPTIONS[name])
-        if name in ("nlc", "cc", "tknp"):
-            assert criterion.score == 0
-        else:
-            with pytest.raises(SettingError, match="first"):
-                criterion.score  # noqa: B018
-
-    def test_layers(self, name):
-        with pytest.raises(ModelError, match="fc9"):
-            CRITERIA[name](NETWORK, ["fc", "fc9"])
-        with pytest.raises(SettingError, match="at least one layer"):
-            CRITERIA[name](NETWORK, [])
-
-    def test_no_inputs(self, name):
-        with pytest.raises(DataError):
-            make(name).fit(TRAIN[:0])
-        with pytest.raises(DataError):
-            seeing(name).update([])
-
-    def test_activations_that_are_not_finite(self, name):
-        for bad in (float("nan"), float("inf")):
-            inputs = TESTS.clone()
-            inputs[3, 0, 2, 2] = bad
-            with pytest.raises(DataError, match=r"Layer '(conv|fc)' gives activations that are not finite"):
-                seeing(name).update(inputs)
-
-    def test_merging_what_differs(self, name):
-        others = [CRITERIA[name](NETWORK, "out", **OPTIONS[name]).fit(TRAIN), FITTED["nc" if name != "nc" else "snac"]]
-        if FITTED[name].learns:
-            others.append(make(name, **OPTIONS[name]).fit(TRAIN[:80]))
-        for option, value in OTHERWISE[name].items():
-            others.append(make(name, **{**OPTIONS[name], option: value}).fit(TRAIN))
-        criterion = seeing(name, [1, 2, 3])
-        for other in others:
-            with pytest.raises(SettingError, match="merged"):
-                criterion.merge(other)
-        assert_same(criterion, seeing(name, [1, 2, 3]))
-
-
-OTHERWISE = {
-    "nc": {"threshold": 0.5, "scale": "layer"}, "kmnc": {"k": 10}, "nbc": {"margin": 1.0, "inclusive": True},
-    "snac": {"margin": 1.0, "inclusive": True}, "tknc": {"k": 1}, "tknp": {"k": 1, "ordered": True},
-    "nlc": {"divide": "pairs", "prior": True}, "cc": {"threshold": 1.0},
-    "lsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "variance": 1.0, "drop": "own class", "most": 3,
-            "per_class": False},
-    "dsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "second": "input"},
-    "mdsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "per_class": False},
-}  # fmt: skip
-IMPOSSIBLE = {
-    "nc": [{"threshold": float("nan")}, {"scale": "all"}], "kmnc": [{"k": 0}, {"k": 1.5}, {"k": True}],
-    "nbc": [{"margin": -1}, {"margin": float("inf")}], "snac": [{"margin": -1}], "tknc": [{"k": 0}],
-    "tknp": [{"k": 2.0}], "nlc": [{"divide": "all"}], "cc": [{"threshold": -1}, {"threshold": float("nan")}],
-    "lsc": [{"buckets": 0}, {"upper": 0.0}, {"drop": "no"}, {"variance": 1e9}], "dsc": [{"second": "third"}],
-    "mdsc": [{"lower": 100.0}, {"buckets": True}],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "options"), [(name, each) for name in NAMES for each in IMPOSSIBLE[name]])
-def test_settings_outside_the_definition(name, options):
-    with pytest.raises(IdcError):
-        make(name, **options).fit(TRAIN)
-
-
-def test_every_criterion_but_idc_is_tested_here():
-    assert set(NAMES) == {name for name, kind in CRITERIA.items() if issubclass(kind, StreamedCriterion)}
-    assert {"idc", *NAMES} == set(CRITERIA)
-
-
-def test_defaults_are_those_of_the_papers():
-    defaults = {name: CRITERIA[name].card.defaults for name in NAMES}
-    assert defaults["nc"]["threshold"] == 0.75
-    assert (defaults["kmnc"]["k"], defaults["tknc"]["k"]) == (1000, 3)
-    buckets = [(defaults[name]["upper"], defaults[name]["buckets"]) for name in ("lsc", "dsc")]
-    assert buckets == [(2000, 1000), (2, 1000)]
 
 
 class TestSharing:
