@@ -1,6 +1,7 @@
 """Suites: named test sets that are made lazily from a data set, and how they compare."""
 
 from idc_core.suites.compare import SuiteComparison, compare
+from idc_core.suites.kept import forget, keep, kept, open_kept
 from idc_core.suites.own import own_suite
 from idc_core.suites.registry import SUITES, SuiteKind, make_suite, perturbed
 from idc_core.suites.subset import chosen, subset
@@ -14,7 +15,11 @@ __all__ = [
     "SuiteKind",
     "chosen",
     "compare",
+    "forget",
+    "keep",
+    "kept",
     "make_suite",
+    "open_kept",
     "original",
     "own_suite",
     "perturbed",
