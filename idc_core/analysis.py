@@ -12,7 +12,7 @@ from torch import nn
 
 from idc_core.attribution.rules import Bias, RelevanceSettings
 from idc_core.clustering import Clusters
-from idc_core.coverage.cells import Codes, encode
+from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
 from idc_core.progress import Progress
@@ -84,6 +84,22 @@ class Analysis:
     total: int
     score: float
     seconds: dict[str, float]
+
+    def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the cluster of other inputs for every important neuron.
+
+        Parameters
+        ----------
+        activations : ndarray (n, neurons)
+            Of all neurons of the layer.
+
+        Returns
+        -------
+        ndarray, uint8 (n, m)
+        """
+        # Rounded centroids have boundaries of their own, half way between them.
+        boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
+        return assign(activations[:, self.important], self.centroids, boundaries)
 
 
 def analyze(

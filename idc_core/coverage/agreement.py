@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis import Analysis
-from idc_core.coverage.cells import assign, encode
+from idc_core.coverage.cells import encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, profile_all, update_all
@@ -249,9 +249,7 @@ def cell_profiles(analysis: Analysis, activations: NDArray[Any]) -> Profiles:
     Profiles
         As `IDC.profile`.
     """
-    boundaries = None if analysis.settings["original"] else tuple(one.boundaries for one in analysis.clusters)
-    assignments = assign(activations[:, analysis.important], analysis.centroids, boundaries)
-    codes = encode(assignments, [len(centroids) for centroids in analysis.centroids])
+    codes = encode(analysis.assign(activations), [len(centroids) for centroids in analysis.centroids])
     numbers = np.unique(codes, return_inverse=True)[1]
     return Profiles.of_codes(numbers.reshape(-1, 1), analysis.total)
 

@@ -1,5 +1,6 @@
 """Suites: named test sets that are made lazily from a data set, and how they compare."""
 
+from idc_core.suites.attacked import as_suite, attack_block
 from idc_core.suites.compare import SuiteComparison, compare
 from idc_core.suites.kept import forget, keep, kept, open_kept
 from idc_core.suites.own import own_suite
@@ -13,6 +14,8 @@ __all__ = [
     "Suite",
     "SuiteComparison",
     "SuiteKind",
+    "as_suite",
+    "attack_block",
     "chosen",
     "compare",
     "forget",

@@ -97,7 +97,7 @@ def open_bench(page: Frame) -> View:
     stopped = st.session_state[work.HALTED] = st.session_state.pop(work.STOPPED, False)
     if stopped:
         st.info("Stopped. Nothing was lost: start again, or choose something else.")
-        st.button("Start again")
+        st.button("Start again", on_click=work.go_on)
     try:
         view = open_view(bench)
         st.session_state[LAST_GOOD] = bench

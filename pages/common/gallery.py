@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -84,17 +85,16 @@ def gallery(
     ]
     sheet = None
     if view.test.inputs.ndim == 4:
-        sheet = _sheet(view.test.inputs[shown], relevance)
+        parts = [pictures.pictures(view.test.inputs[shown], 1)]
+        if relevance is not None:
+            parts.append(pictures.heatmaps(relevance, 1))
+        sheet = make_sheet(np.concatenate(parts))
         for index, tile in enumerate(tiles):
             tile["places"] = [index] if relevance is None else [index, len(shown) + index]
     else:
         for row, (tile, place) in enumerate(zip(tiles, shown, strict=True)):
             tile["words"] = marked_words(view, place, None if relevance is None else relevance[row])
-    _tiles(
-        key=key,
-        data={"tiles": tiles, "sheet": sheet, "label": "Tests to select", "selected": selected().input},
-        on_chosen_change=lambda: _choose(key, numbers),
-    )
+    draw_tiles(tiles, sheet, key)
     st.caption(f"{legend(view)}. Click one to select it on all pages.{_left_out(len(shown), len(positions))}")
 
 
@@ -122,12 +122,28 @@ def _choose(key: str, numbers: list[int]) -> None:
         select(input=None if number == selected().input else number)
 
 
-def _sheet(inputs: NDArray[np.floating], relevance: NDArray[np.floating] | None) -> dict[str, Any]:
-    """Put all pictures on one sheet, in their own size: the browser enlarges them."""
-    parts = [pictures.pictures(inputs, 1)]
-    if relevance is not None:
-        parts.append(pictures.heatmaps(relevance, 1))
-    tiles = np.concatenate(parts)
+def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, Any] | None, key: str) -> None:
+    """Show tiles that select their tests.
+
+    Parameters
+    ----------
+    tiles : sequence of dict
+        `test` (its number), `caption`, `spoken`, and `places` (of its pictures on the sheet) or `words`.
+    sheet : dict or None
+        From `make_sheet`; None where there are words.
+    key : str
+        Name of the gallery on its page.
+    """
+    numbers = [tile["test"] for tile in tiles]
+    _tiles(
+        key=key,
+        data={"tiles": list(tiles), "sheet": sheet, "label": "Tests to select", "selected": selected().input},
+        on_chosen_change=lambda: _choose(key, numbers),
+    )
+
+
+def make_sheet(tiles: NDArray[np.uint8]) -> dict[str, Any]:
+    """Put pictures (n, H, W, 3) on one sheet, in their own size: the browser enlarges them."""
     content = pictures.webp(pictures.side_by_side(tiles, _COLUMNS), MOST_BYTES)
     times = pictures.factor(tiles.shape[2])
     return {

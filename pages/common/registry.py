@@ -85,6 +85,12 @@ PAGES: dict[str, PageEntry] = {
             "Coverage of every layer for several numbers of neurons and test sets; click one to look into it.",
         ),
         PageEntry(
+            "adversarial", "Adversarial", "Challenge", ":material/bolt:",
+            "What do attacks reveal that the tests do not?",
+            "Six attacks on correctly classified tests: what fools the network, how far the picture and its relevance "
+            "move, and which cells that adds.",
+        ),
+        PageEntry(
             "criteria", "Criteria", "Compare", ":material/compare_arrows:",
             "Do other criteria see the same?",
             "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",

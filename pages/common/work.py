@@ -37,10 +37,13 @@ STOPPED = "work-stopped"
 HALTED = "work-halted"
 """Set during the run that follows: it shows what is there, and begins nothing that would have to be waited for."""
 
+PAUSED = "work-paused"
+"""What a page does not go on with until it is asked to: it was stopped, and what was finished is looked at."""
+
 KEPT = {
     "model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96, "rankings": 48, "trials": 24,
     "activities": 2, "responses": 8, "states": 96, "alternatives": 64, "projections": 24,
-    "criteria": 48, "scores": 192, "suites": 24,
+    "criteria": 48, "scores": 192, "suites": 24, "attacks": 128, "attacked": 128, "moved": 128,
 }  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 
@@ -201,6 +204,11 @@ class Waiting:
                     begun.want()
                 ended = job.wait(POLL_S)
         self._place.empty()
+
+
+def go_on() -> None:
+    """Go on with what was stopped; for callbacks."""
+    st.session_state.pop(PAUSED, None)
 
 
 def _stop() -> None:

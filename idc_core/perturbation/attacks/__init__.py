@@ -3,10 +3,10 @@
 from importlib import import_module
 
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Preset, find_attack
-from idc_core.perturbation.attacks.result import AttackResult
-from idc_core.perturbation.attacks.running import attack
+from idc_core.perturbation.attacks.result import AttackResult, join
+from idc_core.perturbation.attacks.running import assess, attack
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "Preset", "attack", "find_attack"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Preset", "assess", "attack", "find_attack", "join"]
 
 # In the order in which menus show what they enter into the registry.
 for _family in ("library", "jsma"):

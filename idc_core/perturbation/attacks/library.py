@@ -109,10 +109,12 @@ def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Te
         "paper": Preset(
             "the paper's: learning rate 0.005, constant from 0.01, 1,000 iterations",
             {"learning_rate": 5e-3, "search_steps": 5, "iterations": 1000, "initial_constant": 1e-2},
+            "on 64 MNIST tests and LeNet-5 they fool all, with a mean change of 1.35 (L2); with 100 iterations 8 %",
         ),
         "sensible": Preset(
             "sensible: learning rate 0.1, constant from 1, 100 iterations",
             {"learning_rate": 0.1, "search_steps": 5, "iterations": 100, "initial_constant": 1.0},
+            "on the same tests they fool all, with 1.36, in a tenth of the steps",
         ),
     },
 )  # fmt: skip

@@ -45,10 +45,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Preset:
-    """Named values for an attack's parameters: a label that says whose they are, and the values."""
+    """Named values for an attack's parameters: a label that says whose they are, the values, and what they achieve."""
 
     label: str
     settings: Mapping[str, Value]
+    measured: str = ""
 
 
 Run = Callable[..., Tensor]

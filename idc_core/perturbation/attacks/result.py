@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.errors import SettingError
 from idc_core.perturbation.pictures import Pictures
 
 CHANGED = 1e-5
@@ -95,6 +97,46 @@ class AttackResult:
         pairs = (self.targets * classes + answers for answers in (self.before, self.predictions))
         before, after = (np.bincount(pair, minlength=classes**2).reshape(classes, classes) for pair in pairs)
         return before.astype(np.int64), after.astype(np.int64)
+
+
+def join(parts: Sequence[AttackResult], total: int) -> AttackResult:
+    """Put the results of one attack on several batches one after the other.
+
+    Parameters
+    ----------
+    parts : sequence of AttackResult
+        Of the same attack with the same settings; at least one.
+    total : int
+        How many inputs there were to attack; more than the parts hold where the work was stopped.
+
+    Returns
+    -------
+    AttackResult
+
+    Raises
+    ------
+    SettingError
+        If there is no part, or two are of different attacks.
+    """
+    if not parts:
+        raise SettingError("Expected at least one finished batch to join, got none.")
+    first = parts[0]
+    for other in parts[1:]:
+        aims = (first.goal is None) == (other.goal is None)
+        if (other.name, other.settings) != (first.name, first.settings) or not aims:
+            raise SettingError(
+                f"Only results of one attack can be joined, not {first.name} with {first.settings} and {other.name} "
+                f"with {other.settings}."
+            )
+
+    def whole(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    goal = None if first.goal is None else whole("goal")
+    return AttackResult(
+        first.name, whole("inputs"), whole("targets"), goal, whole("before"), whole("predictions"), whole("success"),
+        whole("l0"), whole("l2"), whole("linf"), first.settings, total,
+    )  # fmt: skip
 
 
 def sizes(

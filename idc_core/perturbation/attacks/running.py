@@ -112,6 +112,45 @@ def attack(
     return _result(chosen, pictures, labels, wanted, found, {**values, "seed": seed})
 
 
+def assess(
+    model: nn.Module, inputs: Any, attacked: Any, targets: Any, name: str, *, goal: Any = None, settings: dict[str, Any]
+) -> AttackResult:
+    """Say of inputs that were attacked before what the attack brought about.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    inputs, attacked : Tensor or array, float (n, C, H, W)
+        Before and after the attack; few enough for one batch.
+    targets : int (n,)
+        The right classes.
+    name : str
+        The attack.
+    goal : int or int (n,), optional
+        The wrong answers that were wanted.
+    settings : dict
+        What `AttackResult.settings` holds.
+
+    Returns
+    -------
+    AttackResult
+
+    Raises
+    ------
+    IdcError
+        As `attack`.
+    """
+    before, after = as_pictures(inputs), as_pictures(attacked)
+    check_layers(model, ())
+    with undisturbed(model):
+        scores = Scores(model, place(model, before[:1]))
+        labels = check_classes(targets, len(before), scores.classes, "targets")
+        wanted = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
+        first, now = (scores(place(model, one)).argmax(1).cpu().numpy() for one in (before, after))
+    return _result(find_attack(name), before, labels, wanted, [(after, first, now)], settings)
+
+
 def _settings(chosen: Attack, preset: str | None, given: dict[str, Any]) -> dict[str, Value]:
     if preset is not None and preset not in chosen.presets:
         known = ", ".join(chosen.presets) or "none"

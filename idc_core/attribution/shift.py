@@ -1,0 +1,82 @@
+"""How relevance moved between an input and a changed version of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+from idc_core.ranking import agreement
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """How far two heatmaps of each input differ.
+
+    Attributes
+    ----------
+    cosine : ndarray, float64 (n,)
+        Cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is zero throughout.
+    rank : ndarray, float64 (n,)
+        Spearman's correlation of the two orders of the pixels; NaN where one map is the same throughout.
+    before, after : ndarray, float64 (n, 2)
+        Row and column of the centre of the positive relevance; NaN where there is none.
+    """
+
+    cosine: Floats
+    rank: Floats
+    before: Floats
+    after: Floats
+
+    @property
+    def distance(self) -> Floats:
+        """How far the centre moved, in pixels, float64 (n,)."""
+        moved: Floats = np.hypot(*(self.after - self.before).T)
+        return moved
+
+
+def shift(before: NDArray[Any], after: NDArray[Any]) -> Shift:
+    """Compare the relevance of inputs before and after a change.
+
+    Parameters
+    ----------
+    before, after : ndarray, float (n, C, H, W)
+        Relevance of every input value; summed over the channels.
+
+    Returns
+    -------
+    Shift
+
+    Raises
+    ------
+    SettingError
+        If the two are not of pictures of the same shape.
+    """
+    if before.shape != after.shape or before.ndim != 4:
+        raise SettingError(
+            f"Expected the relevance of the same pictures twice, (n, channels, height, width); got {before.shape} and "
+            f"{after.shape}."
+        )
+    first, second = (values.sum(axis=1, dtype=np.float64) for values in (before, after))
+    flat = [values.reshape(len(values), -1) for values in (first, second)]
+    norms = np.sqrt(np.square(flat[0]).sum(1) * np.square(flat[1]).sum(1))
+    cosine = np.full(len(first), np.nan)
+    np.divide((flat[0] * flat[1]).sum(1), norms, out=cosine, where=norms > 0)
+    rank = np.array([agreement(np.stack(pair))[0, 1] for pair in zip(*flat, strict=True)], np.float64)
+    return Shift(cosine.clip(-1.0, 1.0), rank, _centres(first), _centres(second))
+
+
+def _centres(values: Floats) -> Floats:
+    """Return the mean place of the positive relevance, (n, 2)."""
+    positive = values.clip(0.0)
+    weight = positive.sum((1, 2))
+    rows, columns = np.arange(values.shape[1]), np.arange(values.shape[2])
+    places = np.stack([positive.sum(2) @ rows, positive.sum(1) @ columns], 1)
+    found = np.full((len(values), 2), np.nan)
+    np.divide(places, weight[:, None], out=found, where=weight[:, None] > 0)
+    return found

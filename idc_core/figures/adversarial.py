@@ -1,0 +1,210 @@
+"""Figures of the Adversarial page: sizes of changes, confusion before and after, attacks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
+from idc_core.figures.pictures import pictures
+from idc_core.figures.style import finish, finish_panels, panels
+
+BINS = 16
+FACTORS = (1, 2, 5, 10, 20, 50, 100)
+"""By how much a change can be magnified."""
+
+ROW_PIXELS = 26
+
+
+def size_panels(
+    sizes: Mapping[str, NDArray[np.floating]], fooled: NDArray[np.bool_], title: str, *, dark: bool = False
+) -> go.Figure:
+    """Draw how far inputs were changed, a panel a measure.
+
+    Parameters
+    ----------
+    sizes : mapping of str to ndarray of float (n,)
+        Sizes by the measure's name with its unit.
+    fooled : ndarray of bool (n,)
+        Which inputs the attack succeeded with.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    figure, places = panels(list(sizes))
+    for index, (values, where) in enumerate(zip(sizes.values(), places, strict=True)):
+        edges = _edges(np.asarray(values, np.float64))
+        for name, inside, colour, pattern in (
+            ("fooled", fooled, colours.error, ""), ("not fooled", ~fooled, colours.counts[1], "/"),
+        ):  # fmt: skip
+            if not inside.any():
+                continue
+            figure.add_bar(
+                x=(edges[1:] + edges[:-1]) / 2, y=np.histogram(values[inside], edges)[0], width=np.diff(edges),
+                name=name, legendgroup=name, showlegend=index == 0,
+                marker={
+                    "color": colour, "line": {"color": colours.ground, "width": 1},
+                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7},
+                },
+                hovertemplate=f"%{{x:.4g}}<br>%{{y}} inputs {name}<extra></extra>", **where,
+            )  # fmt: skip
+    figure.update_layout(barmode="stack", bargap=0)
+    return finish_panels(figure, places, "size of the change", "inputs", title, colours)
+
+
+def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return edges of bins from the smallest to the largest size, even where all are equal but for rounding."""
+    low, high = float(values.min(initial=np.inf)), float(values.max(initial=0.0))
+    if not high - low > 1e-4 * high:
+        middle = high if np.isfinite(low) else 0.0
+        low, high = 0.9 * middle, 1.1 * middle or 1.0
+    return np.linspace(low, high, BINS + 1)
+
+
+def confusions(
+    before: NDArray[np.int64], after: NDArray[np.int64], classes: Sequence[str], title: str, *, dark: bool = False
+) -> go.Figure:
+    """Draw what each class is answered with, before and after an attack.
+
+    Parameters
+    ----------
+    before, after : ndarray of int64 (classes, classes)
+        Row: right class. Column: answer.
+    classes : sequence of str
+        Their names.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Right answers lie on the diagonal, which is framed.
+    """
+    colours = palette(dark)
+    figure = make_subplots(1, 2, subplot_titles=["before", "after"], shared_yaxes=True, horizontal_spacing=0.04)
+    most = int(max(before.max(initial=0), after.max(initial=0), 1))
+    scale = [[i / (len(colours.counts) - 1), colour] for i, colour in enumerate(colours.counts)]
+    places = list(range(len(classes)))
+    for column, counts in enumerate((before, after), start=1):
+        shown = np.where(counts > 0, counts, np.nan).astype(np.float32)
+        figure.add_heatmap(
+            z=shown, x=places, y=places, zmin=1, zmax=max(2, most), colorscale=scale, xgap=1, ygap=1,
+            texttemplate="%{z}", textfont={"color": ON_FILL, "size": 11}, hoverongaps=False, showscale=column == 2,
+            colorbar={"title": {"text": "inputs", "side": "right"}, "thickness": 12},
+            customdata=np.array([[[row, said] for said in classes] for row in classes], dtype=object),
+            hovertemplate="class %{customdata[0]} answered as %{customdata[1]}: %{z}<extra></extra>",
+            row=1, col=column,
+        )  # fmt: skip
+        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5], [np.nan, np.nan]])
+        frames = np.concatenate([corners + place for place in places])
+        figure.add_scatter(
+            x=frames[:, 0], y=frames[:, 1], mode="lines", line={"color": colours.muted, "width": 1}, hoverinfo="skip",
+            showlegend=False, row=1, col=column,
+        )  # fmt: skip
+    ends = [len(classes) - 0.5, -0.5]
+    axes = {"tickvals": places, "ticktext": list(classes), "showgrid": False, "zeroline": False}
+    figure.update_xaxes(title="answer", range=ends[::-1], tickangle=-45 if _long(classes) else 0, **axes)
+    figure.update_yaxes(range=ends, **axes)
+    figure.update_yaxes(title="right class", col=1)
+    finish(figure, title, colours, height=170 + 26 * max(8, len(classes)))
+    figure.update_layout(margin_b=56 + (40 if _long(classes) else 0), margin_r=90)
+    return figure.update_annotations(font={"size": 13, "color": colours.ink})
+
+
+def _long(classes: Sequence[str]) -> bool:
+    return max(map(len, classes), default=0) > 3
+
+
+def attack_bars(
+    labels: Sequence[str],
+    kinds: Sequence[str],
+    panels_of: Mapping[str, tuple[Sequence[float], Sequence[str]]],
+    title: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw attacks side by side, a panel a measure, a bar an attack.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the attacks.
+    kinds : sequence of str
+        Their keys in `SUITE_COLOURS`.
+    panels_of : mapping of str to (values, texts)
+        A value an attack and how it is written, by the measure's name; NaN leaves a bar out.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    figure = make_subplots(
+        1, len(panels_of), subplot_titles=list(panels_of), shared_yaxes=True, horizontal_spacing=0.03
+    )
+    places = list(range(len(labels)))
+    styles = [SUITE_COLOURS[kind] for kind in kinds]
+    for column, (name, (values, texts)) in enumerate(panels_of.items(), start=1):
+        largest = float(np.nanmax(np.asarray(values, np.float64), initial=0.0))
+        figure.add_bar(
+            x=np.asarray(values, np.float64), y=places, orientation="h", text=list(texts), textposition="outside",
+            cliponaxis=False, constraintext="none", textangle=0, showlegend=False,
+            textfont={"size": 11, "color": colours.ink},
+            marker={
+                "color": [style.colour(dark) for style in styles],
+                "line": {"color": colours.ink, "width": [1 if style.outline else 0 for style in styles]},
+            },
+            hovertext=[f"{label}<br>{name}" for label in labels], hovertemplate="%{hovertext}: %{text}<extra></extra>",
+            row=1, col=column,
+        )  # fmt: skip
+        figure.update_xaxes(
+            range=[0, 1.4 * largest or 1.0], showgrid=False, showticklabels=False, fixedrange=True, row=1, col=column
+        )
+    figure.update_yaxes(
+        tickvals=places, ticktext=list(labels), range=[len(labels) - 0.4, -0.6], showgrid=False, zeroline=False,
+        fixedrange=True,
+    )  # fmt: skip
+    finish(figure, title, colours, height=120 + ROW_PIXELS * max(2, len(labels)))
+    figure.update_layout(margin_b=12, bargap=0.25)
+    return figure.update_annotations(font={"size": 13, "color": colours.ink})
+
+
+def magnification(change: NDArray[np.floating]) -> int:
+    """Return the largest of `FACTORS` with which no value of a change leaves the scale."""
+    largest = float(np.abs(change).max(initial=0.0))
+    return max(factor for factor in FACTORS if factor == 1 or factor * largest <= 1)
+
+
+def magnified(change: NDArray[np.floating], factor: float, smallest: int) -> NDArray[np.uint8]:
+    """Draw changes on grey: what was raised is brighter, what was lowered darker.
+
+    Parameters
+    ----------
+    change : ndarray of float (n, C, H, W)
+        Values after less values before, in -1..1.
+    factor : float
+        A change of 1 / factor is black or white.
+    smallest : int
+        Width in pixels to reach at least.
+
+    Returns
+    -------
+    ndarray of uint8 (n, H * f, W * f, 3)
+    """
+    return pictures(np.clip(0.5 + change * (factor / 2), 0.0, 1.0), smallest)

@@ -1,0 +1,145 @@
+"""The attacks of this session on the same tests, side by side; and attacked inputs kept for other pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.errors import IdcError
+from idc_core.figures import adversarial as figures
+from pages.common import attackchoice, attacks, layout, work
+from pages.common.attacks import Plan, Run
+from pages.common.results import View
+from pages.common.text import percent, plural
+
+KEEP = {"fooled": "those that fool it", "new": "those in new cells", "all": "all attacked"}
+
+
+def draw(view: View, plan: Plan, run: Run) -> pd.DataFrame:
+    """Compare the attacks of this session, and offer to run all. Returns the table."""
+    runs, problems = _finished(view, plan, run)
+    for problem in problems:
+        st.warning(problem)
+    left = [one for one in attackchoice.all_plans(plan) if one not in [other.plan for other in runs]]
+    if left:
+        st.button(
+            f"Run the other {len(left)} attacks" if len(left) > 1 else "Run the other attack",
+            on_click=attackchoice.remember, args=(view, *left), key="run-all",
+            help=f"Attack the same tests by {layout.names([one.label for one in left])}; can be stopped, and goes on "
+            "where it was stopped.",
+        )  # fmt: skip
+    table = pd.DataFrame([_row(one) for one in runs])
+    best = runs[int(np.argmax([len(one.gained) for one in runs]))]
+    title = (
+        f"{best.plan.label} adds most cells, {len(best.gained)}; the smallest change is that of "
+        f"{_smallest(runs).plan.label}"
+    )
+    if len(runs) == 1:
+        title = f"So far only {run.plan.label} ran on these tests: {plural(len(run.gained), 'new cell')}"
+    layout.chart(
+        view,
+        "attack-comparison",
+        lambda dark: figures.attack_bars(
+            [one.plan.label for one in runs],
+            [one.plan.attack for one in runs],
+            {
+                "fooled": ([one.share for one in runs], [percent(one.share) for one in runs]),
+                "mean length of the change (L2)": (
+                    [one.mean("l2") for one in runs],
+                    [f"{one.mean('l2'):.3g}" for one in runs],
+                ),
+                "new cells": ([len(one.gained) for one in runs], [str(len(one.gained)) for one in runs]),
+            },
+            title,
+            dark=dark,
+        ),
+        alt=title,
+        read="a bar is an attack on the same tests, each panel has its own scale. The length is the mean over the "
+        "inputs that were fooled: the shorter, the harder it is to see. New cells are those that no test reaches.",
+        depends=tuple(one.key for one in runs),
+    )
+    number = st.column_config.NumberColumn(format="%.3g")
+    columns = dict.fromkeys(("fooled (%)", "L0", "L2", "L\u221e"), number)
+    st.dataframe(table, hide_index=True, column_config=columns, alt="All attacks of this session on the same tests")
+    return table
+
+
+def _finished(view: View, plan: Plan, run: Run) -> tuple[list[Run], list[str]]:
+    """Return the runs of this session on the same tests, the chosen one first; those that were stopped go."""
+    runs, problems, stopped = [run], [], 0
+    for one in attackchoice.finished(view, plan):
+        if one == plan:
+            continue
+        try:
+            other = attacks.open_run(view, one)
+        except IdcError as error:
+            problems.append(f"{one.label} is left out. {error}")
+            other = None
+        if other is not None and other.result.complete:
+            runs.append(other)
+        else:
+            stopped += bool(st.session_state.get(work.HALTED))
+            attackchoice.forget(view, one)
+    if stopped:
+        problems.append(
+            f"Stopped: {plural(stopped, 'attack')} not finished. What was finished of them is kept; running them again "
+            "goes on from there."
+        )
+    return runs, problems
+
+
+def _smallest(runs: list[Run]) -> Run:
+    return min(runs, key=lambda one: one.mean("l2") if one.fooled.any() else np.inf)
+
+
+def _row(run: Run) -> dict[str, object]:
+    return {
+        "attack": run.plan.label,
+        "inputs": run.result.done,
+        "fooled": int(run.fooled.sum()),
+        "fooled (%)": 100 * run.share,
+        "L0": run.mean("l0"),
+        "L2": run.mean("l2"),
+        "L\u221e": run.mean("linf"),
+        "new cells": len(run.gained),
+    }
+
+
+def keep(view: View, run: Run) -> None:
+    """Offer to keep the attacked inputs as a suite, for all pages that compare suites."""
+    with st.expander("Keep the attacked inputs as a suite"):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            which = st.segmented_control(
+                "Which inputs", list(KEEP), default="fooled", required=True, format_func=KEEP.get, key="keep-which",
+                help=f"Which of the attacked inputs the suite holds; default {KEEP['fooled']}.",
+            )  # fmt: skip
+            places = _places(run, which or "fooled")
+            usual = f"{run.plan.label} on {view.test.name}, seed {run.plan.seed}"
+            name = st.text_input(
+                "Name of the suite", key="keep-name", placeholder=usual, width=360,
+                help="By what the suite is listed on the pages that compare suites; default the attack, the tests and "
+                "the seed.",
+            )  # fmt: skip
+            pressed = st.button(
+                f"Keep {plural(len(places), 'input')}", key="keep-suite", disabled=not len(places),
+                help="Written to the cache folder, where every page and later sessions find it.",
+            )  # fmt: skip
+        if pressed:
+            _keep(view, run, places, name.strip() or usual)
+
+
+def _places(run: Run, which: str) -> attacks.Ints:
+    inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}[which]
+    return np.flatnonzero(inside)
+
+
+def _keep(view: View, run: Run, places: attacks.Ints, name: str) -> None:
+    from idc_core.suites import as_suite, keep
+
+    try:
+        keep(name, as_suite(run.result, view.test, view.test.ids[run.positions], view.model, places))
+    except IdcError as error:
+        st.error(str(error))
+        return
+    st.success(f"Kept {plural(len(places), 'input')} as \u201c{name}\u201d.")
