@@ -36,10 +36,11 @@ def sentence(run: Run) -> str:
     aim = "" if run.plan.goal is None else f" into class {view.train.class_names[run.plan.goal]}"
     text = f"{run.plan.label} fools the network{aim} on {count(int(run.fooled.sum()))} of {told} ({percent(run.share)})"
     if run.fooled.any():
-        text += f", with changes of {run.mean('linf'):.3g} (L\u221e) and {run.mean('l2'):.3g} (L2) on average"
-    cells = len(run.gained)
-    added = f"{plural(cells, 'cell')}" if cells else "no cell"
-    return f"**{text}. The attacked inputs reach {added} that none of {plural(len(view.chosen), 'test')} reaches.**"
+        text += f", with changes of {run.mean('linf'):.3g} (L\u221e) and {run.mean('l2'):.2f} (L2) on average"
+    cells, tests = len(run.gained), plural(len(view.chosen), "test")
+    if cells:
+        return f"**{text}. The attacked inputs reach {plural(cells, 'cell')} that none of {tests} reaches.**"
+    return f"**{text}. The attacked inputs add no cell: their cells are all reached by the {tests} already.**"
 
 
 def moved_sentence(run: Run) -> str:
@@ -171,7 +172,11 @@ def side_run(shown: View) -> Run | None:
         return run
     if attackchoice.nothing_to_attack(shown) or not len(attacks.sample(shown, plan)):
         return None
-    return attacks.open_run(shown, plan)
+    try:
+        return attacks.open_run(shown, plan)
+    except IdcError as error:
+        st.error(str(error))
+        return None
 
 
 def compare(here: View, there: View) -> str:
@@ -202,7 +207,8 @@ with above:
 with progress:
     run = open_main(plan, explained)
 finding.markdown(f"{sentence(run)} {moved_sentence(run)}")
-attackchoice.remember(view, plan)
+if run.result.complete:
+    attackchoice.remember(view, plan)
 
 with above:
     shown, factor = attacked.choose_shown(run)
@@ -232,8 +238,9 @@ pins.beside(view, draw_side, compare)
 layout.computed(
     view,
     f"{ATTACKS[plan.attack].label}: {ATTACKS[plan.attack].citation}. Gradient attacks run through foolbox, JSMA is our "
-    "own; an input's random start or goal depends on the seed and its number alone. Blocks of 32 inputs are kept as "
-    "soon as they are finished, so that stopping loses at most one, and the same attack is never run twice.",
+    "own. A random start depends on the seed and the input's number alone, and so does the wrong class that JSMA aims "
+    "at where no goal is chosen. Blocks of 32 inputs are kept as soon as they are finished, so that stopping loses at "
+    "most one, and the same attack is never run twice.",
     "A new cell is a combination of clusters of the important neurons that none of the chosen tests reaches. Sizes are "
     "in parts of a value's range; a pixel counts as changed where a value moved by more than 0.00001. Relevance is by "
     "the epsilon rule; the centre is the mean place of the positive relevance, the rank correlation Spearman's.",

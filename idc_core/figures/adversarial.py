@@ -13,7 +13,8 @@ from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
 from idc_core.figures.pictures import pictures
 from idc_core.figures.style import finish, finish_panels, panels
 
-BINS = 16
+BINS = 15
+"""Odd, so that sizes that are equal but for rounding lie in the middle one."""
 FACTORS = (1, 2, 5, 10, 20, 50, 100)
 """By how much a change can be magnified."""
 

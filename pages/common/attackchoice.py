@@ -20,6 +20,12 @@ SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
 USUAL = 64
+RUN = "attacks-run"
+"""In the session: the attacks that ran, by their tests."""
+
+MOST_RUNS = 8
+"""Attacks that are compared: as many as all there are, and some with other settings."""
+
 MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
@@ -168,31 +174,34 @@ def instead(view: View) -> str:
 
 
 def finished(view: View, plan: Plan) -> list[Plan]:
-    """Return the attacks of this session on the same tests, in the order in which they were run."""
-    return list(st.session_state.get("attacks-run", {}).get(_tests(view, plan), {}))
+    """Return the last attacks of this session on the same tests, in the order in which they were run."""
+    return list(st.session_state.get(RUN, {}).get(_tests(view, plan), {}))
 
 
 def remember(view: View, *plans: Plan) -> None:
     """Add attacks to those of this session."""
     for plan in plans:
-        st.session_state.setdefault("attacks-run", {}).setdefault(_tests(view, plan), {})[plan] = None
+        runs = st.session_state.setdefault(RUN, {}).setdefault(_tests(view, plan), {})
+        runs[plan] = None
+        while len(runs) > MOST_RUNS:
+            runs.pop(next(iter(runs)))
 
 
 def forget(view: View, *plans: Plan) -> None:
     """Take attacks out of those of this session."""
     for plan in plans:
-        finished = st.session_state.get("attacks-run", {}).get(_tests(view, plan), {})
-        finished.pop(plan, None)
+        st.session_state.get(RUN, {}).get(_tests(view, plan), {}).pop(plan, None)
 
 
 def _tests(view: View, plan: Plan) -> tuple[object, ...]:
-    """Name the tests of a plan: those of a goal are other ones."""
+    """Name the tests of a plan; with a goal they are other ones."""
     card, bench = view.model.card, view.bench
-    return card.fingerprint, view.test.fingerprint, bench.classes, plan.seed, plan.numbers, plan.every
+    return card.fingerprint, view.test.fingerprint, bench.classes, plan.goal, plan.seed, plan.numbers, plan.every
 
 
 def all_plans(plan: Plan) -> list[Plan]:
-    """Return every attack with its usual settings on the tests of a plan."""
+    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
     from idc_core.perturbation.attacks import ATTACKS
 
-    return [plan.on(name, attacks.usual_settings(name)) for name in ATTACKS]
+    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
+    return [plan.on(name, attacks.usual_settings(name)) for name in fitting]

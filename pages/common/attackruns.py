@@ -30,13 +30,7 @@ def draw(view: View, plan: Plan, run: Run) -> pd.DataFrame:
             "where it was stopped.",
         )  # fmt: skip
     table = pd.DataFrame([_row(one) for one in runs])
-    best = runs[int(np.argmax([len(one.gained) for one in runs]))]
-    title = (
-        f"{best.plan.label} adds most cells, {len(best.gained)}; the smallest change is that of "
-        f"{_smallest(runs).plan.label}"
-    )
-    if len(runs) == 1:
-        title = f"So far only {run.plan.label} ran on these tests: {plural(len(run.gained), 'new cell')}"
+    title = _title(runs)
     layout.chart(
         view,
         "attack-comparison",
@@ -47,7 +41,7 @@ def draw(view: View, plan: Plan, run: Run) -> pd.DataFrame:
                 "fooled": ([one.share for one in runs], [percent(one.share) for one in runs]),
                 "mean length of the change (L2)": (
                     [one.mean("l2") for one in runs],
-                    [f"{one.mean('l2'):.3g}" for one in runs],
+                    [f"{one.mean('l2'):.2f}" for one in runs],
                 ),
                 "new cells": ([len(one.gained) for one in runs], [str(len(one.gained)) for one in runs]),
             },
@@ -89,8 +83,17 @@ def _finished(view: View, plan: Plan, run: Run) -> tuple[list[Run], list[str]]:
     return runs, problems
 
 
-def _smallest(runs: list[Run]) -> Run:
-    return min(runs, key=lambda one: one.mean("l2") if one.fooled.any() else np.inf)
+def _title(runs: list[Run]) -> str:
+    """Say which attacks add most cells, and which changes least."""
+    if len(runs) == 1:
+        return f"So far only {runs[0].plan.label} ran on these tests: {plural(len(runs[0].gained), 'new cell')}"
+    most = max(len(one.gained) for one in runs)
+    best = [one.plan.label for one in runs if len(one.gained) == most]
+    smallest = min(runs, key=lambda one: one.mean("l2") if one.fooled.any() else np.inf)
+    text = "None adds a cell"
+    if most:
+        text = f"{layout.names(best)} {'add' if len(best) > 1 else 'adds'} most cells, {most}"
+    return f"{text}; the smallest change is that of {smallest.plan.label}"
 
 
 def _row(run: Run) -> dict[str, object]:

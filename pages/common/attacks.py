@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +75,7 @@ class Plan:
 
     def on(self, attack: str, settings: dict[str, Value]) -> Plan:
         """Return another attack on the same tests."""
-        from idc_core.perturbation.attacks import ATTACKS
-
-        goal = self.goal if ATTACKS[attack].takes_goal else None
-        return Plan(attack, tuple(settings.items()), goal, self.seed, self.numbers, self.every)
+        return replace(self, attack=attack, settings=tuple(settings.items()))
 
 
 def usual_settings(attack: str) -> dict[str, Value]:

@@ -1,0 +1,289 @@
+"""The Adversarial page: the engine's own numbers, settings from the address, Stop, all attacks, keeping."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import idc_core as idc
+from idc_core.perturbation.attacks import ATTACKS
+from idc_core.suites import attacked as engine
+from idc_core.suites.kept import kept, open_kept
+from pages.common import attacks, work
+from pages.common.attacks import Plan
+from pages.common.bench import DEFAULT
+from pages.common.results import open_view
+from pages.common.text import cell_name, percent
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+@pytest.fixture
+def forgotten():
+    """Attacks of other tests are not found again."""
+    for kind in ("attacks", "attacked", "moved"):
+        work.shelf()._jobs[kind].clear()
+
+
+def opened(**parameters: str) -> AppTest:
+    """Open the page through the front door: foolbox would take pages/coverage.py for a package of that name."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in parameters.items():
+        app.query_params[name.replace("__", "-")] = value
+    app.switch_page(str(ROOT / "pages" / "adversarial.py")).run().run()
+    assert not app.exception
+    return app
+
+
+def text(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.success)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def figure(app, index=0) -> dict:
+    return json.loads(app.get("plotly_chart")[index].proto.spec)
+
+
+def table(app, column):
+    return next(frame.value for frame in app.dataframe if column in frame.value)
+
+
+def button(app, label):
+    return next(one for one in app.button if one.label.startswith(label))
+
+
+def plan(attack="fgsm", **other) -> Plan:
+    values = {one.name: one.default for one in ATTACKS[attack].parameters}
+    return Plan(attack, tuple({**values, **other.pop("settings", {})}.items()), **other)
+
+
+def attacked(view, one: Plan):
+    """Attack the plan's tests in one go, without the page."""
+    places = attacks.sample(view, one)
+    inputs, targets = view.test.inputs[places], view.test.targets[places]
+    numbers = view.test.ids[places]
+    settings = dict(one.settings)
+    return places, idc.attack(
+        view.model, inputs, targets, one.attack, goal=one.goal, seed=one.seed, numbers=numbers, **settings
+    )
+
+
+def test_opens_on_fgsm_with_the_engines_own_numbers(view):
+    app = opened()
+    places, result = attacked(view, plan())
+    assert len(places) == 64
+    finding = app.markdown[0].value
+    fooled = f"{int(result.success.sum())} of 64 correctly classified tests ({percent(result.success_rate)})"
+    assert fooled in finding
+    assert f"{result.linf[result.success].mean():.3g} (L\u221e)" in finding
+    assert f"{result.l2[result.success].mean():.2f} (L2)" in finding
+    cells = {tuple(cell) for cell in view.analysis.assignments.tolist()}
+    from idc_core.trace import collect
+
+    found = view.analysis.assign(collect(view.model, result.inputs, ["fc2"]).activations["fc2"])
+    new = {tuple(cell) for cell in found.tolist()} - cells
+    assert f"reach {len(new)} cells that none of 540 tests reaches" in finding
+    listed = table(app, "first test")
+    assert set(listed["cell"]) == {cell_name(cell) for cell in new}
+    assert listed["attacked inputs"].sum() == sum(tuple(cell) in new for cell in found.tolist())
+
+
+def test_tests_are_drawn_by_the_seed_and_larger_draws_keep_them(view):
+    some, more = (attacks.sample(view, plan(numbers=number)) for number in (32, 100))
+    np.testing.assert_array_equal(more[:32], some)
+    assert view.correct[more].all()
+    assert len(set(more.tolist())) == 100
+    assert set(attacks.sample(view, plan(seed=1)).tolist()) != set(attacks.sample(view, plan()).tolist())
+    every = attacks.sample(view, plan(numbers=10_000, every=True))
+    assert len(every) == 540
+    towards = attacks.sample(view, plan(numbers=10_000, goal=3))
+    assert not (view.test.targets[towards] == 3).any()
+    assert not (view.analysis.predictions[towards] == 3).any()
+
+
+def test_confusion_before_and_after_is_drawn(view):
+    app = opened(seed="1")
+    _, result = attacked(view, plan(seed=1))
+    spec = figure(app, 1)
+    maps = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
+    totals = [np.nansum(numbers(one["z"])) for one in maps]
+    assert totals == [64, 64]
+    before, after = result.confusion(10)
+    for one, counts in zip(maps, (before, after), strict=True):
+        np.testing.assert_array_equal(np.nan_to_num(numbers(one["z"])).reshape(10, 10), counts)
+
+
+def numbers(packed) -> np.ndarray:
+    import base64
+
+    return np.frombuffer(base64.b64decode(packed["bdata"]), np.dtype(packed["dtype"]))
+
+
+def test_the_address_chooses_attack_settings_goal_and_tests(view):
+    app = opened(attack="PGD", pgd__epsilon="0.15", pgd__steps="5", goal="7", attacked="32", seed="3")
+    one = plan("pgd", settings={"epsilon": 0.15, "steps": 5}, goal=7, seed=3, numbers=32)
+    _, result = attacked(view, one)
+    finding = app.markdown[0].value
+    assert f"into class 7 on {int(result.success.sum())} of 32" in finding
+    assert "PGD (largest change of a value 0.15, steps 5)" in finding
+
+
+def test_the_presets_say_which_is_which_and_set_their_values():
+    app = opened(attack="Carlini-Wagner L2", cw__iterations="1", cw__search_steps="1", attacked="32")
+    choice = next(one for one in app.get("button_group") if one.label == "Settings")
+    assert choice.value == "own"
+    assert "paper's: learning rate 0.005" in choice.help
+    app.session_state["cw-preset"] = "own"
+    sensible = ATTACKS["cw"].presets["sensible"].settings
+    for name, value in sensible.items():
+        app.session_state[f"cw-{name}"] = value
+    app.run()
+    assert "Carlini-Wagner L2 (sensible) fools the network on 32 of 32" in app.markdown[0].value
+
+
+def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forgotten, monkeypatch):
+    app = opened(attacked="100")
+    jobs = work.shelf()._jobs["attacks"]
+    made = len(jobs)
+    assert made == 4
+    for key in list(jobs)[2:]:
+        del jobs[key]
+    for path in (Path(engine.kept.__globals__["cache_folder"]()) / "suites").glob("*.npz"):
+        path.unlink()
+    ran = []
+    attack = engine.attack
+    monkeypatch.setattr(engine, "attack", lambda *given, **named: ran.append(len(given[1])) or attack(*given, **named))
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "was stopped after 64 of 100 inputs" in text(app)
+    assert "of 64 correctly classified tests" in app.markdown[0].value
+    assert ran == []
+    app.run()  # something else is touched: it stays stopped
+    assert "was stopped after 64 of 100 inputs" in text(app)
+    assert ran == []
+    button(app, "Go on").click().run()
+    assert "was stopped" not in text(app)
+    assert "of 100 correctly classified tests" in app.markdown[0].value
+    assert ran == [32, 4]
+
+
+def test_stopped_before_anything_is_finished(forgotten):
+    app = opened()
+    work.shelf()._jobs["attacks"].clear()
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "was stopped after 0 of 64 inputs; nothing is finished yet" in text(app)
+    button(app, "Start again").click().run()
+    assert "of 64 correctly classified tests" in app.markdown[0].value
+
+
+def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
+    for name, fast in (("cw", {"iterations": 5}), ("pgd", {"steps": 3}), ("deepfool", {"steps": 3})):
+        usual = attacks.usual_settings(name)
+        monkeypatch.setitem(FAST, name, {**usual, **fast})
+    monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
+    app = opened(attacked="32")
+    assert list(table(app, "new cells")["attack"]) == ["FGSM"]
+    button(app, "Run the other 5 attacks").click().run()
+    assert not app.exception
+    shown = table(app, "new cells")
+    assert len(shown) == len(ATTACKS)
+    assert (shown["inputs"] == 32).all()
+    assert not [one for one in app.button if one.label.startswith("Run the other")]
+    assert list(figure(app, 2)["layout"]["yaxis"]["ticktext"]) == list(shown["attack"])
+
+
+FAST: dict = {}
+usual_settings = attacks.usual_settings
+
+
+def test_attacks_that_are_stopped_leave_the_comparison_and_the_others_stay(forgotten, monkeypatch):
+    FAST.clear()
+    monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
+    app = opened(attacked="32")
+    button(app, "Run the other 5 attacks").click()
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "5 attacks not finished" in text(app)
+    assert list(table(app, "new cells")["attack"]) == ["FGSM"]
+    assert [one for one in app.button if one.label == "Run the other 5 attacks"]
+
+
+def test_the_selected_test_is_looked_at_even_where_it_is_not_among_the_others(view):
+    places = attacks.sample(view, plan())
+    app = opened(input=str(view.test.ids[places[5]]))
+    assert "beside the others" not in text(app)
+    images = [image.caption for one in app.get("image") for image in one.proto.imgs]
+    assert any(caption.startswith(f"Test {view.test.ids[places[5]]}: answered") for caption in images)
+    other = int(np.setdiff1d(np.arange(540), places)[0])
+    app = opened(input=str(view.test.ids[other]))
+    assert f"Test {view.test.ids[other]}, which is selected, was attacked beside the others" in text(app)
+    assert "of 64 correctly classified tests" in app.markdown[0].value
+
+
+def test_attacked_inputs_are_kept_as_a_suite(view):
+    app = opened()
+    button(app, "Keep ").click().run()
+    _, result = attacked(view, plan())
+    assert f"Kept {int(result.success.sum())} inputs as \u201cFGSM on digits, seed 0\u201d" in text(app)
+    (one,) = kept(view.test).values()
+    suite = open_kept(one.name)
+    np.testing.assert_array_equal(suite.take(range(len(suite))), result.inputs[result.success])
+
+
+def test_archive_can_be_read_as_own_tests(view):
+    from idc_core.suites import own_suite
+    from pages.common.attacked import archive, table_of
+
+    run = attacks.open_run(view, plan())
+    suite = own_suite(archive(view, run), view.test)
+    np.testing.assert_array_equal(suite.take(range(64)), run.result.inputs)
+    with np.load(io.BytesIO(archive(view, run))) as file:
+        np.testing.assert_array_equal(file["originals"], view.test.inputs[run.positions])
+    listed = table_of(view, run)
+    assert (listed["answer_before"] == listed["class"]).all()
+    assert (listed["fooled"] == (listed["answer_after"] != listed["class"])).all()
+
+
+def test_heatmaps_can_explain_the_right_class_both_times(view):
+    given, right = (attacks.open_run(view, plan(), explained) for explained in ("answer", "right"))
+    np.testing.assert_allclose(given.before, right.before, err_msg="the answer before is the right class")
+    changed = given.result.predictions != given.result.targets
+    assert not np.allclose(given.after[changed], right.after[changed])
+    np.testing.assert_allclose(given.after[~changed], right.after[~changed])
+
+
+@pytest.mark.parametrize(
+    ("bench", "said", "link"),
+    [
+        ({"model": "textcnn-20newsgroups", "data": "20newsgroups"}, "There are no attacks on texts", "relevance"),
+        ({"model": "dave2-udacity", "data": "udacity"}, "it answers with an angle", "criteria"),
+    ],
+)
+def test_benches_that_cannot_be_attacked_say_why_and_where_to_go(small_data, bench, said, link):
+    app = opened(**bench)
+    assert not app.error
+    assert said in app.markdown[0].value
+    assert [one.proto.page for one in app.get("page_link")] == [link]
+
+
+def test_pinned_bench_is_attacked_in_the_same_way():
+    app = opened(pin="layer=fc1", attacked="32")
+    assert "on the pinned bench, and reaches" in text(app)
+    assert len(app.get("plotly_chart")) == 5
