@@ -112,7 +112,7 @@ def caption(view: View, run: Run, place: int) -> str:
     return f"{number}: {names[result.targets[place]]} → {names[result.predictions[place]]}{ending}"
 
 
-def draw_one(view: View, run: Run, place: int, factor: int, key: str = "attacked-one") -> None:
+def draw_one(view: View, run: Run, place: int, factor: int, key: str = "heatmaps-attacked") -> None:
     """Show one attacked input large, with what it changed."""
     result, names = run.result, view.train.class_names
     number, position = view.test.ids[run.positions[place]], run.positions[place]
