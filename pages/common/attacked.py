@@ -173,7 +173,11 @@ def draw_cells(view: View, run: Run) -> pd.DataFrame:
         }
     )
     if not len(table):
-        st.caption("Every attacked input falls into a cell that the tests reach already.")
+        covered, total = view.table.covered, view.table.total
+        text = "Every attacked input falls into a cell that the tests reach already."
+        if covered == total:
+            text += f" They reach all {count(total)}: more neurons m, in the sidebar, give more cells to find."
+        st.caption(text)
         return table
 
     def picked() -> None:

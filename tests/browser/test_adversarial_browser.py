@@ -1,0 +1,61 @@
+"""Attacks in a browser: a click looks at an input and selects it; Stop shows what is finished; going on continues."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+SLOW = "adversarial?attack=Carlini-Wagner+L2&attacked=100&cw-iterations=200"
+"""An attack that takes a few seconds a block."""
+
+
+@pytest.fixture
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def cold(own_home, fresh_address, visitor):
+    """A visitor of a server that finds no attack on disk."""
+    return visitor._replace(address=fresh_address)
+
+
+def finding(visitor):
+    return visitor.page.get_by_test_id("stMain").locator("strong").first
+
+
+def test_a_click_looks_at_an_input_and_selects_it(visitor):
+    visitor.open("adversarial")
+    tile = visitor.page.locator(".gallery").first.get_by_role("button").nth(4)
+    number = tile.get_attribute("data-test")
+    large = visitor.page.locator('[class*="st-key-heatmaps-attacked"] [data-testid="stImageCaption"]').first
+    expect(large).not_to_contain_text(f"Test {number}:")
+    tile.focus()
+    visitor.page.keyboard.press("Enter")
+    expect(large).to_contain_text(f"Test {number}:")
+    expect(visitor.page).to_have_url(re.compile(rf"input={number}\b"))
+    expect(tile).to_have_attribute("aria-pressed", "true")
+
+
+def test_stop_keeps_what_is_finished_and_going_on_continues(cold):
+    page = cold.page
+    page.goto(f"{cold.address}/{SLOW}")
+    # The second of four blocks: each is attacked, run through the network and explained.
+    expect(page.get_by_test_id("stProgress")).to_contain_text("Step 4 of 12", timeout=90_000)
+    page.locator('[class*="st-key-stop-"] button').click()
+    warning = page.get_by_test_id("stAlert").filter(has_text="was stopped after")
+    expect(warning).to_contain_text(re.compile("was stopped after (32|64) of 100 inputs"), timeout=60_000)
+    cold.settle()
+    expect(finding(cold)).to_contain_text(re.compile(r"of (32|64) correctly classified tests"))
+    assert page.locator(".gallery").first.get_by_role("button").count() == 10
+    page.get_by_role("button", name="Go on").click()
+    expect(finding(cold)).to_contain_text("of 100 correctly classified tests", timeout=90_000)
+    expect(warning).to_have_count(0)
+
+
+def test_a_chosen_cell_is_opened_on_the_coverage_page(visitor):
+    visitor.open("adversarial?cell=0-1-0-1-3-1")
+    visitor.page.get_by_role("link", name="See the selected cell on the Coverage page").click()
+    expect(visitor.page.get_by_role("heading", name="Cell 0-1-0-1-3-1", exact=True)).to_be_visible(timeout=30_000)
