@@ -146,12 +146,11 @@ def test_the_presets_say_which_is_which_and_set_their_values():
     choice = next(one for one in app.get("button_group") if one.label == "Settings")
     assert choice.value == "own"
     assert "paper's: learning rate 0.005" in choice.help
-    app.session_state["cw-preset"] = "own"
-    sensible = ATTACKS["cw"].presets["sensible"].settings
-    for name, value in sensible.items():
-        app.session_state[f"cw-{name}"] = value
-    app.run()
+    choice.set_value("sensible").run()
+    assert not app.exception
     assert "Carlini-Wagner L2 (sensible) fools the network on 32 of 32" in app.markdown[0].value
+    assert {one.label: one.value for one in app.select_slider}["Learning rate"] == 0.1
+    assert app.query_params["cw-learning_rate"] == "0.1"
 
 
 def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forgotten, monkeypatch):
