@@ -1,15 +1,17 @@
 """Suites: named test sets that are made lazily from a data set, and how they compare."""
 
 from idc_core.suites.attacked import as_suite, attack_block
-from idc_core.suites.compare import SuiteComparison, compare
-from idc_core.suites.kept import forget, keep, kept, open_kept
+from idc_core.suites.compare import SuiteComparison, compare, parts_of, weigh
+from idc_core.suites.kept import forget, keep, kept, open_kept, pack
 from idc_core.suites.own import own_suite
 from idc_core.suites.registry import SUITES, SuiteKind, make_suite, perturbed
+from idc_core.suites.seen import Seen, look, seen_of
 from idc_core.suites.subset import chosen, subset
 from idc_core.suites.suite import Step, Suite, original, union
 
 __all__ = [
     "SUITES",
+    "Seen",
     "Step",
     "Suite",
     "SuiteComparison",
@@ -21,11 +23,16 @@ __all__ = [
     "forget",
     "keep",
     "kept",
+    "look",
     "make_suite",
     "open_kept",
     "original",
     "own_suite",
+    "pack",
+    "parts_of",
     "perturbed",
+    "seen_of",
     "subset",
     "union",
+    "weigh",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,9 @@ from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
 from idc_core.partition import Floats
 from idc_core.progress import Progress, report
-from idc_core.suites.answers import Answers, answer, watch_part
+from idc_core.suites.answers import Answers
+from idc_core.suites.seen import Seen, join_answers, look
 from idc_core.suites.suite import Part, Suite
-from idc_core.trace import neuron_activation, neuron_axes
 
 MS = (6, 8, 10, 12)
 """Numbers of important neurons of the paper's tables."""
@@ -54,6 +54,11 @@ class SuiteCells:
     def score(self) -> float:
         """IDC, 0..1."""
         return self.covered / self.total
+
+    @property
+    def adding(self) -> NDArray[np.int64]:
+        """Positions of all tests that lie in added cells, ascending."""
+        return np.flatnonzero(among(self.codes, self.added)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,39 +209,66 @@ def compare(
     number a test for each of `ms`, so that 100,000 tests take a few megabytes beyond the data set.
     """
     suites = tuple(suites)
-    _check(suites)
+    _check(suites, 2)
     ms = _check_ms(ms, len(learnt.important), learnt.layer)
-    state = _State.of(model, learnt, ms)
-    parts = {part.fingerprint: (part, targets, suite) for suite in suites for part, targets in _parts(suite)}
+    important = learnt.important[: max(ms)]
+    parts = {part.fingerprint: (part, targets, suite) for suite in suites for part, targets in parts_of(suite)}
     everything, done = sum(part.count for part, _, _ in parts.values()), 0
-    seen: dict[str, _Seen] = {}
+    seen: dict[str, Seen] = {}
     for fingerprint, (part, targets, suite) in parts.items():
-        seen[fingerprint] = _look(model, part, targets, suite, state, _shifted(on_progress, done, everything))
+        shifted = _shifted(on_progress, done, everything)
+        seen[fingerprint] = look(model, part, targets, suite.task, learnt.layer, important, shifted)
         done += part.count
-    results = tuple(_result(suite, suites[0], seen, state) for suite in suites)
+    return weigh(suites, seen, learnt, ms)
+
+
+def weigh(
+    suites: Sequence[Suite], seen: Mapping[str, Seen], learnt: IDC | Analysis, ms: Sequence[int] = MS
+) -> SuiteComparison:
+    """Compare suites by what their parts have shown already, as `compare` does.
+
+    Parameters
+    ----------
+    suites : sequence of Suite
+        One to six.
+    seen : mapping of str to Seen
+        By fingerprint, at least of the suites' parts; with at least as many neurons as the largest of `ms`, those of
+        `learnt.important` in that order.
+    learnt : IDC or Analysis
+    ms : sequence of int
+
+    Returns
+    -------
+    SuiteComparison
+
+    Raises
+    ------
+    SettingError, DataError
+        As `compare`.
+    """
+    suites = tuple(suites)
+    _check(suites, 1)
+    ms = _check_ms(ms, len(learnt.important), learnt.layer)
+    state = _State.of(learnt, ms)
+    reached = {part.fingerprint: state.place(seen[part.fingerprint]) for suite in suites for part in suite.parts}
+    results = tuple(_result(suite, suites[0], seen, reached, state) for suite in suites)
     shared = {m: _shared([result.cells[m] for result in results]) for m in ms}
     return SuiteComparison(learnt.layer, ms, results, shared)
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What was learnt: neurons and where their clusters end."""
+    """What was learnt: where the clusters of the important neurons end."""
 
-    layer: str
-    axis: int
-    important: NDArray[np.int64]
     centroids: tuple[Floats, ...]
     boundaries: tuple[Floats, ...] | None
     ms: tuple[int, ...]
 
     @staticmethod
-    def of(model: nn.Module, learnt: IDC | Analysis, ms: tuple[int, ...]) -> _State:
+    def of(learnt: IDC | Analysis, ms: tuple[int, ...]) -> _State:
         rounded = learnt.original if isinstance(learnt, IDC) else bool(learnt.settings["original"])
         most = max(ms)
         return _State(
-            learnt.layer,
-            neuron_axes(model, [learnt.layer])[learnt.layer],
-            learnt.important[:most],
             learnt.centroids[:most],
             # Rounded centroids have boundaries of their own, half way between them.
             None if rounded else tuple(one.boundaries for one in learnt.clusters[:most]),
@@ -247,43 +279,21 @@ class _State:
     def sizes(self) -> list[int]:
         return [len(one) for one in self.centroids]
 
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What a part showed: answers, and the cell of every input for each number of neurons."""
-
-    answers: Answers
-    codes: dict[int, Codes]
+    def place(self, seen: Seen) -> dict[int, Codes]:
+        """Return the cell of every input, for each number of neurons."""
+        assignments = assign(seen.activations[:, : max(self.ms)], self.centroids, self.boundaries)
+        return {m: encode(assignments[:, :m], self.sizes[:m]) for m in self.ms}
 
 
-def _look(
-    model: nn.Module, part: Part, targets: NDArray[Any], suite: Suite, state: _State, on_progress: Progress | None
-) -> _Seen:
-    found: list[Answers] = []
-    codes: dict[int, list[Codes]] = {m: [] for m in state.ms}
-    for positions, batch in watch_part(model, part, [state.layer], on_progress):
-        found.append(answer(batch.scores.float().cpu().numpy(), targets[positions], suite.task))
-        active = neuron_activation(batch.activations[state.layer], state.axis).float().cpu().numpy()
-        assignments = assign(active[:, state.important], state.centroids, state.boundaries)
-        for m in state.ms:
-            codes[m].append(encode(assignments[:, :m], state.sizes[:m]))
-    return _Seen(_join(found), {m: np.concatenate(several) for m, several in codes.items()})
-
-
-def _join(several: Sequence[Answers]) -> Answers:
-    return Answers(
-        *(np.concatenate([getattr(one, name) for one in several]) for name in ("predictions", "confidence", "correct"))
-    )
-
-
-def _result(suite: Suite, first: Suite, seen: dict[str, _Seen], state: _State) -> SuiteResult:
+def _result(
+    suite: Suite, first: Suite, seen: Mapping[str, Seen], reached: Mapping[str, dict[int, Codes]], state: _State
+) -> SuiteResult:
     known = {part.fingerprint for part in first.parts}
-    mine = [seen[part.fingerprint] for part in suite.parts]
-    answers = _join([one.answers for one in mine])
+    answers = join_answers([seen[part.fingerprint].answers for part in suite.parts])
     cells = {}
     for m in state.ms:
-        codes = np.concatenate([one.codes[m] for one in mine])
-        base = np.unique(np.concatenate([seen[part.fingerprint].codes[m] for part in first.parts]))
+        codes = np.concatenate([reached[part.fingerprint][m] for part in suite.parts])
+        base = np.unique(np.concatenate([reached[part.fingerprint][m] for part in first.parts]))
         cells[m] = _cells(m, codes, base, total(state.sizes[:m]))
     regression = suite.task == "regression"
     errors = answers.confidence.astype(np.float64) - suite.targets if regression else None
@@ -309,7 +319,8 @@ def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
     return np.array([[int(among(one, other).sum()) for other in reached] for one in reached], np.int64)
 
 
-def _parts(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:
+def parts_of(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:
+    """Return the parts of a suite, each with its right answers."""
     return [
         (part, suite.targets[start : start + part.count])
         for start, part in zip(suite.starts, suite.parts, strict=True)
@@ -322,9 +333,10 @@ def _shifted(on_progress: Progress | None, before: int, everything: int) -> Prog
     return lambda done, total, label: report(on_progress, before + done, everything, label)
 
 
-def _check(suites: tuple[Suite, ...]) -> None:
-    if not 2 <= len(suites) <= MOST_SUITES:
-        raise SettingError(f"Expected two to {MOST_SUITES} suites to compare, got {len(suites)}.")
+def _check(suites: tuple[Suite, ...], least: int) -> None:
+    if not least <= len(suites) <= MOST_SUITES:
+        fewest = ("one", "two")[least - 1]
+        raise SettingError(f"Expected {fewest} to {MOST_SUITES} suites to compare, got {len(suites)}.")
     first = suites[0]
     for number, suite in enumerate(suites):
         if (suite.shape, suite.task, suite.class_names) != (first.shape, first.task, first.class_names):

@@ -7,6 +7,7 @@ inputs and targets, so that the same tests are kept once.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -132,6 +133,30 @@ def keep(
             "environment variable IDC_HOME."
         ) from error
     return path
+
+
+def pack(label: str, suite: Suite, on_progress: Progress | None = None) -> bytes:
+    """Write a suite as the content of an npz file, as `keep` does, for a person to take away and to bring back.
+
+    Parameters
+    ----------
+    label : str
+    suite : Suite
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    SettingError, DataError, CancelledError
+        As `keep`.
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        _write(archive, suite, _written(label, suite, suite.provenance), on_progress)
+    return content.getvalue()
 
 
 def kept(like: Dataset | Suite | None = None) -> dict[str, Kept]:

@@ -5,7 +5,21 @@ import torch
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.suites import answers as answers_module
-from idc_core.suites import chosen, compare, make_suite, original, own_suite, perturbed, subset, union
+from idc_core.suites import (
+    chosen,
+    compare,
+    look,
+    make_suite,
+    original,
+    own_suite,
+    parts_of,
+    perturbed,
+    seen_of,
+    subset,
+    union,
+    weigh,
+)
+from idc_core.trace import collect
 from tests.suites.test_own import packed
 
 
@@ -217,3 +231,28 @@ def test_mistakes_get_a_sentence(lenet, digits, suites, learnt):
     criterion = idc.IDC(narrow, "1", m=2).fit(digits)
     with pytest.raises(ModelError, match="class 9"):
         compare(narrow, [unknown, suites[0]], criterion, ms=(2,))
+
+
+def test_suites_are_weighed_by_what_was_seen_before(lenet, digits, suites, learnt, found):
+    traces = collect(lenet, digits, ["fc2"])
+    first = seen_of(traces.scores, traces.activations["fc2"], digits.targets, "classification", learnt.important)
+    seen = {suites[0].parts[0].fingerprint: first}
+    for suite in suites[1:]:
+        part, targets = parts_of(suite)[1]
+        seen[part.fingerprint] = look(lenet, part, targets, "classification", "fc2", learnt.important)
+    again = weigh(suites, seen, learnt)
+    assert again.rows() == found.rows()
+    alone = weigh(suites[:1], seen, learnt, ms=(6,))
+    assert alone.suites[0].cells[6].covered == found.suites[0].cells[6].covered
+    with pytest.raises(SettingError, match="Expected one to 6 suites"):
+        weigh([], seen, learnt)
+
+
+def test_all_inputs_in_added_cells_are_told(found):
+    for suite in found.suites[1:]:
+        cells = suite.cells[12]
+        assert set(cells.codes[cells.adding]) == set(cells.added)
+        assert set(cells.first) <= set(cells.adding)
+        assert (cells.adding >= 150).all()
+        rest = np.setdiff1d(np.arange(300), cells.adding)
+        assert set(cells.codes[rest]) == set(found.suites[0].cells[12].codes)

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.suites import chosen, compare, forget, keep, kept, make_suite, open_kept, original, own_suite, perturbed
+from idc_core.suites import (
+    chosen,
+    compare,
+    forget,
+    keep,
+    kept,
+    make_suite,
+    open_kept,
+    original,
+    own_suite,
+    pack,
+    perturbed,
+)
 from idc_core.suites import own as own_module
 from idc_core.suites.kept import folder
 from idc_core.suites.suite import Step
@@ -154,3 +166,9 @@ def test_keeping_makes_one_block_at_a_time(digits):
 def test_uploads_as_streams_are_kept(digits):
     file = io.BytesIO(packed(inputs=digits.inputs[:3], targets=digits.targets[:3]))
     assert open_kept(keep("Upload", own_suite(file, digits)).stem).provenance[0].label == "3 own tests"
+
+
+def test_what_is_taken_away_can_be_brought_back(noisy, digits):
+    again = own_suite(pack("Mine", noisy), digits)
+    np.testing.assert_array_equal(again.take([0, 29]), noisy.take([0, 29]))
+    assert f"kept-{again.parts[0].fingerprint}" == keep("Mine", noisy).stem
