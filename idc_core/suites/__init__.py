@@ -6,7 +6,7 @@ from idc_core.suites.kept import forget, keep, kept, open_kept, pack
 from idc_core.suites.own import own_suite
 from idc_core.suites.registry import SUITES, SuiteKind, make_suite, perturbed
 from idc_core.suites.seen import Seen, look, seen_of
-from idc_core.suites.subset import chosen, subset
+from idc_core.suites.subset import chosen, sample, subset
 from idc_core.suites.suite import Step, Suite, original, union
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "pack",
     "parts_of",
     "perturbed",
+    "sample",
     "seen_of",
     "subset",
     "union",

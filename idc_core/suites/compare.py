@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis import Analysis
-from idc_core.coverage.cells import Codes, assign, encode, total
+from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
@@ -75,6 +75,8 @@ class SuiteResult:
         Share answered correctly, or the root mean squared error of a regression.
     confidence : float or None
         Mean softmax probability of the answers; None for regression.
+    extra_accuracy, extra_rmse, extra_confidence : float or None
+        The same of the extra inputs alone; None where there is none.
     answers : Answers
     cells : dict of int to SuiteCells
         By number of important neurons.
@@ -88,6 +90,9 @@ class SuiteResult:
     accuracy: float | None
     rmse: float | None
     confidence: float | None
+    extra_accuracy: float | None
+    extra_rmse: float | None
+    extra_confidence: float | None
     answers: Answers
     cells: dict[int, SuiteCells]
 
@@ -103,12 +108,19 @@ class SuiteComparison:
     suites : tuple of SuiteResult
     shared : dict of int to ndarray, int64 (s, s)
         For each m, how many cells both suites reach; on the diagonal, how many one does.
+    sizes : tuple of int
+        Clusters of each important neuron, as many as the largest of `ms`.
     """
 
     layer: str
     ms: tuple[int, ...]
     suites: tuple[SuiteResult, ...]
     shared: dict[int, NDArray[np.int64]]
+    sizes: tuple[int, ...]
+
+    def cell(self, code: int, m: int) -> tuple[int, ...]:
+        """Return the cluster indices of a cell by its code."""
+        return tuple(int(index) for index in decode(np.array([code]), self.sizes[:m])[0])
 
     def marginal(self, m: int, order: Sequence[int] | None = None) -> NDArray[np.int64]:
         """Count the cells that each suite adds to those before it.
@@ -153,7 +165,9 @@ class SuiteComparison:
         return [
             {
                 "suite": suite.name, "label": suite.label, "inputs": suite.inputs, "extra": suite.extra,
-                "accuracy": suite.accuracy, "rmse": suite.rmse, "confidence": suite.confidence, "m": m,
+                "accuracy": suite.accuracy, "rmse": suite.rmse, "confidence": suite.confidence,
+                "extra_accuracy": suite.extra_accuracy, "extra_rmse": suite.extra_rmse,
+                "extra_confidence": suite.extra_confidence, "m": m,
                 "covered": suite.cells[m].covered, "total": suite.cells[m].total, "idc": suite.cells[m].score,
                 "added": len(suite.cells[m].added), "marginal": int(gain),
             }
@@ -253,7 +267,7 @@ def weigh(
     reached = {part.fingerprint: state.place(seen[part.fingerprint]) for suite in suites for part in suite.parts}
     results = tuple(_result(suite, suites[0], seen, reached, state) for suite in suites)
     shared = {m: _shared([result.cells[m] for result in results]) for m in ms}
-    return SuiteComparison(learnt.layer, ms, results, shared)
+    return SuiteComparison(learnt.layer, ms, results, shared, tuple(state.sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,17 +309,23 @@ def _result(
         codes = np.concatenate([reached[part.fingerprint][m] for part in suite.parts])
         base = np.unique(np.concatenate([reached[part.fingerprint][m] for part in first.parts]))
         cells[m] = _cells(m, codes, base, total(state.sizes[:m]))
-    regression = suite.task == "regression"
-    errors = answers.confidence.astype(np.float64) - suite.targets if regression else None
+    added = np.concatenate([np.full(part.count, part.fingerprint not in known) for part in suite.parts])
+    extra = _measured(answers, suite, added) if added.any() else (None, None, None)
+    everything = np.ones(len(suite), bool)
     return SuiteResult(
-        suite.name, suite.label, suite.fingerprint, len(suite),
-        extra=sum(part.count for part in suite.parts if part.fingerprint not in known),
-        accuracy=None if regression else float(answers.correct.mean()),
-        rmse=None if errors is None else float(np.sqrt(np.square(errors).mean())),
-        confidence=None if regression else float(answers.confidence.mean(dtype=np.float64)),
-        answers=answers,
-        cells=cells,
+        suite.name, suite.label, suite.fingerprint, len(suite), int(added.sum()),
+        *_measured(answers, suite, everything), *extra, answers, cells,
     )  # fmt: skip
+
+
+def _measured(
+    answers: Answers, suite: Suite, which: NDArray[np.bool_]
+) -> tuple[float | None, float | None, float | None]:
+    """Return accuracy, root mean squared error and mean confidence of some tests, each where it has a meaning."""
+    if suite.task == "regression":
+        errors = answers.confidence[which].astype(np.float64) - suite.targets[which]
+        return None, float(np.sqrt(np.square(errors).mean())), None
+    return float(answers.correct[which].mean()), None, float(answers.confidence[which].mean(dtype=np.float64))
 
 
 def _cells(m: int, codes: Codes, base: Codes, cells: int) -> SuiteCells:

@@ -11,6 +11,7 @@ from torch import nn
 
 from idc_core.errors import DataError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
+from idc_core.perturbation.pictures import check_seed
 from idc_core.progress import Progress
 from idc_core.suites.answers import Answers, answer, watch_part
 from idc_core.suites.suite import Part, Positions, Step, Suite, address
@@ -123,6 +124,36 @@ def chosen(suite: Suite, positions: Sequence[int] | Positions, step: Step | None
         provenance=(*suite.provenance, note),
         parts=tuple(parts),
     )
+
+
+def sample(suite: Suite, count: int, seed: int = 0) -> Suite:
+    """Draw tests at random.
+
+    Parameters
+    ----------
+    suite : Suite
+    count : int
+        How many, at least 1; a suite that has no more is returned as it is.
+    seed : int
+        With the same seed, a larger sample holds the smaller ones.
+
+    Returns
+    -------
+    Suite
+        In the order of the suite.
+
+    Raises
+    ------
+    SettingError
+        If `count` is no whole number of at least 1.
+    """
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise SettingError(f"A sample needs a whole number of tests of at least 1, not {count!r}.")
+    if count >= len(suite):
+        return suite
+    drawn = np.random.default_rng(check_seed(seed)).permutation(len(suite))[:count]
+    step = Step("sample", f"{count:,} of {len(suite):,} tests at random", {"count": int(count)}, seed)
+    return chosen(suite, drawn, step)
 
 
 def _piece(part: Part, positions: Positions) -> Part:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -98,6 +99,67 @@ def gallery(
     st.caption(f"{legend(view)}. Click one to select it on all pages.{_left_out(len(shown), len(positions))}")
 
 
+@dataclass(frozen=True)
+class Tile:
+    """One input of a gallery that is no gallery of the bench's tests.
+
+    Attributes
+    ----------
+    number : int
+        By which it is told which one was chosen.
+    caption : str
+        Written below it.
+    """
+
+    number: int
+    caption: str
+
+
+def choices(
+    view: View,
+    key: str,
+    label: str,
+    tiles: Sequence[Tile],
+    inputs: NDArray[Any],
+    chosen: int | None,
+    choose: Callable[[int], None],
+) -> None:
+    """Show inputs of any origin to choose from.
+
+    Parameters
+    ----------
+    view : View
+        The bench, whose network reads the inputs.
+    key, label : str
+        Name of the gallery on its page, and what is in it.
+    tiles : sequence of Tile
+    inputs : ndarray (k, ...)
+        One a tile: pictures, or token ids.
+    chosen : int or None
+        Number of the tile that is chosen.
+    choose : callable
+        Called with the number of the tile that was clicked.
+    """
+    shown: list[dict[str, Any]] = [
+        {"test": tile.number, "caption": tile.caption, "spoken": _said(tile.caption)} for tile in tiles
+    ]
+    sheet = _sheet(inputs, None) if inputs.ndim == 4 else None
+    for place, tile in enumerate(shown):
+        if sheet:
+            tile["places"] = [place]
+        else:
+            tile["words"] = [(word, "") for word in words_of(view, inputs[place])[:MOST_WORDS]] or [("(none)", "")]
+    numbers = [tile.number for tile in tiles]
+
+    def tell() -> None:
+        if (number := st.session_state[key].chosen) in numbers:
+            choose(int(number))
+
+    _tiles(
+        key=key, data={"tiles": shown, "sheet": sheet, "label": label, "selected": chosen}, on_chosen_change=tell
+    )  # fmt: skip
+
+
 def digest(view: View, positions: NDArray[np.int64]) -> str:
     """Name some tests of a bench in a key, so that several galleries of a page differ."""
     return f"{crc32(repr((view.bench, np.asarray(positions).tolist())).encode()):08x}"
@@ -156,7 +218,11 @@ def make_sheet(tiles: NDArray[np.uint8]) -> dict[str, Any]:
 
 
 def _spoken(view: View, position: int) -> str:
-    return caption(view, position).replace("→", "answered as").replace(WRONG, "(misclassified)")
+    return _said(caption(view, position))
+
+
+def _said(text: str) -> str:
+    return text.replace("→", "answered as").replace(WRONG, "(misclassified)")
 
 
 def marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
@@ -175,5 +241,9 @@ def marked_words(view: View, position: int, relevance: NDArray[np.floating] | No
 
 def text_words(view: View, position: int) -> list[str]:
     """Return the words of a text; three dots for each that the network does not know."""
-    tokens = view.test.inputs[position]
+    return words_of(view, view.test.inputs[position])
+
+
+def words_of(view: View, tokens: NDArray[Any]) -> list[str]:
+    """Return the words of token ids, as `text_words` does."""
     return [view.test.vocabulary[token] if token > 1 else "…" for token in tokens[tokens > 0]]

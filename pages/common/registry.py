@@ -85,6 +85,11 @@ PAGES: dict[str, PageEntry] = {
             "Coverage of every layer for several numbers of neurons and test sets; click one to look into it.",
         ),
         PageEntry(
+            "testsets", "Test sets", "Challenge", ":material/science:",
+            "Which additional tests are worth having?",
+            "Noise, transforms, attacks, parts and tests of your own side by side, by the combinations each adds.",
+        ),
+        PageEntry(
             "adversarial", "Adversarial", "Challenge", ":material/bolt:",
             "What do attacks reveal that the tests do not?",
             "Six attacks on correctly classified tests: what fools the network, how far the picture and its relevance "

@@ -151,20 +151,33 @@ def open_view(bench: Bench) -> View:
     test = open_data(waiting, bench.data, "test")
     train_traces = open_traces(waiting, model, train, bench.layer, "training inputs")
     test_traces = open_traces(waiting, model, test, bench.layer, "tests")
-    m = min(bench.m, train_traces.activations[bench.layer].shape[1])
+    analysis = _analysis(waiting, bench, bench.m, model, (train, test), (train_traces, test_traces))
+    return View(bench, model, train, test, train_traces, test_traces, analysis, of_classes(test, bench.classes))
+
+
+def open_analysis(waiting: Waiting, view: View, m: int) -> Analysis:
+    """Analyse a bench with another number of important neurons, at most all of its layer."""
+    traces = (view.train_traces, view.test_traces)
+    return _analysis(waiting, view.bench, m, view.model, (view.train, view.test), traces)
+
+
+def _analysis(
+    waiting: Waiting, bench: Bench, m: int, model: Network, data: tuple[Dataset, Dataset], traces: tuple[Traces, Traces]
+) -> Analysis:
+    m = min(m, traces[0].activations[bench.layer].shape[1])
     settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
     if bench.k != DEFAULT.k:
         settings["clusters"] = (int(bench.k),)
-    key = (ENGINE, card.fingerprint, train.fingerprint, test.fingerprint, bench.layer, m, *settings.items())
+    fingerprints = (model.card.fingerprint, *(one.fingerprint for one in data))
+    key = (ENGINE, *fingerprints, bench.layer, m, *settings.items())
 
     def work(report: Progress) -> Analysis:
         from idc_core.analysis import analyze
 
-        traces = (train_traces, test_traces)
-        return analyze(model, train, test, bench.layer, m, traces=traces, on_progress=report, **settings)
+        return analyze(model, *data, bench.layer, m, traces=traces, on_progress=report, **settings)
 
-    analysis = waiting.get("analysis", key, "clustering the neurons", work)
-    return View(bench, model, train, test, train_traces, test_traces, analysis, of_classes(test, bench.classes))
+    found: Analysis = waiting.get("analysis", key, "clustering the neurons", work)
+    return found
 
 
 def warm(bench: Bench) -> None:

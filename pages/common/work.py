@@ -44,6 +44,7 @@ KEPT = {
     "model": 4, "data": 4, "trace": 8, "analysis": 24, "heatmaps": 24, "explanations": 96, "rankings": 48, "trials": 24,
     "activities": 2, "responses": 8, "states": 96, "alternatives": 64, "projections": 24,
     "criteria": 48, "scores": 192, "suites": 24, "attacks": 128, "attacked": 128, "moved": 128,
+    "kept": 6, "parts": 24, "seen": 64, "made": 24,
 }  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 

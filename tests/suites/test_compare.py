@@ -115,6 +115,13 @@ def test_accuracy_and_confidence_are_those_of_the_analysis(lenet, digits, found)
     np.testing.assert_array_equal(first.answers.predictions, analysis.predictions)
     assert first.rmse is None
     assert first.extra == 0
+    assert first.extra_accuracy is None
+    for suite, result in zip(suites[1:], found.suites[1:], strict=True):
+        alone = answers_module.answer(
+            collect(lenet, suite.take(np.arange(150, 300)), []).scores, digits.targets, "classification"
+        )
+        assert result.extra_accuracy == pytest.approx(alone.correct.mean())
+        assert result.extra_confidence == pytest.approx(alone.confidence.mean(), rel=1e-5)
     assert [suite.extra for suite in found.suites[1:]] == [150, 150, 150]
     assert [suite.inputs for suite in found.suites] == [150, 300, 300, 300]
 

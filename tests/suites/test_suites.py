@@ -4,7 +4,7 @@ import pytest
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import ATTACKS, TRANSFORMS, guided_noise, random_noise, transform
-from idc_core.suites import SUITES, chosen, make_suite, original, perturbed, subset, union
+from idc_core.suites import SUITES, chosen, make_suite, original, perturbed, sample, subset, union
 from idc_core.suites.registry import SLOW_BLOCK
 from idc_core.suites.subset import answers_to
 
@@ -263,3 +263,17 @@ def test_stopping_loses_no_finished_block(lenet, digits, cache):
     assert len(list(cache.glob("*.npz"))) == 1
     assert everything(suite).shape == digits.inputs.shape
     assert len(list(cache.glob("*.npz"))) == 3
+
+
+def test_samples_are_nested_and_drawn_once(digits):
+    whole = original(digits)
+    small, large = sample(whole, 20, seed=3), sample(whole, 90, seed=3)
+    assert (len(small), len(large)) == (20, 90)
+    assert set(small.origin) < set(large.origin)
+    assert (np.diff(large.origin) > 0).all()
+    np.testing.assert_array_equal(small.take(np.arange(20)), digits.inputs[small.origin])
+    assert set(small.origin) != set(sample(whole, 20, seed=4).origin)
+    assert sample(whole, 150) is whole
+    for count in (0, -1, 2.5, True):
+        with pytest.raises(SettingError, match="whole number of tests"):
+            sample(whole, count)

@@ -1,0 +1,237 @@
+"""Figures of the Test sets page: what suites add, what they share, in which order, and how an input was changed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from idc_core.errors import SettingError
+from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
+from idc_core.figures.pictures import SMALLEST_SIDE, pictures
+from idc_core.figures.style import finish
+
+ROW_PIXELS = 30
+COLUMNS = 2
+LABEL_WIDTH = 30
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How a suite appears in a figure.
+
+    Attributes
+    ----------
+    label : str
+        Its name for a person.
+    kind : str
+        A key of `SUITE_COLOURS`.
+    """
+
+    label: str
+    kind: str
+
+    def marker(self, dark: bool) -> dict[str, Any]:
+        """Return colour, mark and outline as plotly takes them."""
+        style, colours = SUITE_COLOURS[self.kind], palette(dark)
+        line = {"width": 1, "color": colours.ink} if style.outline else {"width": 0}
+        return {"color": style.colour(dark), "symbol": style.marker, "size": 12, "line": line}
+
+    @property
+    def wrapped(self) -> str:
+        """The label in lines."""
+        return "<br>".join(textwrap.wrap(self.label, LABEL_WIDTH))
+
+
+def gains(
+    suites: Sequence[Drawn],
+    ms: Sequence[int],
+    scores: NDArray[np.float64],
+    added: NDArray[np.int64],
+    title: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw a panel a number of neurons, in it a row a suite: its IDC, and from where it gets there.
+
+    Parameters
+    ----------
+    suites : sequence of Drawn
+        The first is what the others are measured against.
+    ms : sequence of int
+        Numbers of important neurons.
+    scores : ndarray of float64 (ms, suites)
+        IDC, 0..1.
+    added : ndarray of int64 (ms, suites)
+        Cells that each suite adds to the first one's.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Marks carry the number of their suite as customdata.
+    """
+    colours = palette(dark)
+    columns = min(COLUMNS, len(ms))
+    rows = -(-len(ms) // columns)
+    height = 96 + rows * (58 + ROW_PIXELS * len(suites))
+    figure = make_subplots(
+        rows, columns, subplot_titles=[f"m = {m}" for m in ms], shared_yaxes=True, horizontal_spacing=0.05,
+        vertical_spacing=74 / height if rows > 1 else 0,
+    )  # fmt: skip
+    for index, (row, more) in enumerate(zip(100 * scores, added, strict=True)):
+        place = {"row": index // columns + 1, "col": index % columns + 1}
+        spread = float(row.max() - row.min()) or float(row.max()) or 1.0
+        figure.add_vline(x=float(row[0]), line={"color": colours.muted, "width": 1, "dash": "dot"}, **place)
+        for number, (suite, value, cells) in enumerate(zip(suites, row, more, strict=True)):
+            style = SUITE_COLOURS[suite.kind]
+            figure.add_scatter(
+                x=[float(row[0]), float(value)], y=[number, number], mode="lines", hoverinfo="skip", showlegend=False,
+                line={"color": style.colour(dark), "width": 3, "dash": style.dash}, **place,
+            )  # fmt: skip
+            text = f"{value:.3g} %" if number == 0 else f"{cells:+,} cells" if cells else "adds none"
+            figure.add_scatter(
+                x=[float(value)], y=[number], mode="markers+text", marker=suite.marker(dark), text=[text],
+                textposition="middle right", textfont={"size": 11, "color": colours.ink}, showlegend=False,
+                customdata=[number], cliponaxis=False,
+                hovertemplate=f"{suite.label}<br>IDC {value:.4g} %, {cells:,} new cells<extra></extra>", **place,
+            )  # fmt: skip
+        figure.update_xaxes(range=[row.min() - 0.06 * spread, row.max() + 0.42 * spread], nticks=5, **place)
+    figure.update_yaxes(
+        tickvals=list(range(len(suites))), ticktext=[suite.wrapped for suite in suites],
+        range=[len(suites) - 0.4, -0.6], showgrid=False, zeroline=False, fixedrange=True,
+    )  # fmt: skip
+    figure.update_xaxes(ticksuffix=" %", zeroline=False, fixedrange=True)
+    figure.update_xaxes(title="IDC (the axis does not begin at zero)", row=rows)
+    finish(figure, title, colours, height=height)
+    figure.update_layout(margin_b=48)
+    return figure.update_annotations(font={"size": 13, "color": colours.ink})
+
+
+def shared(
+    suites: Sequence[Drawn], counts: NDArray[np.int64], title: str, *, dark: bool = False
+) -> go.Figure:  # fmt: skip
+    """Draw how many cells every two suites share.
+
+    Parameters
+    ----------
+    suites : sequence of Drawn
+    counts : ndarray of int64 (suites, suites)
+        Cells that both reach; on the diagonal, how many one reaches.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    labels = [suite.wrapped for suite in suites]
+    scale = [[place / (len(colours.counts) - 1), colour] for place, colour in enumerate(colours.counts)]
+    figure = go.Figure(
+        go.Heatmap(
+            z=counts, x=list(range(len(suites))), y=list(range(len(suites))), colorscale=scale, showscale=False,
+            texttemplate="%{z:,}", textfont={"size": 13, "color": ON_FILL}, xgap=2, ygap=2,
+            zmin=int(counts.min()), zmax=max(int(counts.max()), int(counts.min()) + 1),
+            customdata=[[f"{one.label} and {other.label}" for other in suites] for one in suites],
+            hovertemplate="%{customdata}: %{z:,} cells<extra></extra>",
+        )
+    )  # fmt: skip
+    ticks = {"tickvals": list(range(len(suites))), "ticktext": labels, "showgrid": False, "zeroline": False}
+    figure.update_xaxes(**ticks, fixedrange=True)
+    figure.update_yaxes(**ticks, autorange="reversed", fixedrange=True)
+    finish(figure, title, colours, height=150 + 54 * len(suites), wrap=60)
+    return figure.update_layout(margin_b=70)
+
+
+def in_turn(
+    suites: Sequence[Drawn],
+    orders: Sequence[tuple[str, Sequence[int], NDArray[np.int64]]],
+    title: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw what each suite adds to those before it, for several orders.
+
+    Parameters
+    ----------
+    suites : sequence of Drawn
+    orders : sequence of (str, sequence of int, ndarray of int64)
+        Name of the order, the suites by number, the first one first, and what each adds to those before it.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Bars begin where those before them end; the first suite is left out, its cells are the ground.
+    """
+    colours = palette(dark)
+    figure = make_subplots(1, len(orders), subplot_titles=[name for name, _, _ in orders], horizontal_spacing=0.22)
+    most = max([1, *(int(gains[1:].sum()) for _, _, gains in orders)])
+    for column, (_, numbers, adds) in enumerate(orders, 1):
+        ends = np.cumsum(adds[1:])
+        later = list(range(len(numbers) - 1))
+        marker = [suites[number].marker(dark) for number in numbers[1:]]
+        figure.add_bar(
+            x=adds[1:], base=ends - adds[1:], y=later, orientation="h", row=1, col=column, showlegend=False,
+            marker={
+                "color": [one["color"] for one in marker],
+                "line": {"width": 1, "color": colours.ink},
+            },
+            text=[f"{gain:+,}" if gain else "none" for gain in adds[1:]], textposition="outside", cliponaxis=False,
+            textfont={"size": 12, "color": colours.ink}, customdata=ends,
+            hovertemplate="%{x:,} more cells, %{customdata:,} so far<extra></extra>",
+        )  # fmt: skip
+        figure.update_yaxes(
+            tickvals=later, ticktext=[suites[number].wrapped for number in numbers[1:]],
+            range=[len(numbers) - 1.4, -0.6], showgrid=False, zeroline=False, fixedrange=True, row=1, col=column,
+        )  # fmt: skip
+    figure.update_xaxes(title="cells beyond the original tests", range=[0, 1.18 * most], fixedrange=True, nticks=6)
+    finish(figure, title, colours, height=180 + 34 * (len(suites) - 1))
+    figure.update_layout(margin_b=56, bargap=0.35)
+    return figure.update_annotations(font={"size": 13, "color": colours.ink})
+
+
+def differences(
+    before: NDArray[np.floating], after: NDArray[np.floating], smallest: int = SMALLEST_SIDE
+) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Draw how pictures were changed: grey where they were not, lighter where they became brighter.
+
+    Parameters
+    ----------
+    before, after : ndarray of float (n, C, H, W)
+        In 0..1.
+    smallest : int
+        Width in pixels to reach at least.
+
+    Returns
+    -------
+    tiles : ndarray of uint8 (n, H * f, W * f, 3)
+    times : ndarray of float64 (n,)
+        How much each difference is magnified, so that its largest reaches black or white; 1 where there is none.
+
+    Raises
+    ------
+    SettingError
+        If the shapes differ.
+    """
+    if before.shape != after.shape:
+        raise SettingError(f"Expected pictures of one shape; got {before.shape} and {after.shape}.")
+    change = after.astype(np.float64) - before
+    largest = np.abs(change).max(axis=(1, 2, 3))
+    times = np.where(largest > 0, 1.0 / np.where(largest > 0, largest, 1.0), 1.0)
+    return pictures(0.5 + 0.5 * change * times[:, None, None, None], smallest), times

@@ -1,0 +1,263 @@
+"""The suites that a bench can be challenged with, and how each is opened: one catalogue for all pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from idc_core.errors import SettingError
+from idc_core.progress import Progress
+from pages.common import address, recipes
+from pages.common.bench import fitting_data
+from pages.common.recipes import Recipe
+from pages.common.results import ENGINE, View, open_data
+from pages.common.text import lower
+from pages.common.work import Waiting
+
+if TYPE_CHECKING:
+    from idc_core.suites import Suite
+
+SUITES = "suites"
+"""Name in the address: the chosen suites, by commas."""
+
+PERTURBED = "perturbed"
+"""Name in the address: of how many tests the made suites are made."""
+
+ALL_UP_TO = 1000
+"""Tests up to which all are perturbed; of more, as many are drawn at random."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A suite that can be chosen.
+
+    Attributes
+    ----------
+    name : str
+        As the address writes it.
+    label, help : str
+        Its name for a person, and a sentence on what is in it.
+    kind : str
+        A key of `SUITE_COLOURS`.
+    joins : bool
+        Whether it is looked at together with the original tests (U_O+X), or alone.
+    judged : bool
+        Whether its right answers are those of the network's classes.
+    """
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    joins: bool = True
+    judged: bool = True
+
+
+def catalogue(view: View) -> dict[str, Offered]:
+    """Return what can be chosen for a bench, by name: kinds, parts of the tests, other data sets, the person's own."""
+    return {one.name: one for one in (*_kinds(view), *_parts(view), *_data_sets(view), *_kept(view))}
+
+
+def offers(view: View) -> dict[str, Offered]:
+    """Return the catalogue, and what else the address names: kinds with settings of their own, unions."""
+    found = catalogue(view)
+    for name in chosen_names():
+        if name not in found:
+            one = _described(view, name, found)
+            if one is not None:
+                found[name] = one
+    return found
+
+
+def chosen_names() -> list[str]:
+    """Return the names of the suites that the address asks for."""
+    return list(dict.fromkeys(name for name in address.read(SUITES).split(",") if name))
+
+
+def keep_names(names: Sequence[str]) -> None:
+    """Ask for suites, in the address of all pages."""
+    address.keep(SUITES, ",".join(dict.fromkeys(names)))
+
+
+def usual(view: View) -> list[str]:
+    """Return the suites that the bench is compared on when none is named."""
+    found = catalogue(view)
+    wanted = ("noise", "guided") if "noise" in found else ("original~answers=wrong", "original~answers=right")
+    return [name for name in wanted if name in found]
+
+
+def perturbed_count(view: View) -> int:
+    """Return of how many tests the made suites are made."""
+    said, most = address.read(PERTURBED), len(view.chosen)
+    usual = min(most, ALL_UP_TO)
+    return min(most, int(said)) if said.isascii() and said.isdigit() and int(said[:9]) > 0 else usual
+
+
+def base_suite(view: View) -> Suite:
+    """Return the bench's own tests, of the chosen classes."""
+    from idc_core.suites import chosen, original
+
+    suite = original(view.test)
+    return suite if len(view.chosen) == len(view.test) else replace(chosen(suite, view.chosen), label=suite.label)
+
+
+def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
+    """Open a suite by its name, with the original tests where it joins them; its inputs are made when they are needed.
+
+    Parameters
+    ----------
+    waiting : Waiting
+        Shows progress where something has to be read or looked for.
+    view : View
+    name : str
+        One of `offers`.
+
+    Returns
+    -------
+    Suite
+        Its label is for a person; its first part is that of `base_suite` where it joins it.
+
+    Raises
+    ------
+    SettingError, DataError
+        If there is no such suite, a setting is outside its range, or no test is left.
+    CancelledError
+        If the person stopped it.
+    """
+    from idc_core.suites import union
+
+    known = offers(view)
+    if name not in known:
+        raise SettingError(f"There is no suite {name!r} for this network and these tests. Choose another one.")
+    label = known[name].label
+    made = [_open(waiting, view, recipes.parse(part)) for part in recipes.split(name)]
+    together = [base_suite(view), *made] if known[name].joins else made
+    if len(together) == 1:
+        return replace(made[0], label=label)
+    return union(together, known[name].kind, label)
+
+
+def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
+    """Open what one recipe says, without the original tests."""
+    from idc_core.suites import SUITES, original, perturbed, sample, subset
+
+    if recipe.base in SUITES:
+        suite = base_suite(view)
+        if SUITES[recipe.base].apply is not None:
+            source = sample(suite, perturbed_count(view))
+            settings = _settings(view, recipe)
+            suite = perturbed(source, recipe.base, view.model, seed=recipe.seed, **settings)
+    elif recipe.base in {one.name for one in _kept(view)}:
+        from idc_core.suites import open_kept
+
+        work = lambda report: open_kept(recipe.base)  # noqa: E731 - a line, and it needs no name
+        suite = waiting.get("kept", recipe.base, "reading a suite of your own", work)
+    else:
+        suite = original(open_data(waiting, recipe.base, "test"))
+        # Classes of other names are as many; whether an answer is right is not asked then.
+        suite = replace(suite, class_names=view.test.class_names)
+    if not recipe.is_part:
+        return suite
+
+    def look_for(report: Progress) -> Suite:
+        return subset(
+            suite,
+            classes=recipe.classes or None,
+            correct={"": None, "right": True, "wrong": False}[recipe.answers],
+            confidence=recipe.confidence,
+            model=view.model,
+            on_progress=report,
+        )
+
+    key = (ENGINE, view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
+    found: Suite = waiting.get("parts", key, "looking for the tests that are kept", look_for)
+    return found
+
+
+def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
+    """Return a kind's settings; a number of pixels as a share of them."""
+    settings: dict[str, Any] = dict(recipe.settings)
+    if "pixels" in settings:
+        settings["share"] = settings.pop("pixels") / pixels(view)
+    return settings
+
+
+def pixels(view: View) -> int:
+    """Return how many pixels a test has."""
+    return int(np.prod(view.test.inputs.shape[2:]))
+
+
+def _kinds(view: View) -> list[Offered]:
+    """Offer what can be made of the tests: noise, transforms, attacks."""
+    from idc_core.suites import SUITES
+
+    if view.test.inputs.ndim != 4:
+        return []
+    return [
+        Offered(kind.name, kind.label, kind.help, kind.name)
+        for kind in SUITES.values()
+        if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
+    ]
+
+
+def _parts(view: View) -> list[Offered]:
+    """Offer parts of the tests that exist."""
+    if view.correct is None:
+        return []
+    found, correct = [], view.correct[view.chosen]
+    for answers, there in (("wrong", not correct.all()), ("right", bool(correct.any()))):
+        if there and not correct.all():
+            recipe = Recipe("original", answers=answers)
+            said = "gets wrong" if answers == "wrong" else "gets right"
+            label = recipe.words("", ())
+            found.append(Offered(recipe.text, label, f"The tests that the network {said}.", "own", joins=False))
+    return found
+
+
+def _data_sets(view: View) -> list[Offered]:
+    """Offer other data sets that the network can take."""
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    return [
+        Offered(
+            name, DATASETS[name].label, f"The tests of {DATASETS[name].label}.", "own", joins=False,
+            judged=tuple(DATASETS[name].class_names) == view.train.class_names,
+        )
+        for name in fitting_data(MODELS[view.bench.model])
+        if name != view.bench.data
+    ]  # fmt: skip
+
+
+def _kept(view: View) -> list[Offered]:
+    """Offer the person's own suites that fit."""
+    from idc_core.suites import kept
+
+    return [
+        Offered(one.name, one.label, f"{one.inputs:,} tests that you kept.", one.kind)
+        for one in kept(view.test).values()
+    ]
+
+
+def _described(view: View, name: str, found: dict[str, Offered]) -> Offered | None:
+    """Describe a suite that the catalogue does not list; None where it cannot be made of what is listed."""
+    try:
+        several = [recipes.parse(part) for part in recipes.split(name)]
+    except SettingError:
+        return None
+    whole = Offered("original", "Original tests", "The tests as they are.", "original", joins=False)
+    bases = [found.get(one.base, whole if one.base == "original" and one.is_part else None) for one in several]
+    known = [base for base in bases if base is not None]
+    if not several or len(known) < len(several):
+        return None
+    names = view.test.class_names
+    labels = [one.words(base.label, names) for one, base in zip(several, known, strict=True)]
+    label = " + ".join([labels[0], *(lower(one) for one in labels[1:])])
+    kind = known[-1].kind if known[-1].kind != "original" else "own"
+    return Offered(
+        name, label, " ".join(base.help for base in known), kind,
+        joins=any(base.joins for base in known), judged=all(base.judged for base in known),
+    )  # fmt: skip

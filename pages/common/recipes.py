@@ -1,0 +1,135 @@
+"""Suites as the address writes them: a kind, what differs from its defaults, and which of its tests are kept.
+
+``rotation~degrees=30`` is a kind with a setting, ``original~answers=wrong`` a part of the tests, and
+``noise|guided`` two suites together. Whatever is as usual is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from idc_core.errors import SettingError
+from pages.common.text import lower
+
+TOGETHER, APART, SETS = "|", "~", "="
+
+ANSWERS = {"": "all", "right": "right", "wrong": "wrong"}
+"""Which answers of the network a suite is cut down to: value and label."""
+
+MOST_SEED = 9999
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One suite.
+
+    Attributes
+    ----------
+    base : str
+        A key of `idc_core.suites.SUITES`, the name of a data set, or of a suite that was kept.
+    settings : mapping of str to number
+        Parameters that are not at their defaults; "pixels" stands for the share of the pixels.
+    seed : int
+        For what is random.
+    classes : tuple of int
+        Right classes that are kept; empty for all.
+    answers : str
+        A key of `ANSWERS`.
+    least, most : float
+        Confidence that is kept.
+    """
+
+    base: str
+    settings: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+    classes: tuple[int, ...] = ()
+    answers: str = ""
+    least: float = 0.0
+    most: float = 1.0
+
+    @property
+    def text(self) -> str:
+        """The suite as the address writes it."""
+        parts = {name: f"{value:.10g}" for name, value in sorted(self.settings.items())}
+        if self.seed:
+            parts["seed"] = str(self.seed)
+        if self.classes:
+            parts["class"] = "-".join(map(str, self.classes))
+        if self.answers:
+            parts["answers"] = self.answers
+        if self.confidence is not None:
+            parts["sure"] = f"{self.least:.10g}to{self.most:.10g}"
+        return APART.join([self.base, *(f"{name}{SETS}{value}" for name, value in parts.items())])
+
+    @property
+    def confidence(self) -> tuple[float, float] | None:
+        """The range of confidence that is kept; None for all of it."""
+        return None if (self.least, self.most) == (0.0, 1.0) else (self.least, self.most)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only some of the tests are kept."""
+        return bool(self.classes or self.answers or self.confidence)
+
+    def words(self, label: str, class_names: Sequence[str]) -> str:
+        """Name the suite for a person: the label of its kind, and what differs."""
+        changed = [f"{name} {value:g}" for name, value in sorted(self.settings.items())]
+        if self.seed:
+            changed.append(f"seed {self.seed}")
+        text = f"{label} ({', '.join(changed)})" if changed else label
+        only = []
+        if self.answers:
+            only.append("classified correctly" if self.answers == "right" else "misclassified")
+        if self.classes:
+            names = ", ".join(class_names[one] for one in self.classes if one < len(class_names))
+            only.append(f"class{'es' if len(self.classes) > 1 else ''} {names}")
+        if self.confidence:
+            only.append(f"confidence {self.least:g} to {self.most:g}")
+        if not only:
+            return text
+        return f"{text}, {', '.join(only)}" if self.base != "original" else f"Only {lower(', '.join(only))}"
+
+    def changed(self, name: str, value: Any, default: Any) -> Recipe:
+        """Return the suite with another setting; one that is at its default is not noted."""
+        settings = {key: one for key, one in self.settings.items() if key != name}
+        return replace(self, settings=settings if value == default else {**settings, name: value})
+
+
+def parse(text: str) -> Recipe:
+    """Read one suite from an address; whether its base and its settings exist is seen when it is made.
+
+    Raises
+    ------
+    SettingError
+        If a part is not as `Recipe.text` writes it.
+    """
+    base, *parts = text.split(APART)
+    found: dict[str, Any] = {"settings": {}}
+    for part in parts:
+        name, _, value = part.partition(SETS)
+        try:
+            if name == "seed":
+                found["seed"] = int(value)
+            elif name == "class":
+                found["classes"] = tuple(sorted({int(one) for one in value.split("-")}))
+            elif name == "answers":
+                found["answers"] = value
+            elif name == "sure":
+                least, _, most = value.partition("to")
+                found["least"], found["most"] = float(least), float(most)
+            else:
+                number = float(value)
+                found["settings"][name] = int(number) if number.is_integer() else number
+        except (ValueError, OverflowError) as error:
+            raise SettingError(f"The address asks for a suite {text!r}, in which {part!r} cannot be read.") from error
+    recipe = Recipe(base, **found)
+    if recipe.answers not in ANSWERS or not 0 <= recipe.least <= recipe.most <= 1:
+        raise SettingError(f"The address asks for a suite {text!r}, whose part of the tests does not exist.")
+    return recipe
+
+
+def split(text: str) -> list[str]:
+    """Return the suites that are put together under one name; mostly the one itself."""
+    return [part for part in text.split(TOGETHER) if part]

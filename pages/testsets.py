@@ -1,0 +1,266 @@
+"""Test sets: suites side by side, by the cells that each adds to the original tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from pages.common import layout, pins
+from pages.common.frame import frame, open_bench
+from pages.common.results import View
+from pages.common.text import count, lower, plural
+
+view = open_bench(frame("testsets"))
+finding = st.empty()
+
+from idc_core.figures import suites as figures  # noqa: E402 - after the frame is painted
+from pages.common import adding, laboratory, suitecontrols  # noqa: E402
+from pages.common.weighed import Weighed, weigh  # noqa: E402
+
+
+def added(found: Weighed, m: int) -> list[int]:
+    """Return how many cells each suite adds to the original tests."""
+    return [len(one.cells[m].added) for one in found.results]
+
+
+def what(found: Weighed, number: int) -> str:
+    """Name a suite's inputs inside a sentence, with their number."""
+    extra, offered = found.results[number].extra, found.offered[number]
+    return f"{count(extra)} inputs of {lower(offered.label)}"
+
+
+def verdict(found: Weighed) -> str:
+    """Say which suite is worth having: how many cells each adds, with how many inputs."""
+    if len(found.results) < 2:
+        return "**Only the original tests are shown.** Choose suites below to see what they would add."
+    m = found.m if any(added(found, found.m)) else adding.first_m(found)
+    gains, base = added(found, m), found.results[0].cells[m]
+    if not any(gains):
+        names = " nor ".join(lower(one.label) for one in found.offered[1:])
+        many = f"At no m up to {max(found.comparison.ms)} do"
+        return f"**{many} {names} reach a cell that the tests do not.** {parts(found)}".strip()
+    ranked = sorted(range(1, len(gains)), key=lambda number: -gains[number])
+    ranked = [number for number in ranked if gains[number] or found.offered[number].joins]
+    first = ranked[0]
+    text = f"**{what(found, first)} add {plural(gains[first], 'cell')} to the {count(base.covered)} that the tests "
+    text += f"reach (m = {m})"
+    others = []
+    for number in ranked[1:]:
+        same = found.results[number].extra == found.results[first].extra
+        who = "the same number" if same else count(found.results[number].extra)
+        others.append(f"{who} of {lower(found.offered[number].label)} {gains[number] or 'none'}")
+    text += f"; {layout.names(others)}.**" if others else ".**"
+    return " ".join(one for one in (text, together(found, m), elsewhere(found, m), parts(found)) if one)
+
+
+def together(found: Weighed, m: int) -> str:
+    """Say what the suites add together."""
+    if sum(1 for one in added(found, m) if one) < 2:
+        return ""
+    gains = found.comparison.marginal(m, found.comparison.best_order(m))
+    return f"Together they add {count(int(gains[1:].sum()))}."
+
+
+def elsewhere(found: Weighed, m: int) -> str:
+    """Say which suite adds most with the most neurons, where it is another one."""
+    most = max(found.comparison.ms)
+    gains, here = added(found, most), added(found, m)
+    best = int(np.argmax(gains))
+    if most == m or not gains[best] or best == int(np.argmax(here)):
+        return ""
+    return f"At m = {most} {lower(found.offered[best].label)} adds most, {plural(gains[best], 'cell')}."
+
+
+def parts(found: Weighed) -> str:
+    """Say what the suites that are parts of the tests reach."""
+    base = found.results[0].cells[found.m].covered
+    told = [
+        f"{lower(offered.label)} ({plural(one.inputs, 'test')}): {count(one.cells[found.m].covered)}"
+        for one, offered in zip(found.results, found.offered, strict=True)
+        if offered.name.startswith("original~")
+    ]
+    return f"Of the {count(base)} cells of all tests at m = {found.m}, {'; '.join(told)}." if told else ""
+
+
+def drawn(found: Weighed) -> list[figures.Drawn]:
+    """Return how the suites appear in figures."""
+    return [figures.Drawn(one.label, one.kind) for one in found.offered]
+
+
+def gains_title(found: Weighed) -> str:
+    """State who adds most, for the first and the last number of neurons."""
+    said = []
+    for m in (found.m, max(found.comparison.ms)):
+        gains = added(found, m)
+        best = int(np.argmax(gains))
+        one = f"{lower(found.offered[best].label)} adds most, {plural(gains[best], 'cell')}"
+        said.append(f"at m = {m} {one if gains[best] else 'no suite adds a cell'}")
+    text = said[0] if len(set(said)) == 1 else "; ".join(said)
+    return text[0].upper() + text[1:]
+
+
+def draw_gains(found: Weighed, one: View, key: str) -> None:
+    """Draw the IDC of every suite with the cells that it adds."""
+    ms = found.comparison.ms
+    scores = np.array([[suite.cells[m].score for suite in found.results] for m in ms])
+    more = np.array([added(found, m) for m in ms])
+    title = gains_title(found)
+    layout.chart(
+        one,
+        key,
+        lambda dark: figures.gains(drawn(found), ms, scores, more, title, dark=dark),
+        alt=title,
+        read="a panel is a number m of important neurons, a row a suite. The mark is the suite's IDC, the share of "
+        "combinations that it reaches; the line leads there from the original tests, and its end says how many "
+        "cells the suite adds to theirs. Panels have scales of their own, which do not begin at zero.",
+        depends=found.key,
+    )
+
+
+def tabulate(found: Weighed) -> pd.DataFrame:
+    """Return a row a suite, as it is shown."""
+    rows = []
+    for number, (one, offered) in enumerate(zip(found.results, found.offered, strict=True)):
+        row: dict[str, Any] = {"suite": offered.label, "inputs": one.inputs, "beyond the tests": one.extra}
+        judged = found.judged(number)
+        if found.view.is_classifier:
+            row["accuracy (%)"] = 100 * one.accuracy if judged and one.accuracy is not None else None
+            row["of the added (%)"] = 100 * one.extra_accuracy if judged and one.extra_accuracy is not None else None
+            row["confidence (%)"] = None if one.confidence is None else 100 * one.confidence
+            extra = one.extra_confidence
+            row["confidence, added (%)"] = None if extra is None else 100 * extra
+        else:
+            row["RMSE (rad)"], row["RMSE of the added (rad)"] = one.rmse, one.extra_rmse
+        for m in found.comparison.ms:
+            row[f"IDC, m = {m} (%)"] = 100 * one.cells[m].score
+            row[f"adds, m = {m}"] = len(one.cells[m].added)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def draw_table(found: Weighed) -> None:
+    """Show accuracy, confidence and coverage of every suite."""
+    table = tabulate(found)
+    formats = {"%": "%.1f", "rad": "%.4f"}
+    columns: dict[str, Any] = {
+        name: st.column_config.NumberColumn(format=formats["%" if "%" in name else "rad"])
+        for name in table
+        if "%" in name or "rad" in name
+    }
+    columns |= {name: st.column_config.NumberColumn(format="%.3g") for name in table if name.startswith("IDC")}
+    st.dataframe(
+        table, hide_index=True, height="content", column_config=columns,
+        alt="Accuracy, confidence and coverage of every suite",
+    )  # fmt: skip
+    total = ", ".join(f"{count(found.results[0].cells[m].total)} at m = {m}" for m in found.comparison.ms)
+    measure = "accuracy and confidence" if found.view.is_classifier else "root mean square error (RMSE)"
+    st.caption(
+        f"A suite with what was made of the tests holds the tests as well; \u201cadded\u201d is {measure} of the "
+        f"made inputs alone. There are {total} cells."
+    )
+
+
+def draw_shared(found: Weighed) -> None:
+    """Draw how many cells every two suites share."""
+    counts = found.comparison.shared[found.m]
+    common = len(set.intersection(*(set(one.cells[found.m].codes.tolist()) for one in found.results)))
+    title = f"All {len(found.results)} suites reach {plural(common, 'cell')} of m = {found.m} in common"
+    layout.chart(
+        view, "shared", lambda dark: figures.shared(drawn(found), counts, title, dark=dark), alt=title,
+        read="a square is the number of cells that two suites both reach; on the diagonal, how many one suite does. "
+        "Two suites with the same numbers in their row reach the same cells.",
+        depends=(found.key, found.m),
+    )  # fmt: skip
+
+
+def draw_in_turn(found: Weighed) -> None:
+    """Draw what each suite adds to those before it, in the given order and best first."""
+    m, comparison = found.m, found.comparison
+    given, best = list(range(len(found.results))), comparison.best_order(m)
+    orders = [
+        ("As they are listed", given, comparison.marginal(m, given)),
+        ("Always the one that adds most", best, comparison.marginal(m, best)),
+    ]
+    gains = orders[1][2]
+    late = sum(1 for gain in gains[1:] if not gain)
+    title = f"At m = {m}, {lower(found.offered[best[1]].label)} first adds {plural(int(gains[1]), 'cell')}"
+    title += f"; all together {count(int(gains[1:].sum()))}"
+    title += f", and {plural(late, 'suite')} {'adds' if late == 1 else 'add'} nothing more" if late else ""
+    layout.chart(
+        view, "in-turn", lambda dark: figures.in_turn(drawn(found), orders, title, dark=dark), alt=title,
+        read="from top to bottom, a bar is what a suite adds to the original tests and all suites above it. A suite "
+        "that adds much alone and nothing in turn only repeats what another one reaches.",
+        depends=(found.key, m),
+    )  # fmt: skip
+
+
+def draw_side(shown: View, chosen: Any, key: str) -> None:
+    """Draw the gains of one of two benches."""
+    draw_gains(beside(shown), shown, f"gains-{key}")
+
+
+def beside(shown: View) -> Weighed:
+    """Return the same suites on one of two benches; what it does not have is left out."""
+    if shown is view:
+        return found
+    known = laboratory.offers(shown)
+    return weigh(shown, [name for name in names if name in known])
+
+
+def compare(here: View, there: View) -> str:
+    """Say how many cells the suites add on either bench."""
+    told = []
+    for one, where in ((beside(here), "here"), (beside(there), "on the pinned bench")):
+        gains = added(one, one.m)
+        best = int(np.argmax(gains))
+        who = f"{lower(one.offered[best].label)} adds most, {plural(gains[best], 'cell')}"
+        told.append(f"{where} (m = {one.m}) {who if gains[best] else 'no suite adds a cell'}")
+    text = "; ".join(told)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+names = suitecontrols.choose(view)
+suitecontrols.bring(view, names)
+found = weigh(view, names)
+for problem in found.problems:
+    st.warning(problem)
+finding.markdown(verdict(found))
+perturbed = laboratory.perturbed_count(view)
+if perturbed < len(view.chosen) and any(one.extra == perturbed for one in found.results):
+    st.caption(f"What is made is made of {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at "
+               "random: raise \u201cTests that are changed\u201d for more.")  # fmt: skip
+draw_gains(found, view, "gains")
+draw_table(found)
+
+files: dict[str, Any] = {}
+if len(found.results) > 1:
+    st.header("What they share", anchor=False)
+    draw_shared(found)
+    st.header("One after the other", anchor=False)
+    draw_in_turn(found)
+    st.header("Which inputs add them", anchor=False)
+    number, m = adding.choose(found)
+    adding.draw(found, number, m)
+    adding.keep_row(found, number, m)
+    files = adding.take_away(found, number, m)
+
+pins.beside(view, draw_side, compare)
+
+layout.computed(
+    view,
+    f"Neurons and clusters are learnt once from the training inputs, for {max(found.comparison.ms)} neurons of layer "
+    f"{view.bench.layer}; the cells of a smaller m are those of the first neurons. The original tests pass through the "
+    "network once, and every suite's own inputs once. Inputs are made block by block when they are needed; what is "
+    "random follows from the seed and the test's number alone.",
+    "Noise on random pixels (U_O+S) and on the most relevant ones (U_O+DI) is that of the paper's RQ2: the same values "
+    "on 2 % of the pixels. A cell is added by a suite where none of the original tests reaches it.",
+    "\n".join(
+        f"* {offered.label}: " + "; ".join(step.label + (f", seed {step.seed}" if step.seed is not None else "")
+                                            for step in suite.provenance) + f"; fingerprint `{suite.fingerprint}`"
+        for offered, suite in zip(found.offered, found.suites, strict=True)
+    ),
+)  # fmt: skip
+layout.take_away({"test-sets": pd.DataFrame(found.comparison.rows())}, files)
