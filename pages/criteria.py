@@ -26,7 +26,7 @@ from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painte
 from idc_core.coverage.agreement import correlations, subset_correlations  # noqa: E402
 from idc_core.figures import criteria as figures  # noqa: E402
 from idc_core.figures.rankings import agreement  # noqa: E402
-from pages.common import compared, criteria, firsts  # noqa: E402
+from pages.common import compared, criteria, firsts, laboratory  # noqa: E402
 
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of one size"}
@@ -62,7 +62,7 @@ def choose_others() -> list[str]:
     offered = compared.others(view)
     if not offered:
         return []
-    st.session_state[OTHERS] = [name for name in offered if name in address.read(OTHERS).split(",")]
+    st.session_state[OTHERS] = [name for name in laboratory.chosen_names() if name in offered]
     return st.multiselect(
         "Other suites beside these tests",
         list(offered),
@@ -71,8 +71,9 @@ def choose_others() -> list[str]:
         on_change=lambda: address.keep(OTHERS, ",".join(st.session_state[OTHERS])),
         placeholder="None",
         width=420,
-        help="The tests together with as many made of them by noise, a transform or an attack (seed 0, at its "
-        "defaults; attacks can take minutes), and other test sets that the network can take. Default none.",
+        help="The tests together with what noise, a transform or an attack makes of them (attacks can take minutes), "
+        "or with tests of your own; parts of the tests, and other test sets. How they are made is set on the Test "
+        "sets page. Default none.",
     )
 
 

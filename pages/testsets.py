@@ -11,7 +11,7 @@ import streamlit as st
 from pages.common import layout, pins
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
-from pages.common.text import count, lower, plural
+from pages.common.text import count, lower, percent, plural
 
 view = open_bench(frame("testsets"))
 finding = st.empty()
@@ -21,44 +21,46 @@ from pages.common import adding, laboratory, suitecontrols  # noqa: E402
 from pages.common.weighed import Weighed, weigh  # noqa: E402
 
 
-def added(found: Weighed, m: int) -> list[int]:
-    """Return how many cells each suite adds to the original tests."""
-    return [len(one.cells[m].added) for one in found.results]
-
-
 def what(found: Weighed, number: int) -> str:
     """Name a suite's inputs inside a sentence, with their number."""
-    extra, offered = found.results[number].extra, found.offered[number]
-    return f"{count(extra)} inputs of {lower(offered.label)}"
+    return f"{plural(found.results[number].extra, 'input')} {of(found, number)}"
+
+
+def of(found: Weighed, number: int) -> str:
+    """Say of what suite inputs are: with what they were made, or where they are from."""
+    offered = found.offered[number]
+    return f"{'with' if offered.made else 'of'} {lower(offered.label)}"
 
 
 def verdict(found: Weighed) -> str:
     """Say which suite is worth having: how many cells each adds, with how many inputs."""
     if len(found.results) < 2:
         return "**Only the original tests are shown.** Choose suites below to see what they would add."
-    m = found.m if any(added(found, found.m)) else adding.first_m(found)
-    gains, base = added(found, m), found.results[0].cells[m]
+    if not found.rivals:
+        return f"**{parts(found)}** A part of the tests adds nothing to them: choose other suites below."
+    m = found.first_m()
+    gains, base = found.added(m), found.results[0].cells[m]
     if not any(gains):
-        names = " nor ".join(lower(one.label) for one in found.offered[1:])
-        many = f"At no m up to {max(found.comparison.ms)} do"
-        return f"**{many} {names} reach a cell that the tests do not.** {parts(found)}".strip()
-    ranked = sorted(range(1, len(gains)), key=lambda number: -gains[number])
-    ranked = [number for number in ranked if gains[number] or found.offered[number].joins]
+        who = layout.names([lower(found.offered[number].label) for number in found.rivals])
+        most = max(found.comparison.ms)
+        return f"**Nothing is added by {who}: no cell at any m up to {most} that the tests do not reach.** {parts(found)}"
+    ranked = sorted(found.rivals, key=lambda number: -gains[number])
     first = ranked[0]
-    text = f"**{what(found, first)} add {plural(gains[first], 'cell')} to the {count(base.covered)} that the tests "
+    verb = "adds" if found.results[first].extra == 1 else "add"
+    text = f"**{what(found, first)} {verb} {plural(gains[first], 'cell')} to the {count(base.covered)} that the tests "
     text += f"reach (m = {m})"
     others = []
     for number in ranked[1:]:
         same = found.results[number].extra == found.results[first].extra
-        who = "the same number" if same else count(found.results[number].extra)
-        others.append(f"{who} of {lower(found.offered[number].label)} {gains[number] or 'none'}")
+        who = "as many" if same else count(found.results[number].extra)
+        others.append(f"{who} {of(found, number)} {gains[number] or 'none'}")
     text += f"; {layout.names(others)}.**" if others else ".**"
     return " ".join(one for one in (text, together(found, m), elsewhere(found, m), parts(found)) if one)
 
 
 def together(found: Weighed, m: int) -> str:
     """Say what the suites add together."""
-    if sum(1 for one in added(found, m) if one) < 2:
+    if sum(1 for one in found.added(m) if one) < 2:
         return ""
     gains = found.comparison.marginal(m, found.comparison.best_order(m))
     return f"Together they add {count(int(gains[1:].sum()))}."
@@ -67,7 +69,7 @@ def together(found: Weighed, m: int) -> str:
 def elsewhere(found: Weighed, m: int) -> str:
     """Say which suite adds most with the most neurons, where it is another one."""
     most = max(found.comparison.ms)
-    gains, here = added(found, most), added(found, m)
+    gains, here = found.added(most), found.added(m)
     best = int(np.argmax(gains))
     if most == m or not gains[best] or best == int(np.argmax(here)):
         return ""
@@ -78,11 +80,13 @@ def parts(found: Weighed) -> str:
     """Say what the suites that are parts of the tests reach."""
     base = found.results[0].cells[found.m].covered
     told = [
-        f"{lower(offered.label)} ({plural(one.inputs, 'test')}): {count(one.cells[found.m].covered)}"
+        f"{lower(offered.label)} ({plural(one.inputs, 'test')}) {count(one.cells[found.m].covered)}"
         for one, offered in zip(found.results, found.offered, strict=True)
-        if offered.name.startswith("original~")
+        if offered.within
     ]
-    return f"Of the {count(base)} cells of all tests at m = {found.m}, {'; '.join(told)}." if told else ""
+    if not told:
+        return ""
+    return f"Of the {plural(base, 'cell')} that all tests reach at m = {found.m}, {layout.names(told)}."
 
 
 def drawn(found: Weighed) -> list[figures.Drawn]:
@@ -94,7 +98,7 @@ def gains_title(found: Weighed) -> str:
     """State who adds most, for the first and the last number of neurons."""
     said = []
     for m in (found.m, max(found.comparison.ms)):
-        gains = added(found, m)
+        gains = found.added(m)
         best = int(np.argmax(gains))
         one = f"{lower(found.offered[best].label)} adds most, {plural(gains[best], 'cell')}"
         said.append(f"at m = {m} {one if gains[best] else 'no suite adds a cell'}")
@@ -106,7 +110,7 @@ def draw_gains(found: Weighed, one: View, key: str) -> None:
     """Draw the IDC of every suite with the cells that it adds."""
     ms = found.comparison.ms
     scores = np.array([[suite.cells[m].score for suite in found.results] for m in ms])
-    more = np.array([added(found, m) for m in ms])
+    more = np.array([found.added(m) for m in ms])
     title = gains_title(found)
     layout.chart(
         one,
@@ -120,23 +124,29 @@ def draw_gains(found: Weighed, one: View, key: str) -> None:
     )
 
 
+def share(value: float | None) -> str:
+    """Write a share, or nothing where there is none."""
+    return "" if value is None else percent(value)
+
+
 def tabulate(found: Weighed) -> pd.DataFrame:
     """Return a row a suite, as it is shown."""
     rows = []
     for number, (one, offered) in enumerate(zip(found.results, found.offered, strict=True)):
-        row: dict[str, Any] = {"suite": offered.label, "inputs": one.inputs, "beyond the tests": one.extra}
-        judged = found.judged(number)
+        more = not offered.within
+        row = {"suite": offered.label, "inputs": count(one.inputs), "beyond the tests": count(more * one.extra)}
         if found.view.is_classifier:
-            row["accuracy (%)"] = 100 * one.accuracy if judged and one.accuracy is not None else None
-            row["of the added (%)"] = 100 * one.extra_accuracy if judged and one.extra_accuracy is not None else None
-            row["confidence (%)"] = None if one.confidence is None else 100 * one.confidence
-            extra = one.extra_confidence
-            row["confidence, added (%)"] = None if extra is None else 100 * extra
+            judged = found.judged(number)
+            row["accuracy"] = share(one.accuracy) if judged else ""
+            row["beyond: accuracy"] = share(one.extra_accuracy) if judged and more else ""
+            row["confidence"] = share(one.confidence)
+            row["beyond: confidence"] = share(one.extra_confidence) if more else ""
         else:
-            row["RMSE (rad)"], row["RMSE of the added (rad)"] = one.rmse, one.extra_rmse
+            for name, value in (("RMSE (rad)", one.rmse), ("beyond: RMSE (rad)", one.extra_rmse)):
+                row[name] = "" if value is None else f"{value:.4f}"
         for m in found.comparison.ms:
-            row[f"IDC, m = {m} (%)"] = 100 * one.cells[m].score
-            row[f"adds, m = {m}"] = len(one.cells[m].added)
+            cells = one.cells[m]
+            row[f"IDC, m = {m}"] = percent(cells.score) + (f" ({len(cells.added):+,})" if number else "")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -144,22 +154,16 @@ def tabulate(found: Weighed) -> pd.DataFrame:
 def draw_table(found: Weighed) -> None:
     """Show accuracy, confidence and coverage of every suite."""
     table = tabulate(found)
-    formats = {"%": "%.1f", "rad": "%.4f"}
-    columns: dict[str, Any] = {
-        name: st.column_config.NumberColumn(format=formats["%" if "%" in name else "rad"])
-        for name in table
-        if "%" in name or "rad" in name
-    }
-    columns |= {name: st.column_config.NumberColumn(format="%.3g") for name in table if name.startswith("IDC")}
+    right = st.column_config.TextColumn(alignment="right")
     st.dataframe(
-        table, hide_index=True, height="content", column_config=columns,
+        table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right),
         alt="Accuracy, confidence and coverage of every suite",
     )  # fmt: skip
-    total = ", ".join(f"{count(found.results[0].cells[m].total)} at m = {m}" for m in found.comparison.ms)
-    measure = "accuracy and confidence" if found.view.is_classifier else "root mean square error (RMSE)"
+    several = [f"{count(found.results[0].cells[m].total)} at m = {m}" for m in found.comparison.ms]
+    measure = "" if found.view.is_classifier else " RMSE is the root mean square error."
     st.caption(
-        f"A suite with what was made of the tests holds the tests as well; \u201cadded\u201d is {measure} of the "
-        f"made inputs alone. There are {total} cells."
+        "A suite that is made of the tests holds the tests as well; “beyond” are the inputs that it has more. "
+        f"In brackets, the cells that it adds.{measure} Cells there are: {layout.names(several)}."
     )
 
 
@@ -187,8 +191,10 @@ def draw_in_turn(found: Weighed) -> None:
     gains = orders[1][2]
     late = sum(1 for gain in gains[1:] if not gain)
     title = f"At m = {m}, {lower(found.offered[best[1]].label)} first adds {plural(int(gains[1]), 'cell')}"
-    title += f"; all together {count(int(gains[1:].sum()))}"
+    title += f"; all together add {count(int(gains[1:].sum()))}"
     title += f", and {plural(late, 'suite')} {'adds' if late == 1 else 'add'} nothing more" if late else ""
+    if not gains[1:].any():
+        title = f"At m = {m} no suite adds a cell to the original tests"
     layout.chart(
         view, "in-turn", lambda dark: figures.in_turn(drawn(found), orders, title, dark=dark), alt=title,
         read="from top to bottom, a bar is what a suite adds to the original tests and all suites above it. A suite "
@@ -214,7 +220,7 @@ def compare(here: View, there: View) -> str:
     """Say how many cells the suites add on either bench."""
     told = []
     for one, where in ((beside(here), "here"), (beside(there), "on the pinned bench")):
-        gains = added(one, one.m)
+        gains = one.added(one.m)
         best = int(np.argmax(gains))
         who = f"{lower(one.offered[best].label)} adds most, {plural(gains[best], 'cell')}"
         told.append(f"{where} (m = {one.m}) {who if gains[best] else 'no suite adds a cell'}")

@@ -77,13 +77,31 @@ def watch_part(
         Within the part.
     batch : TraceBatch
     """
-    for start in range(0, part.count, BLOCK):
-        positions = np.arange(start, min(start + BLOCK, part.count), dtype=np.int64)
-        inputs = part.make(positions, _within(on_progress, start, part.count))
+    for positions, inputs in blocks_of(part, on_progress):
         for batch in trace(model, inputs, layers):
             end = batch.start + len(batch.scores)
             yield positions[batch.start : end], batch
-            report(on_progress, start + end, part.count, "inputs through the network")
+            report(on_progress, int(positions[0]) + end, part.count, "inputs through the network")
+
+
+def blocks_of(part: Part, on_progress: Progress | None = None) -> Iterator[tuple[Positions, NDArray[Any]]]:
+    """Make the inputs of a part, no more than `BLOCK` at a time.
+
+    Parameters
+    ----------
+    part : Part
+    on_progress : Progress, optional
+        Called while inputs are made that take long, with where in the part their block begins.
+
+    Yields
+    ------
+    positions : ndarray, int64 (k,)
+        Within the part.
+    inputs : ndarray (k, ...)
+    """
+    for start in range(0, part.count, BLOCK):
+        positions = np.arange(start, min(start + BLOCK, part.count), dtype=np.int64)
+        yield positions, part.make(positions, _within(on_progress, start, part.count))
 
 
 def _within(on_progress: Progress | None, start: int, count: int) -> Progress | None:

@@ -33,8 +33,8 @@ def choose(found: Weighed) -> tuple[int, int]:
     names = [one.name for one in found.offered[1:]]
     ms = list(found.comparison.ms)
     said, number = address.read(SHOWN), address.read(CELLS)
-    m = int(number) if number in map(str, ms) else first_m(found)
-    most = max(range(len(names)), key=lambda place: len(found.results[place + 1].cells[m].added))
+    m = int(number) if number in map(str, ms) else found.first_m()
+    most = max(range(len(names)), key=lambda place: found.added(m)[place + 1])
     name = said if said in names else names[most]
     st.session_state[SHOWN], st.session_state[CELLS] = name, m
     labels = {one.name: one.label for one in found.offered}
@@ -49,15 +49,9 @@ def choose(found: Weighed) -> tuple[int, int]:
             "Cells of m", ms, key=CELLS, required=True,
             on_change=lambda: address.keep(CELLS, str(st.session_state[CELLS])),
             help="How many important neurons make the cells. Default the first for which a suite adds cells: "
-            f"{first_m(found)}.",
+            f"{found.first_m()}.",
         )  # fmt: skip
     return names.index(st.session_state[SHOWN]) + 1, int(st.session_state[CELLS])
-
-
-def first_m(found: Weighed) -> int:
-    """Return the bench's m where a suite adds cells there, else the first other one where one does."""
-    adds = [m for m in found.comparison.ms if any(len(one.cells[m].added) for one in found.results)]
-    return found.m if found.m in adds or not adds else adds[0]
 
 
 def draw(found: Weighed, number: int, m: int) -> None:

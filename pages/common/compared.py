@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.progress import Progress
-from pages.common.bench import fitting_data
-from pages.common.results import ENGINE, View, of_classes, open_data, open_traces
+from pages.common import laboratory
+from pages.common.results import ENGINE, View
+from pages.common.text import lower
 from pages.common.work import Waiting
 
 if TYPE_CHECKING:
+    from idc_core.suites.suite import Part as SuitePart
     from idc_core.trace import Traces
 
 Ints = NDArray[np.int64]
@@ -116,65 +118,43 @@ def parts(view: View) -> dict[str, Ints]:
     return {name: positions for name, positions in found.items() if len(positions)}
 
 
-def _data_sets(view: View) -> list[Other]:
-    from idc_core.datasets import DATASETS
-    from idc_core.models import MODELS
-
-    def opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
-        def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
-            from idc_core.coverage.agreement import rows
-
-            data = open_data(waiting, name, "test")
-            traces = open_traces(waiting, view.model, data, view.bench.layer, f"the tests of {name}")
-            return data.fingerprint, rows(traces, of_classes(data, view.bench.classes))
-
-        return opened
-
-    return [
-        Other(name, DATASETS[name].label, f"The tests of {DATASETS[name].label}.", opener(name))
-        for name in fitting_data(MODELS[view.bench.model])
-        if name != view.bench.data
-    ]
-
-
-def _laboratory(view: View) -> list[Other]:
-    """Offer the tests together with as many made of them: noise, transforms, attacks."""
-    from idc_core.suites import SUITES
-
-    if view.test.inputs.ndim != 4:
-        return []
-
-    def opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
-        def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
-            from idc_core.coverage.agreement import joined, rows
-            from idc_core.suites import chosen, original, perturbed
-            from idc_core.trace import collect
-
-            made = perturbed(chosen(original(view.test), view.chosen), name, view.model)
-
-            def work(report: Progress) -> Traces:
-                # One after the other: making tests passes through the network too.
-                blocks = made.blocks(on_progress=report)
-                return joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
-
-            layer, label = view.bench.layer, SUITES[name].label
-            key = (ENGINE, view.model.card.fingerprint, made.fingerprint, layer)
-            traces = waiting.get("suites", key, f"making tests: {label[0].lower()}{label[1:]}", work)
-            return made.fingerprint, joined(rows(view.test_traces, view.chosen), traces)
-
-        return opened
-
-    return [
-        Other(kind.name, f"{kind.label} added", kind.help, opener(kind.name))
-        for kind in SUITES.values()
-        if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
-    ]
-
-
-SOURCES: tuple[Callable[[View], list[Other]], ...] = (_laboratory, _data_sets)
-"""What offers other suites for a view: further kinds join here."""
-
-
 def others(view: View) -> dict[str, Other]:
-    """Return the other suites that the network of a bench can take, by name."""
-    return {other.name: other for source in SOURCES for other in source(view)}
+    """Return the other suites that the network of a bench can take, by name: those of the laboratory."""
+    return {
+        name: Other(name, f"{one.label} added" if one.joins else one.label, one.help, _opener(name))
+        for name, one in laboratory.offers(view).items()
+    }
+
+
+def _opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
+    def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
+        from idc_core.coverage.agreement import joined, rows
+        from idc_core.suites import parts_of
+
+        suite, own = laboratory.open_suite(waiting, view, name), laboratory.base_suite(view).parts[0].fingerprint
+        traces = [
+            rows(view.test_traces, view.chosen)
+            if part.fingerprint == own
+            else _run(waiting, view, part, f"making and running {lower(suite.label)}")
+            for part, _ in parts_of(suite)
+        ]
+        return suite.fingerprint, joined(*traces)
+
+    return opened
+
+
+def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
+    """Return what the bench's layer shows on a part of a suite, passed through the network once."""
+    layer = view.bench.layer
+
+    def work(report: Progress) -> Traces:
+        from idc_core.coverage.agreement import joined
+        from idc_core.suites.answers import blocks_of
+        from idc_core.trace import collect
+
+        # One after the other: making tests passes through the network too.
+        blocks = blocks_of(part, report)
+        return joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
+
+    found: Traces = waiting.get("suites", (ENGINE, view.model.card.fingerprint, part.fingerprint, layer), doing, work)
+    return found

@@ -13,7 +13,7 @@ from idc_core.progress import Progress
 from pages.common import address, recipes
 from pages.common.bench import fitting_data
 from pages.common.recipes import Recipe
-from pages.common.results import ENGINE, View, open_data
+from pages.common.results import ENGINE, View, of_classes, open_data
 from pages.common.text import lower
 from pages.common.work import Waiting
 
@@ -26,8 +26,11 @@ SUITES = "suites"
 PERTURBED = "perturbed"
 """Name in the address: of how many tests the made suites are made."""
 
-ALL_UP_TO = 1000
-"""Tests up to which all are perturbed; of more, as many are drawn at random."""
+ALL_UP_TO, SMALL = 1000, 32 * 32
+"""Pictures of at most `SMALL` pixels up to which all are changed; of more, as many are drawn at random."""
+
+ALL_LARGE_UP_TO = 400
+"""The same of larger pictures, on which relevance takes longer."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class Offered:
         Whether it is looked at together with the original tests (U_O+X), or alone.
     judged : bool
         Whether its right answers are those of the network's classes.
+    made : bool
+        Whether its inputs are made of the tests.
+    within : bool
+        Whether it is a part of the tests, so that it has nothing beyond them.
     """
 
     name: str
@@ -54,6 +61,8 @@ class Offered:
     kind: str
     joins: bool = True
     judged: bool = True
+    made: bool = False
+    within: bool = False
 
 
 def catalogue(view: View) -> dict[str, Offered]:
@@ -92,8 +101,14 @@ def usual(view: View) -> list[str]:
 def perturbed_count(view: View) -> int:
     """Return of how many tests the made suites are made."""
     said, most = address.read(PERTURBED), len(view.chosen)
-    usual = min(most, ALL_UP_TO)
-    return min(most, int(said)) if said.isascii() and said.isdigit() and int(said[:9]) > 0 else usual
+    if said.isascii() and said.isdigit() and int(said[:9]) > 0:
+        return min(most, int(said[:9]))
+    return usual_count(view)
+
+
+def usual_count(view: View) -> int:
+    """Return of how many tests suites are made when the address does not say."""
+    return min(len(view.chosen), ALL_UP_TO if pixels(view) <= SMALL else ALL_LARGE_UP_TO)
 
 
 def base_suite(view: View) -> Suite:
@@ -153,10 +168,12 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     elif recipe.base in {one.name for one in _kept(view)}:
         from idc_core.suites import open_kept
 
-        work = lambda report: open_kept(recipe.base)  # noqa: E731 - a line, and it needs no name
-        suite = waiting.get("kept", recipe.base, "reading a suite of your own", work)
+        suite = waiting.get(
+            "kept", recipe.base, "reading a suite of your own", lambda report: open_kept(recipe.base)
+        )  # fmt: skip
+        suite = _of_classes(view, suite)
     else:
-        suite = original(open_data(waiting, recipe.base, "test"))
+        suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
         # Classes of other names are as many; whether an answer is right is not asked then.
         suite = replace(suite, class_names=view.test.class_names)
     if not recipe.is_part:
@@ -175,6 +192,13 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     key = (ENGINE, view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
     found: Suite = waiting.get("parts", key, "looking for the tests that are kept", look_for)
     return found
+
+
+def _of_classes(view: View, suite: Suite) -> Suite:
+    """Return the tests of the classes that the bench looks at."""
+    from idc_core.suites import chosen
+
+    return chosen(suite, of_classes(suite, view.bench.classes)) if view.bench.classes else suite
 
 
 def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
@@ -197,7 +221,7 @@ def _kinds(view: View) -> list[Offered]:
     if view.test.inputs.ndim != 4:
         return []
     return [
-        Offered(kind.name, kind.label, kind.help, kind.name)
+        Offered(kind.name, kind.label, kind.help, kind.name, made=True)
         for kind in SUITES.values()
         if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
     ]
@@ -213,7 +237,7 @@ def _parts(view: View) -> list[Offered]:
             recipe = Recipe("original", answers=answers)
             said = "gets wrong" if answers == "wrong" else "gets right"
             label = recipe.words("", ())
-            found.append(Offered(recipe.text, label, f"The tests that the network {said}.", "own", joins=False))
+            found.append(Offered(recipe.text, label, f"The tests that the network {said}.", "own", joins=False, within=True))
     return found
 
 
@@ -248,7 +272,7 @@ def _described(view: View, name: str, found: dict[str, Offered]) -> Offered | No
         several = [recipes.parse(part) for part in recipes.split(name)]
     except SettingError:
         return None
-    whole = Offered("original", "Original tests", "The tests as they are.", "original", joins=False)
+    whole = Offered("original", "Original tests", "Original tests.", "original", joins=False, within=True)
     bases = [found.get(one.base, whole if one.base == "original" and one.is_part else None) for one in several]
     known = [base for base in bases if base is not None]
     if not several or len(known) < len(several):
@@ -260,4 +284,5 @@ def _described(view: View, name: str, found: dict[str, Offered]) -> Offered | No
     return Offered(
         name, label, " ".join(base.help for base in known), kind,
         joins=any(base.joins for base in known), judged=all(base.judged for base in known),
+        made=all(base.made for base in known), within=all(base.within for base in known),
     )  # fmt: skip

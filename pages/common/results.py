@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from idc_core.analysis import Analysis
     from idc_core.datasets import Dataset
     from idc_core.models import Network
+    from idc_core.suites import Suite
     from idc_core.trace import Traces
 
 ENGINE = 1
@@ -293,7 +294,7 @@ def _load_model(name: str) -> Network:
     return model
 
 
-def of_classes(test: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:
+def of_classes(test: Dataset | Suite, classes: tuple[str, ...]) -> NDArray[np.int64]:
     """Return the positions of the inputs whose true class is one of these; of all inputs where none is named."""
     if not classes:
         return np.arange(len(test), dtype=np.int64)

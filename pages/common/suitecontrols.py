@@ -78,7 +78,7 @@ def _usual(view: View, known: dict[str, Offered]) -> str:
 def choose_count(view: View) -> None:
     """Choose of how many tests the suites are made."""
     key, most = "perturbed-count", len(view.chosen)
-    usual = min(most, laboratory.ALL_UP_TO)
+    usual = laboratory.usual_count(view)
     st.session_state[key] = laboratory.perturbed_count(view)
     st.number_input(
         "Tests that are changed",
@@ -258,10 +258,17 @@ def _remove(view: View) -> None:
     st.markdown("**Kept on this computer**")
     if not own:
         st.caption("Nothing yet. Files that you bring, and inputs that you keep below, are listed here.")
+
+    def remove(name: str) -> None:
+        try:
+            forget(name)
+        except IdcError as error:
+            st.session_state[REFUSED] = str(error)
+
     for one in own.values():
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{one.label}: {plural(one.inputs, 'test')}")
             st.button(
-                "Remove", key=f"remove-{one.name}", on_click=forget, args=(one.name,), type="tertiary",
+                "Remove", key=f"remove-{one.name}", on_click=remove, args=(one.name,), type="tertiary",
                 help=f"Deletes these {count(one.inputs)} tests from this computer.",
             )  # fmt: skip

@@ -64,6 +64,20 @@ class Weighed:
         fingerprints = tuple(suite.fingerprint for suite in self.suites)
         return (fingerprints, tuple(one.label for one in self.offered), self.comparison.ms)
 
+    @property
+    def rivals(self) -> list[int]:
+        """Places of the suites that have inputs beyond the tests."""
+        return [number for number, one in enumerate(self.offered) if number and not one.within]
+
+    def added(self, m: int) -> list[int]:
+        """Return how many cells each suite adds to the original tests."""
+        return [len(one.cells[m].added) for one in self.results]
+
+    def first_m(self) -> int:
+        """Return the bench's m where a suite adds cells there, else the first other one where one does."""
+        adds = [m for m in self.comparison.ms if any(self.added(m))]
+        return self.m if self.m in adds or not adds else adds[0]
+
     def judged(self, number: int) -> bool:
         """Whether a suite's answers can be right or wrong."""
         return self.offered[number].judged and (self.view.correct is not None or not self.view.is_classifier)
