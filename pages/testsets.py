@@ -43,7 +43,8 @@ def verdict(found: Weighed) -> str:
     if not any(gains):
         who = layout.names([lower(found.offered[number].label) for number in found.rivals])
         most = max(found.comparison.ms)
-        return f"**Nothing is added by {who}: no cell at any m up to {most} that the tests do not reach.** {parts(found)}"
+        text = f"**Nothing is added by {who}: at no m up to {most} a cell that the tests do not reach.**"
+        return f"{text} {parts(found)}"
     ranked = sorted(found.rivals, key=lambda number: -gains[number])
     first = ranked[0]
     verb = "adds" if found.results[first].extra == 1 else "add"
@@ -80,7 +81,7 @@ def parts(found: Weighed) -> str:
     """Say what the suites that are parts of the tests reach."""
     base = found.results[0].cells[found.m].covered
     told = [
-        f"{lower(offered.label)} ({plural(one.inputs, 'test')}) {count(one.cells[found.m].covered)}"
+        f"{lower(offered.label)} ({count(one.inputs)}) reach {count(one.cells[found.m].covered)}"
         for one, offered in zip(found.results, found.offered, strict=True)
         if offered.within
     ]

@@ -98,8 +98,8 @@ def gains(
                 x=[float(row[0]), float(value)], y=[number, number], mode="lines", hoverinfo="skip", showlegend=False,
                 line={"color": style.colour(dark), "width": 3, "dash": style.dash}, **place,
             )  # fmt: skip
-            text = f"{value:.3g} %" if number == 0 else f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
-            text = f"  {text}"
+            more = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
+            text = f"  {more if number else f'{value:.3g} %'}"
             figure.add_scatter(
                 x=[float(value)], y=[number], mode="markers+text", marker=suite.marker(dark), text=[text],
                 textposition="middle right", textfont={"size": 11, "color": colours.ink}, showlegend=False,

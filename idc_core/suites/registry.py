@@ -45,6 +45,8 @@ class SuiteKind:
     parameters : tuple of Parameter
     presets : mapping of str to Preset
     needs_model : bool
+    random : bool
+        Whether the inputs follow from the seed; else it changes nothing.
     apply : Apply or None
         None for the original tests.
     """
@@ -58,6 +60,7 @@ class SuiteKind:
     parameters: tuple[Parameter, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict)
     needs_model: bool = False
+    random: bool = False
     apply: Apply | None = None
 
 
@@ -65,6 +68,9 @@ _NOISE = (
     Parameter("share", "Share of pixels", "How many of a picture's pixels get noise.", SHARE, 0.0001, 1.0),
     Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10),
 )
+_DRAWN = ("occlusion", "pgd", "jsma")
+"""Transforms and attacks that draw something: where to cover, where to begin, which class to aim at."""
+
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
@@ -99,23 +105,23 @@ SUITES: dict[str, SuiteKind] = {
         SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
         SuiteKind(
             "noise", "Random noise", "Gaussian noise on a few random pixels of every test.", _PAPER, "U_O+S", "noise",
-            _NOISE, apply=_random,
+            _NOISE, random=True, apply=_random,
         ),
         SuiteKind(
             "guided", "Relevance-guided noise", "The same noise on the pixels that decide.", _PAPER, "U_O+DI", "noise",
-            _NOISE, needs_model=True, apply=_guided,
+            _NOISE, needs_model=True, random=True, apply=_guided,
         ),
         *(
             SuiteKind(
                 one.name, one.label, one.help, "Tian et al., ICSE 2018", f"U_O+{one.name}", "transform",
-                one.parameters, apply=_transformed(one.name),
+                one.parameters, random=one.name in _DRAWN, apply=_transformed(one.name),
             )
             for one in TRANSFORMS.values()
         ),
         *(
             SuiteKind(
                 one.name, one.label, one.help, one.citation, f"U_O+{one.name.upper()}", "attack", one.parameters,
-                one.presets, needs_model=True, apply=_attacked(one.name),
+                one.presets, needs_model=True, random=one.name in _DRAWN, apply=_attacked(one.name),
             )
             for one in ATTACKS.values()
         ),

@@ -231,14 +231,17 @@ def _parts(view: View) -> list[Offered]:
     """Offer parts of the tests that exist."""
     if view.correct is None:
         return []
-    found, correct = [], view.correct[view.chosen]
-    for answers, there in (("wrong", not correct.all()), ("right", bool(correct.any()))):
-        if there and not correct.all():
-            recipe = Recipe("original", answers=answers)
-            said = "gets wrong" if answers == "wrong" else "gets right"
-            label = recipe.words("", ())
-            found.append(Offered(recipe.text, label, f"The tests that the network {said}.", "own", joins=False, within=True))
-    return found
+    correct = view.correct[view.chosen]
+    if correct.all() or not correct.any():
+        return []
+    said = {"wrong": "gets wrong", "right": "gets right"}
+    several = [(Recipe("original", answers=answers), what) for answers, what in said.items()]
+    return [
+        Offered(
+            recipe.text, recipe.words("", ()), f"The tests that the network {what}.", "own", joins=False, within=True
+        )
+        for recipe, what in several
+    ]  # fmt: skip
 
 
 def _data_sets(view: View) -> list[Offered]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from idc_core.errors import SettingError
-from pages.common.text import lower
 
 TOGETHER, APART, SETS = "|", "~", "="
 
@@ -79,17 +78,14 @@ class Recipe:
         if self.seed:
             changed.append(f"seed {self.seed}")
         text = f"{label} ({', '.join(changed)})" if changed else label
-        only = []
-        if self.answers:
-            only.append("classified correctly" if self.answers == "right" else "misclassified")
-        if self.classes:
-            names = ", ".join(class_names[one] for one in self.classes if one < len(class_names))
-            only.append(f"class{'es' if len(self.classes) > 1 else ''} {names}")
-        if self.confidence:
-            only.append(f"confidence {self.least:g} to {self.most:g}")
-        if not only:
-            return text
-        return f"{text}, {', '.join(only)}" if self.base != "original" else f"Only {lower(', '.join(only))}"
+        answers = {"": "", "right": "correctly classified", "wrong": "misclassified"}[self.answers]
+        names = ", ".join(class_names[one] for one in self.classes if one < len(class_names))
+        classes = f"of class{'es' if len(self.classes) > 1 else ''} {names}" if names else ""
+        sure = f"with confidence {self.least:g} to {self.most:g}" if self.confidence else ""
+        if self.base == "original":
+            said = " ".join(part for part in (answers, "tests", classes, sure) if part)
+            return said[0].upper() + said[1:]
+        return ", ".join(part for part in (text, answers, classes, sure) if part)
 
     def changed(self, name: str, value: Any, default: Any) -> Recipe:
         """Return the suite with another setting; one that is at its default is not noted."""

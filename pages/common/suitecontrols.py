@@ -55,6 +55,9 @@ def choose(view: View) -> list[str]:
         )
         if view.test.inputs.ndim == 4:
             choose_count(view)
+    missing = [name for name in laboratory.chosen_names() if name not in known and name != NOTHING]
+    if missing:
+        st.caption(f"Not here, so left out: {', '.join(missing)}.")
     if view.test.inputs.ndim != 4:
         st.caption(
             "Noise, transforms and attacks change pictures. For texts there are parts of the tests, other data sets "
@@ -111,7 +114,8 @@ def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
             st.caption(kind.help)
             for parameter in kind.parameters:
                 _number(view, recipe, parameter, kind.family == "noise", f"{place}-{recipe.base}", put)
-            _seed(recipe, f"{place}-seed", put)
+            if kind.random:
+                _seed(recipe, f"{place}-seed", put)
         _only(view, recipe, place, put)
         if made and len(names) < MOST:
             st.button(
@@ -122,11 +126,11 @@ def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
 
 
 def _variant(recipe: Recipe) -> Recipe:
-    """Return the same kind with other settings: another seed, or another strength where nothing is random."""
+    """Return the same kind with other settings: another seed, or another strength where that changes nothing."""
     from idc_core.suites import SUITES
 
     kind = SUITES[recipe.base]
-    if kind.family != "transform" or not kind.parameters:
+    if kind.random:
         return replace(recipe, seed=recipe.seed + 1)
     first = kind.parameters[0]
     value = recipe.settings.get(first.name, first.default)

@@ -277,3 +277,11 @@ def test_samples_are_nested_and_drawn_once(digits):
     for count in (0, -1, 2.5, True):
         with pytest.raises(SettingError, match="whole number of tests"):
             sample(whole, count)
+
+
+@pytest.mark.parametrize("name", [*CHEAP, "fgsm", "bim", "pgd", "jsma", "deepfool"])
+def test_only_random_kinds_change_with_the_seed(name, lenet, digits):
+    few = chosen(original(digits), range(6))
+    settings = {"bim": {"steps": 2}, "pgd": {"steps": 2}, "deepfool": {"steps": 2}}.get(name, {})
+    one, other = (everything(perturbed(few, name, lenet, seed=seed, **settings)) for seed in (0, 1))
+    assert np.array_equal(one, other) != SUITES[name].random

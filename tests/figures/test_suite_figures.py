@@ -1,0 +1,81 @@
+import json
+
+import numpy as np
+import pytest
+
+from idc_core.errors import SettingError
+from idc_core.figures.palette import SUITE_COLOURS
+from idc_core.figures.suites import Drawn, differences, gains, in_turn, shared
+
+SUITES = [Drawn("Original tests", "original"), Drawn("Random noise", "noise"), Drawn("Rotation", "rotation")]
+SCORES = np.array([[0.5, 0.6, 0.5], [0.1, 0.1, 0.2]])
+ADDED = np.array([[0, 10, 0], [0, 0, 1]])
+
+
+def marks(figure):
+    return [trace for trace in figure.data if trace.mode == "markers+text"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_gains_lead_from_the_original_to_each_suite(dark):
+    figure = gains(SUITES, (6, 8), SCORES, ADDED, "It adds", dark=dark)
+    found = marks(figure)
+    assert [mark.x[0] for mark in found] == pytest.approx((100 * SCORES).ravel())
+    assert [mark.text[0].strip() for mark in found] == ["50 %", "+10 cells", "none", "10 %", "none", "+1 cell"]
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    assert [tuple(line.x) for line in lines] == [
+        pytest.approx((100 * row[0], 100 * value)) for row in SCORES for value in row
+    ]
+    assert [mark.customdata[0] for mark in found] == [0, 1, 2, 0, 1, 2]
+    style = SUITE_COLOURS["noise"]
+    assert (found[1].marker.color, found[1].marker.symbol) == (style.colour(dark), style.marker)
+    assert lines[1].line.dash == style.dash
+    for mark, axis in zip(found, ["xaxis"] * 3 + ["xaxis2"] * 3, strict=True):
+        low, high = figure.layout[axis].range
+        assert low < mark.x[0] < high
+    assert [note.text for note in figure.layout.annotations][:2] == ["m = 6", "m = 8"]
+
+
+def test_gains_of_suites_that_are_alike_can_be_drawn():
+    figure = gains(SUITES[:2], (6,), np.full((1, 2), 0.25), np.zeros((1, 2), int), "None adds")
+    low, high = figure.layout.xaxis.range
+    assert low < 25 < high
+
+
+def test_shared_cells_are_written_into_the_squares():
+    counts = np.array([[5, 4, 0], [4, 9, 2], [0, 2, 3]])
+    figure = shared(SUITES, counts, "They share")
+    (heat,) = figure.data
+    np.testing.assert_array_equal(heat.z, counts)
+    assert "%{z:,}" in heat.texttemplate
+    assert heat.customdata[0][2] == "Original tests and Rotation"
+    assert json.loads(figure.to_json())["layout"]["yaxis"]["ticktext"][1] == "Random noise"
+    assert shared(SUITES[:1], np.array([[4]]), "One").data[0].zmax > 4
+
+
+def test_each_bar_begins_where_those_before_it_end():
+    orders = [("given", [0, 1, 2], np.array([50, 4, 3])), ("best", [0, 2, 1], np.array([50, 6, 0]))]
+    figure = in_turn(SUITES, orders, "In turn")
+    first, second = figure.data
+    assert list(first.base) == [0, 4]
+    assert list(first.x) == [4, 3]
+    assert list(second.text) == ["+6", "none"]
+    assert figure.layout.yaxis2.ticktext == ("Rotation", "Random noise")
+    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    assert figure.layout.xaxis.range[1] > 7
+
+
+def test_differences_are_magnified_to_the_whole_range():
+    before = np.zeros((3, 1, 4, 4), np.float32) + 0.5
+    after = before.copy()
+    after[0, 0, 0, 0] += 0.1
+    after[0, 0, 1, 1] -= 0.05
+    after[1, 0, 2, 2] -= 0.5
+    tiles, times = differences(before, after, 4)
+    assert times == pytest.approx([10, 2, 1], rel=1e-5)
+    assert tiles[0, 0, 0, 0] == 255
+    assert tiles[0, 1, 1, 0] == pytest.approx(64, abs=1)
+    assert tiles[1, 2, 2, 0] == 0
+    assert (tiles[2] == 128).all()
+    with pytest.raises(SettingError, match="one shape"):
+        differences(before, after[:2])

@@ -1,0 +1,340 @@
+"""The Test sets page: what each suite adds as the engine counts it, its controls, own files, addresses, Stop."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+import idc_core as idc
+from idc_core.suites import compare, keep, kept, make_suite, original, pack, perturbed, sample, union
+from pages.common import laboratory, recipes, work
+from pages.common.bench import DEFAULT
+from pages.common.recipes import Recipe, parse
+from pages.common.results import open_view
+
+MS = (6, 8, 10, 12)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def expected(view):
+    """The usual comparison, straight from the engine."""
+    learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
+    suites = [original(view.test), *(make_suite(name, view.test, view.model) for name in ("noise", "guided"))]
+    return compare(view.model, suites, learnt)
+
+
+def text(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def figure(app, index=0) -> dict:
+    return json.loads(app.get("plotly_chart")[index].proto.spec)
+
+
+def table(app):
+    return app.dataframe[0].value.set_index("suite")
+
+
+def captions(app) -> str:
+    return "\n".join(image.caption for element in app.get("image") for image in element.proto.imgs)
+
+
+def packed(**arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_page_opens_on_the_papers_suites_as_the_engine_compares_them(open_page, expected):
+    app = open_page("testsets")
+    assert not app.exception
+    shown = table(app)
+    assert list(shown.index) == ["Original tests", "Random noise", "Relevance-guided noise"]
+    for row, result in zip(shown.to_dict("records"), expected.suites, strict=True):
+        assert row["inputs"] == f"{result.inputs:,}"
+        assert row["accuracy"] == f"{100 * result.accuracy:.1f} %"
+        assert row["confidence"] == f"{100 * result.confidence:.1f} %"
+        for m in MS:
+            assert row[f"IDC, m = {m}"].startswith(f"{100 * result.cells[m].score:.1f} %")
+            assert row[f"IDC, m = {m}"].endswith(f"({len(result.cells[m].added):+,})") or result.extra == 0
+    assert shown.loc["Random noise", "beyond: accuracy"] == f"{100 * expected.suites[1].extra_accuracy:.1f} %"
+
+
+def test_verdict_counts_what_each_adds(open_page, expected):
+    app = open_page("testsets")
+    random, guided = (len(one.cells[6].added) for one in expected.suites[1:])
+    words = f"**540 inputs with random noise add {random} cells to the {expected.suites[0].cells[6].covered} that"
+    assert words in text(app)
+    assert f"as many with relevance-guided noise {guided}.**" in text(app)
+    assert f"Together they add {expected.marginal(6)[1:].sum()}." in text(app)
+
+
+def test_figures_show_gains_shared_cells_and_both_orders(open_page, expected):
+    app = open_page("testsets")
+    marks = [trace for trace in figure(app)["data"] if trace["mode"] == "markers+text"]
+    values = [100 * one.cells[m].score for m in MS for one in expected.suites]
+    assert [mark["x"][0] for mark in marks] == pytest.approx(values)
+    matrix = figure(app, 1)["data"][0]["z"]
+    if isinstance(matrix, dict):
+        import base64
+
+        matrix = np.frombuffer(base64.b64decode(matrix["bdata"]), matrix["dtype"]).reshape(3, 3)
+    np.testing.assert_array_equal(matrix, expected.shared[6])
+    given, best = figure(app, 2)["data"]
+    assert given["x"] == expected.marginal(6)[1:].tolist()
+    assert best["x"] == expected.marginal(6, expected.best_order(6))[1:].tolist()
+
+
+def test_inputs_that_add_cells_are_shown_beside_their_source(open_page, view, expected):
+    app = open_page("testsets", shown="guided", **{"cells-m": "10"})
+    cells = expected.suites[2].cells[10]
+    assert f"{len(cells.adding)} inputs of relevance-guided noise lie in {len(cells.added)} cells" in text(app)
+    first = int(cells.first.min())
+    source = first - 540
+    assert f"Original, {source}: " in captions(app)
+    code = expected.cell(int(cells.codes[first]), 10)
+    assert f"reaches cell {'-'.join(map(str, code))}, which no original test does" in text(app)
+    picked = int(np.sort(cells.first)[3])
+    again = open_page("testsets", shown="guided", pick=str(picked), **{"cells-m": "10"})
+    code = expected.cell(int(cells.codes[picked]), 10)
+    assert f"reaches cell {'-'.join(map(str, code))}" in text(again)
+
+
+def test_selected_test_is_the_one_that_is_looked_at(open_page, expected):
+    cells = expected.suites[2].cells[12]
+    position = int(np.sort(cells.first)[2])
+    app = open_page("testsets", shown="guided", input=str(position - 540), **{"cells-m": "12"})
+    code = expected.cell(int(cells.codes[position]), 12)
+    assert f"reaches cell {'-'.join(map(str, code))}" in text(app)
+
+
+def test_settings_of_a_suite_are_in_the_address_and_change_only_it(open_page, view, expected):
+    app = open_page("testsets")
+    app.number_input(key="1-guided-pixels").set_value(60).run()
+    assert app.query_params["suites"] == "noise,guided~pixels=60"
+    shown = table(app)
+    assert "Relevance-guided noise (pixels 60)" in shown.index
+    learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
+    made = make_suite("guided", view.test, view.model, share=60 / 784)
+    found = compare(view.model, [original(view.test), made], learnt).suites[1]
+    assert shown.loc["Relevance-guided noise (pixels 60)", "IDC, m = 12"].endswith(f"({len(found.cells[12].added):+})")
+    again = open_page("testsets", suites="noise,guided~pixels=60")
+    assert table(again).equals(shown)
+    app.number_input(key="1-guided-pixels").set_value(15).run()
+    assert app.query_params["suites"] == "noise,guided"
+
+
+def test_fewer_tests_can_be_changed(open_page, view):
+    app = open_page("testsets", suites="noise")
+    app.number_input(key="perturbed-count").set_value(100).run()
+    assert app.query_params["perturbed"] == "100"
+    assert table(app).loc["Random noise", "beyond the tests"] == "100"
+    assert "What is made is made of 100 of the 540 tests" in text(app)
+    learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
+    base = original(view.test)
+    found = compare(view.model, [base, union([base, perturbed(sample(base, 100), "noise")])], learnt).suites[1]
+    assert table(app).loc["Random noise", "IDC, m = 6"].endswith(f"({len(found.cells[6].added):+})")
+
+
+def test_the_same_kind_twice_with_two_strengths(open_page):
+    app = open_page("testsets", suites="rotation")
+    app.button(key="0-another").click().run()
+    assert app.query_params["suites"] == "rotation,rotation~degrees=30"
+    assert list(table(app).index) == ["Original tests", "Rotation", "Rotation (degrees 30)"]
+
+
+def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view):
+    app = open_page("testsets", suites="original~answers=wrong,original~class=3-4~sure=0.5to1")
+    wrong = ~view.correct
+    cells = len(np.unique(view.analysis.codes[wrong]))
+    assert f"misclassified tests ({wrong.sum()}) reach {cells}" in text(app)
+    shown = table(app)
+    label = "Tests of classes 3, 4 with confidence 0.5 to 1"
+    many = np.isin(view.test.targets, [3, 4]) & (view.analysis.confidence >= 0.5)
+    assert shown.loc[label, "inputs"] == f"{many.sum():,}"
+    assert shown.loc[label, "beyond the tests"] == "0"
+    assert "Misclassified tests" in shown.index
+
+
+def test_unions_hold_both(open_page):
+    app = open_page("testsets", suites="noise|rotation,noise,rotation")
+    shown = table(app)
+    assert shown.loc["Random noise + rotation", "inputs"] == "1,620"
+    gain = {name: int(shown.loc[name, "IDC, m = 12"].split("+")[1][:-1]) for name in shown.index[1:]}
+    both = gain["Random noise + rotation"]
+    assert max(gain["Random noise"], gain["Rotation"]) <= both <= gain["Random noise"] + gain["Rotation"]
+
+
+def test_own_files_are_kept_and_join_the_suites(open_page, view):
+    app = open_page("testsets", suites="noise")
+    inputs = 1 - view.test.inputs[:25]
+    app.file_uploader(key="own-file").set_value(
+        ("inverted.npz", packed(inputs=inputs, targets=view.test.targets[:25]), "application/zip")
+    ).run()
+    assert not app.exception
+    assert [one.label for one in kept(view.test).values()] == ["inverted"]
+    assert table(app).loc["inverted", "inputs"] == "565"
+    assert "This input was not made of one of these tests" in text(app)
+    (name,) = kept(view.test)
+    assert app.query_params["suites"] == f"noise,{name}"
+    app.button(key=f"remove-{name}").click().run()
+    assert not kept(view.test)
+    assert list(table(app).index) == ["Original tests", "Random noise"]
+
+
+def test_files_that_do_not_fit_are_refused_with_a_reason(open_page, view):
+    app = open_page("testsets", suites="noise")
+    app.file_uploader(key="own-file").set_value(("mine.npz", packed(x=np.zeros(3)), "application/zip")).run()
+    assert not app.exception
+    assert "mine.npz was not taken. The file lacks inputs and targets" in text(app)
+    assert list(table(app).index) == ["Original tests", "Random noise"]
+
+
+def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_page, view, expected):
+    app = open_page("testsets", shown="guided")
+    app.button(key="keep-these").click().run()
+    assert "Kept. It can be chosen above" in text(app)
+    (name,) = kept(view.test)
+    assert kept(view.test)[name].inputs == len(expected.suites[2].cells[6].added)
+    criteria = open_page("criteria", suites=f"{name},original~answers=wrong", criteria="nc")
+    assert not criteria.exception
+    shown = next(frame.value for frame in criteria.dataframe if "All tests" in frame.value).set_index("criterion")
+    both = len(expected.suites[0].cells[6].added) + expected.suites[0].cells[6].covered
+    added = len(expected.suites[2].cells[6].added)
+    total = expected.suites[0].cells[6].total
+    assert shown.loc["IDC", "Relevance-guided noise, adding cells added"] == f"{100 * (both + added) / total:.1f} %"
+    assert "Misclassified tests" in shown.columns
+
+
+def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
+    from idc_core.suites import chosen
+
+    attacked = perturbed(chosen(original(view.test), range(40)), "fgsm", view.model)
+    name = keep("FGSM finds", attacked).stem
+    app = open_page("testsets", suites=name)
+    assert table(app).loc["FGSM finds", "inputs"] == "580"
+    assert "Its source lies in cell" in text(app)
+    assert "Difference, magnified" in captions(app)
+
+
+def test_pack_holds_what_is_offered(view, expected):
+    cells = expected.suites[1].cells[12]
+    from idc_core.suites import chosen
+
+    suite = make_suite("noise", view.test)
+    with np.load(io.BytesIO(pack("x", chosen(suite, cells.first))), allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["inputs"], suite.take(np.sort(cells.first)))
+
+
+def test_suites_that_are_not_here_are_named(open_page):
+    app = open_page("testsets", suites="noise,foo~x=1,rotation~degrees=900")
+    assert "Not here, so left out: foo~x=1." in text(app)
+    assert "Rotation (degrees 900) is left out. degrees of Rotation must be" in text(app)
+    assert list(table(app).index) == ["Original tests", "Random noise"]
+
+
+def test_equal_suites_are_shown_once(open_page):
+    app = open_page("testsets", suites="noise,noise~deviation=0.5")
+    assert not app.exception
+    assert "Random noise (deviation 0.5) is left out: it has the same inputs as random noise." in text(app)
+    assert list(table(app).index) == ["Original tests", "Random noise"]
+
+
+def test_nothing_chosen_shows_the_original_alone(open_page):
+    app = open_page("testsets", suites="none")
+    assert "Only the original tests are shown" in text(app)
+    assert list(table(app).index) == ["Original tests"]
+    assert len(app.get("plotly_chart")) == 1
+
+
+def test_stop_keeps_the_suites_that_were_finished(open_page):
+    app = open_page("testsets", suites="noise,blur~width=2.5")
+    jobs = work.shelf()._jobs["seen"]
+    del jobs[next(reversed(jobs))]
+    app.session_state[work.STOPPED] = True
+    app.run()
+    assert not app.exception
+    assert "Stopped before it was finished: Blur (width 2.5)." in text(app)
+    assert list(table(app).index) == ["Original tests", "Random noise"]
+    next(button for button in app.button if button.label == "Start again").click().run()
+    assert list(table(app).index) == ["Original tests", "Random noise", "Blur (width 2.5)"]
+
+
+def test_class_filter_holds_for_all_suites(open_page, view):
+    app = open_page("testsets", classes="3", suites="noise,mnist" if "mnist" in laboratory.catalogue(view) else "noise")
+    many = int((view.test.targets == 3).sum())
+    assert table(app).loc["Random noise", "inputs"] == f"{2 * many:,}"
+
+
+def test_pinned_bench_is_drawn_beside(open_page):
+    app = open_page("testsets", pin="layer=fc1")
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 5
+    assert "on the pinned bench (m = 6)" in text(app)
+
+
+def test_small_layers_show_the_numbers_that_fit(open_page):
+    app = open_page("testsets", layer="conv1", suites="noise")
+    assert [name for name in table(app).columns if name.startswith("IDC")] == ["IDC, m = 6"]
+
+
+def test_bench_with_another_m_opens_on_it(open_page):
+    app = open_page("testsets", m="3", suites="noise")
+    assert [name for name in table(app).columns if name.startswith("IDC")] == [f"IDC, m = {m}" for m in (3, *MS)]
+    assert "(m = 3)" in text(app) or "(m = 6)" in text(app)
+
+
+def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, open_page):
+    app = open_page("testsets", model="dave2-udacity")
+    assert not app.exception
+    assert "Attacks aim at a wrong class, and these tests have no classes" in text(app)
+    columns = table(app).columns
+    assert "RMSE (rad)" in columns
+    assert "confidence" not in columns
+    assert "fgsm" not in laboratory.catalogue(open_view(laboratory_bench("dave2-udacity")))
+
+
+def laboratory_bench(model):
+    from pages.common.bench import parse as parse_bench
+
+    return parse_bench({"model": model})
+
+
+def test_texts_have_parts_and_own_files(small_data, open_page):
+    app = open_page("testsets", model="textcnn-20newsgroups")
+    assert not app.exception
+    assert "For texts there are parts of the tests" in text(app)
+    assert "Original tests" in table(app).index
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe("noise"),
+        Recipe("guided", {"pixels": 15, "deviation": 0.25}, seed=3),
+        Recipe("rotation", {"degrees": -12.5}, answers="wrong"),
+        Recipe("cw", {"confidence": 2.0, "learning_rate": 1e-05}, classes=(1, 4), least=0.1, most=0.95),
+        Recipe("original", answers="right"),
+    ],
+)
+def test_recipes_are_read_as_they_are_written(recipe):
+    assert parse(recipe.text) == recipe
+    assert not set(recipe.text) & set(f",{recipes.TOGETHER}")
+
+
+@pytest.mark.parametrize("text", ["noise~seed=x", "noise~answers=maybe", "noise~sure=0.9to0.1", "noise~sure=-1to1"])
+def test_what_cannot_be_read_is_no_suite(text, view):
+    with pytest.raises(idc.errors.SettingError):
+        parse(text)
