@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.common import layout, pins
+from pages.common import address, layout, pins
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
 from pages.common.text import count, lower, percent, plural
@@ -50,12 +50,14 @@ def verdict(found: Weighed) -> str:
     verb = "adds" if found.results[first].extra == 1 else "add"
     text = f"**{what(found, first)} {verb} {plural(gains[first], 'cell')} to the {count(base.covered)} that the tests "
     text += f"reach (m = {m})"
-    others = []
+    others: dict[str, list[str]] = {}
     for number in ranked[1:]:
         same = found.results[number].extra == found.results[first].extra
         who = "as many" if same else count(found.results[number].extra)
-        others.append(f"{who} {of(found, number)} {gains[number] or 'none'}")
-    text += f"; {layout.names(others)}.**" if others else ".**"
+        word, _, label = of(found, number).partition(" ")
+        others.setdefault(f"{who} {word}", []).append(f"{label} {gains[number] or 'none'}")
+    told = [f"{who} {layout.names(several)}" for who, several in others.items()]
+    text += f"; {'; '.join(told)}.**" if told else ".**"
     return " ".join(one for one in (text, together(found, m), elsewhere(found, m), parts(found)) if one)
 
 
@@ -96,14 +98,23 @@ def drawn(found: Weighed) -> list[figures.Drawn]:
 
 
 def gains_title(found: Weighed) -> str:
-    """State who adds most, for the first and the last number of neurons."""
-    said = []
-    for m in (found.m, max(found.comparison.ms)):
-        gains = found.added(m)
-        best = int(np.argmax(gains))
-        one = f"{lower(found.offered[best].label)} adds most, {plural(gains[best], 'cell')}"
-        said.append(f"at m = {m} {one if gains[best] else 'no suite adds a cell'}")
-    text = said[0] if len(set(said)) == 1 else "; ".join(said)
+    """State who adds most, for the bench's number of neurons and the largest one."""
+    low, high = found.m, max(found.comparison.ms)
+    best = {m: int(np.argmax(found.added(m))) for m in (low, high)}
+    cells = {m: plural(found.added(m)[best[m]], "cell") for m in (low, high)}
+    if not best[low] and not best[high]:
+        return f"No suite adds a cell at m = {low}" + (f" or m = {high}" if high != low else "")
+    if best[low] == best[high]:
+        more = f", {cells[high]} at m = {high}" if high != low else ""
+        text = f"{lower(found.offered[best[low]].label)} adds most: {cells[low]} at m = {low}{more}"
+    else:
+        told = [
+            f"at m = {m} {lower(found.offered[best[m]].label)} adds most, {cells[m]}"
+            if best[m]
+            else f"at m = {m} no suite adds a cell"
+            for m in (low, high)
+        ]
+        text = "; ".join(told)
     return text[0].upper() + text[1:]
 
 
@@ -120,9 +131,19 @@ def draw_gains(found: Weighed, one: View, key: str) -> None:
         alt=title,
         read="a panel is a number m of important neurons, a row a suite. The mark is the suite's IDC, the share of "
         "combinations that it reaches; the line leads there from the original tests, and its end says how many "
-        "cells the suite adds to theirs. Panels have scales of their own, which do not begin at zero.",
+        "cells the suite adds to theirs. Panels have scales of their own, which do not begin at zero. Click a mark for "
+        "the inputs that add its cells, below.",
         depends=found.key,
+        clicked=clicked if key == "gains" else None,
     )
+
+
+def clicked(points: list[dict[str, Any]]) -> None:
+    """Show the inputs of the suite whose mark was clicked, for the m of its panel."""
+    number, m = points[0]["customdata"]
+    if number:
+        address.keep(adding.SHOWN, found.offered[int(number)].name)
+        address.keep(adding.CELLS, str(int(m)))
 
 
 def share(value: float | None) -> str:
@@ -184,12 +205,13 @@ def draw_shared(found: Weighed) -> None:
 def draw_in_turn(found: Weighed) -> None:
     """Draw what each suite adds to those before it, in the given order and best first."""
     m, comparison = found.m, found.comparison
-    given, best = list(range(len(found.results))), comparison.best_order(m)
-    orders = [
-        ("As they are listed", given, comparison.marginal(m, given)),
-        ("Always the one that adds most", best, comparison.marginal(m, best)),
-    ]
-    gains = orders[1][2]
+    orders = []
+    given = list(range(len(found.results)))
+    for name, numbers in (("As they are listed", given), ("Always the one that adds most", comparison.best_order(m))):
+        # Parts of the tests add nothing, wherever they stand.
+        kept = [place for place, number in enumerate(numbers) if number == 0 or number in found.rivals]
+        orders.append((name, [numbers[place] for place in kept], comparison.marginal(m, numbers)[kept]))
+    best, gains = orders[1][1], orders[1][2]
     late = sum(1 for gain in gains[1:] if not gain)
     title = f"At m = {m}, {lower(found.offered[best[1]].label)} first adds {plural(int(gains[1]), 'cell')}"
     title += f"; all together add {count(int(gains[1:].sum()))}"
@@ -243,16 +265,19 @@ draw_gains(found, view, "gains")
 draw_table(found)
 
 files: dict[str, Any] = {}
+number, m = 0, found.m
 if len(found.results) > 1:
     st.header("What they share", anchor=False)
     draw_shared(found)
+if found.rivals:
     st.header("One after the other", anchor=False)
     draw_in_turn(found)
     st.header("Which inputs add them", anchor=False)
     number, m = adding.choose(found)
     adding.draw(found, number, m)
     adding.keep_row(found, number, m)
-    files = adding.take_away(found, number, m)
+if len(found.results) > 1:
+    files = adding.take_away(found, number or 1, m)
 
 pins.beside(view, draw_side, compare)
 

@@ -21,6 +21,9 @@ ROW_PIXELS = 30
 COLUMNS = 2
 LABEL_WIDTH = 30
 
+BARE = ("asterisk",)
+"""Marks that have no inside: they are drawn by their outline."""
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -41,6 +44,8 @@ class Drawn:
         """Return colour, mark and outline as plotly takes them."""
         style, colours = SUITE_COLOURS[self.kind], palette(dark)
         line = {"width": 1, "color": colours.ink} if style.outline else {"width": 0}
+        if style.marker in BARE:
+            line = {"width": 3, "color": style.colour(dark)}
         return {"color": style.colour(dark), "symbol": style.marker, "size": 12, "line": line}
 
     @property
@@ -78,7 +83,7 @@ def gains(
     Returns
     -------
     plotly.graph_objects.Figure
-        Marks carry the number of their suite as customdata.
+        Marks carry the number of their suite, and m, as customdata.
     """
     colours = palette(dark)
     columns = min(COLUMNS, len(ms))
@@ -88,7 +93,7 @@ def gains(
         rows, columns, subplot_titles=[f"m = {m}" for m in ms], shared_yaxes=True, horizontal_spacing=0.05,
         vertical_spacing=74 / height if rows > 1 else 0,
     )  # fmt: skip
-    for index, (row, more) in enumerate(zip(100 * scores, added, strict=True)):
+    for index, (m, row, more) in enumerate(zip(ms, 100 * scores, added, strict=True)):
         place = {"row": index // columns + 1, "col": index % columns + 1}
         spread = float(row.max() - row.min()) or float(row.max()) or 1.0
         figure.add_vline(x=float(row[0]), line={"color": colours.muted, "width": 1, "dash": "dot"}, **place)
@@ -102,8 +107,9 @@ def gains(
             text = f"  {more if number else f'{value:.3g} %'}"
             figure.add_scatter(
                 x=[float(value)], y=[number], mode="markers+text", marker=suite.marker(dark), text=[text],
-                textposition="middle right", textfont={"size": 11, "color": colours.ink}, showlegend=False,
-                customdata=[number], cliponaxis=False,
+                textposition="middle right" if value >= row[0] else "top center", showlegend=False,
+                textfont={"size": 11, "color": colours.ink},
+                customdata=[[number, int(m)]], cliponaxis=False,
                 hovertemplate=f"{suite.label}<br>IDC {value:.4g} %, {cells:,} new cells<extra></extra>", **place,
             )  # fmt: skip
         figure.update_xaxes(range=[row.min() - 0.06 * spread, row.max() + 0.42 * spread], nticks=5, **place)
@@ -112,7 +118,7 @@ def gains(
         range=[len(suites) - 0.4, -0.6], showgrid=False, zeroline=False, fixedrange=True,
     )  # fmt: skip
     figure.update_xaxes(ticksuffix=" %", zeroline=False, fixedrange=True)
-    figure.update_xaxes(title="IDC (the axis does not begin at zero)", row=rows)
+    figure.update_xaxes(title="IDC (axis not from zero)", row=rows)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=48)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})
@@ -181,29 +187,31 @@ def in_turn(
         Bars begin where those before them end; the first suite is left out, its cells are the ground.
     """
     colours = palette(dark)
-    figure = make_subplots(1, len(orders), subplot_titles=[name for name, _, _ in orders], horizontal_spacing=0.22)
+    height = 96 + len(orders) * (50 + ROW_PIXELS * (len(suites) - 1))
+    figure = make_subplots(
+        len(orders), 1, subplot_titles=[name for name, _, _ in orders], shared_xaxes=True,
+        vertical_spacing=40 / height if len(orders) > 1 else 0,
+    )  # fmt: skip
     most = max([1, *(int(gains[1:].sum()) for _, _, gains in orders)])
-    for column, (_, numbers, adds) in enumerate(orders, 1):
+    for row, (_, numbers, adds) in enumerate(orders, 1):
         ends = np.cumsum(adds[1:])
         later = list(range(len(numbers) - 1))
-        marker = [suites[number].marker(dark) for number in numbers[1:]]
+        inks = [suites[number].marker(dark)["color"] for number in numbers[1:]]
         figure.add_bar(
-            x=adds[1:], base=ends - adds[1:], y=later, orientation="h", row=1, col=column, showlegend=False,
-            marker={
-                "color": [one["color"] for one in marker],
-                "line": {"width": 1, "color": colours.ink},
-            },
+            x=adds[1:], base=ends - adds[1:], y=later, orientation="h", row=row, col=1, showlegend=False,
+            marker={"color": inks, "line": {"width": 1, "color": colours.ink}},
             text=[f"{gain:+,}" if gain else "none" for gain in adds[1:]], textposition="outside", cliponaxis=False,
             textfont={"size": 12, "color": colours.ink}, customdata=ends,
             hovertemplate="%{x:,} more cells, %{customdata:,} so far<extra></extra>",
         )  # fmt: skip
         figure.update_yaxes(
             tickvals=later, ticktext=[suites[number].wrapped for number in numbers[1:]],
-            range=[len(numbers) - 1.4, -0.6], showgrid=False, zeroline=False, fixedrange=True, row=1, col=column,
+            range=[len(numbers) - 1.4, -0.6], showgrid=False, zeroline=False, fixedrange=True, row=row,
         )  # fmt: skip
-    figure.update_xaxes(title="cells beyond the original tests", range=[0, 1.18 * most], fixedrange=True, nticks=6)
-    finish(figure, title, colours, height=180 + 34 * (len(suites) - 1))
-    figure.update_layout(margin_b=56, bargap=0.35)
+    figure.update_xaxes(range=[0, 1.12 * most], fixedrange=True, nticks=8, tickformat=",d")
+    figure.update_xaxes(title="cells beyond the original tests", row=len(orders))
+    finish(figure, title, colours, height=height)
+    figure.update_layout(margin_b=48, bargap=0.35)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})
 
 

@@ -30,12 +30,13 @@ LARGE = 224
 
 def choose(found: Weighed) -> tuple[int, int]:
     """Choose of which suite the inputs are shown, and for which number of neurons: the suite's place, and m."""
-    names = [one.name for one in found.offered[1:]]
+    places = {found.offered[place].name: place for place in found.rivals}
+    names = list(places)
     ms = list(found.comparison.ms)
     said, number = address.read(SHOWN), address.read(CELLS)
     m = int(number) if number in map(str, ms) else found.first_m()
-    most = max(range(len(names)), key=lambda place: found.added(m)[place + 1])
-    name = said if said in names else names[most]
+    most = max(names, key=lambda name: found.added(m)[places[name]])
+    name = said if said in names else most
     st.session_state[SHOWN], st.session_state[CELLS] = name, m
     labels = {one.name: one.label for one in found.offered}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -43,7 +44,7 @@ def choose(found: Weighed) -> tuple[int, int]:
             "Inputs of", names, format_func=lambda name: labels.get(name, name), key=SHOWN, width=380,
             on_change=lambda: address.keep(SHOWN, st.session_state[SHOWN]),
             help="The suite whose inputs are shown. Default the one that adds most cells: "
-            f"{labels[names[most]]}.",
+            f"{labels[most]}.",
         )  # fmt: skip
         st.segmented_control(
             "Cells of m", ms, key=CELLS, required=True,
@@ -51,7 +52,7 @@ def choose(found: Weighed) -> tuple[int, int]:
             help="How many important neurons make the cells. Default the first for which a suite adds cells: "
             f"{found.first_m()}.",
         )  # fmt: skip
-    return names.index(st.session_state[SHOWN]) + 1, int(st.session_state[CELLS])
+    return places[st.session_state[SHOWN]], int(st.session_state[CELLS])
 
 
 def draw(found: Weighed, number: int, m: int) -> None:

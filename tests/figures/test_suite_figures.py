@@ -26,7 +26,7 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
     assert [tuple(line.x) for line in lines] == [
         pytest.approx((100 * row[0], 100 * value)) for row in SCORES for value in row
     ]
-    assert [mark.customdata[0] for mark in found] == [0, 1, 2, 0, 1, 2]
+    assert [tuple(mark.customdata[0]) for mark in found] == [(number, m) for m in (6, 8) for number in range(3)]
     style = SUITE_COLOURS["noise"]
     assert (found[1].marker.color, found[1].marker.symbol) == (style.colour(dark), style.marker)
     assert lines[1].line.dash == style.dash
@@ -61,7 +61,7 @@ def test_each_bar_begins_where_those_before_it_end():
     assert list(first.x) == [4, 3]
     assert list(second.text) == ["+6", "none"]
     assert figure.layout.yaxis2.ticktext == ("Rotation", "Random noise")
-    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    assert figure.layout.xaxis.matches == "x2" or figure.layout.xaxis.range == figure.layout.xaxis2.range
     assert figure.layout.xaxis.range[1] > 7
 
 
@@ -79,3 +79,9 @@ def test_differences_are_magnified_to_the_whole_range():
     assert (tiles[2] == 128).all()
     with pytest.raises(SettingError, match="one shape"):
         differences(before, after[:2])
+
+
+def test_marks_without_an_inside_are_drawn_by_their_outline():
+    marker = Drawn("Mine", "own").marker(dark=False)
+    assert marker["line"] == {"width": 3, "color": SUITE_COLOURS["own"].light}
+    assert Drawn("FGSM", "fgsm").marker(dark=False)["line"] == {"width": 0}
