@@ -95,23 +95,11 @@ def gains(
     )  # fmt: skip
     for index, (m, row, more) in enumerate(zip(ms, 100 * scores, added, strict=True)):
         place = {"row": index // columns + 1, "col": index % columns + 1}
-        spread = float(row.max() - row.min()) or float(row.max()) or 1.0
+        for number, suite in enumerate(suites):
+            _gain(figure, place, suite, (number, int(m)), float(row[0]), float(row[number]), int(more[number]), dark)
+        # A line is drawn only into a panel that has something in it already.
         figure.add_vline(x=float(row[0]), line={"color": colours.muted, "width": 1, "dash": "dot"}, **place)
-        for number, (suite, value, cells) in enumerate(zip(suites, row, more, strict=True)):
-            style = SUITE_COLOURS[suite.kind]
-            figure.add_scatter(
-                x=[float(row[0]), float(value)], y=[number, number], mode="lines", hoverinfo="skip", showlegend=False,
-                line={"color": style.colour(dark), "width": 3, "dash": style.dash}, **place,
-            )  # fmt: skip
-            more = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
-            text = f"  {more if number else f'{value:.3g} %'}"
-            figure.add_scatter(
-                x=[float(value)], y=[number], mode="markers+text", marker=suite.marker(dark), text=[text],
-                textposition="middle right" if value >= row[0] else "top center", showlegend=False,
-                textfont={"size": 11, "color": colours.ink},
-                customdata=[[number, int(m)]], cliponaxis=False,
-                hovertemplate=f"{suite.label}<br>IDC {value:.4g} %, {cells:,} new cells<extra></extra>", **place,
-            )  # fmt: skip
+        spread = float(row.max() - row.min()) or float(row.max()) or 1.0
         figure.update_xaxes(range=[row.min() - 0.06 * spread, row.max() + 0.42 * spread], nticks=5, **place)
     figure.update_yaxes(
         tickvals=list(range(len(suites))), ticktext=[suite.wrapped for suite in suites],
@@ -122,6 +110,25 @@ def gains(
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=48)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})
+
+
+def _gain(
+    figure: go.Figure, place: dict[str, int], suite: Drawn, which: tuple[int, int], start: float, end: float,
+    cells: int, dark: bool,
+) -> None:  # fmt: skip
+    """Draw one suite's row: a line from the first suite's IDC to its own, a mark, and the cells that it adds."""
+    number, style, y = which[0], SUITE_COLOURS[suite.kind], [which[0]]
+    figure.add_scatter(
+        x=[start, end], y=2 * y, mode="lines", hoverinfo="skip", showlegend=False,
+        line={"color": style.colour(dark), "width": 3, "dash": style.dash}, **place,
+    )  # fmt: skip
+    said = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
+    figure.add_scatter(
+        x=[end], y=y, mode="markers+text", marker=suite.marker(dark), showlegend=False, cliponaxis=False,
+        text=[f"  {said if number else f'{end:.3g} %'}"], textfont={"size": 11, "color": palette(dark).ink},
+        textposition="middle right" if end >= start else "top center", customdata=[list(which)],
+        hovertemplate=f"{suite.label}<br>IDC {end:.4g} %, {cells:,} new cells<extra></extra>", **place,
+    )  # fmt: skip
 
 
 def shared(

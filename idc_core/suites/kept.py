@@ -116,13 +116,18 @@ def keep(
             raise SettingError("Inputs alone cannot be kept: pass targets and like, the data set that they are like.")
         tests = own.suite_of(np.asarray(tests), np.asarray(targets), Form.of(like), provenance=provenance)
     about = _written(label, tests, provenance or tests.provenance)
+    return _store(label, tests, about, on_progress)
+
+
+def _store(label: str, suite: Suite, about: str, on_progress: Progress | None) -> Path:
+    """Write a file whole or not at all; its content gives its name."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder(), prefix=".suite.")
         temporary = Path(name)
         try:
             with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                address = _write(archive, tests, about, on_progress)
+                address = _write(archive, suite, about, on_progress)
             path = folder() / f"kept-{address}.npz"
             temporary.replace(path)
         finally:

@@ -33,6 +33,7 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
     for mark, axis in zip(found, ["xaxis"] * 3 + ["xaxis2"] * 3, strict=True):
         low, high = figure.layout[axis].range
         assert low < mark.x[0] < high
+    assert [shape.x0 for shape in figure.layout.shapes] == [50, 10], "the original's IDC in each panel"
     assert [note.text for note in figure.layout.annotations][:2] == ["m = 6", "m = 8"]
 
 
