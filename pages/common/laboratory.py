@@ -33,6 +33,10 @@ ALL_LARGE_UP_TO = 400
 """The same of larger pictures, on which relevance takes longer."""
 
 
+UNSURE = 0.9
+"""Confidence up to which a test is offered as one of which the network is less sure."""
+
+
 @dataclass(frozen=True)
 class Offered:
     """A suite that can be chosen.
@@ -229,19 +233,18 @@ def _kinds(view: View) -> list[Offered]:
 
 def _parts(view: View) -> list[Offered]:
     """Offer parts of the tests that exist."""
-    if view.correct is None:
+    if not view.is_classifier or not len(view.chosen):
         return []
-    correct = view.correct[view.chosen]
-    if correct.all() or not correct.any():
-        return []
-    said = {"wrong": "gets wrong", "right": "gets right"}
-    several = [(Recipe("original", answers=answers), what) for answers, what in said.items()]
+    several = [(Recipe("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")]
+    if (view.analysis.confidence[view.chosen] <= UNSURE).any():
+        several.append((Recipe("original", most=UNSURE), "The tests of which the network is less sure."))
+    if view.correct is not None and len(np.unique(view.correct[view.chosen])) == 2:
+        several.append((Recipe("original", answers="wrong"), "The tests that the network gets wrong."))
+        several.append((Recipe("original", answers="right"), "The tests that the network gets right."))
+    names = view.test.class_names
     return [
-        Offered(
-            recipe.text, recipe.words("", ()), f"The tests that the network {what}.", "own", joins=False, within=True
-        )
-        for recipe, what in several
-    ]  # fmt: skip
+        Offered(recipe.text, recipe.words("", names), text, "own", joins=False, within=True) for recipe, text in several
+    ]
 
 
 def _data_sets(view: View) -> list[Offered]:

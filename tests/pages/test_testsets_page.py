@@ -168,6 +168,19 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
     assert "Misclassified tests" in shown.index
 
 
+def test_every_kind_of_suite_is_offered(view):
+    offered = laboratory.catalogue(view)
+    assert {"noise", "guided", "rotation", "jpeg", "fgsm", "cw", "mnist"} <= set(offered)
+    parts = [one.label for one in offered.values() if one.within]
+    first = view.test.class_names[view.test.targets[0]]
+    assert parts[:2] == [f"Tests of class {first}", "Tests with confidence 0 to 0.9"]
+    assert parts[2:] == ["Misclassified tests", "Correctly classified tests"]
+    for name, one in offered.items():
+        recipe = parse(name)
+        assert recipe.text == name
+        assert one.help.endswith(".")
+
+
 def test_unions_hold_both(open_page):
     app = open_page("testsets", suites="noise|rotation,noise,rotation")
     shown = table(app)
