@@ -143,7 +143,7 @@ def choices(
     shown: list[dict[str, Any]] = [
         {"test": tile.number, "caption": tile.caption, "spoken": _said(tile.caption)} for tile in tiles
     ]
-    sheet = _sheet(inputs, None) if inputs.ndim == 4 else None
+    sheet = make_sheet(pictures.pictures(inputs, 1)) if inputs.ndim == 4 else None
     for place, tile in enumerate(shown):
         if sheet:
             tile["places"] = [place]

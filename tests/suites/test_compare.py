@@ -104,7 +104,7 @@ def rotations(items):
     return [items[turn:] + items[:turn] for turn in range(len(items))]
 
 
-def test_accuracy_and_confidence_are_those_of_the_analysis(lenet, digits, found):
+def test_accuracy_and_confidence_are_those_of_the_analysis(lenet, digits, suites, found):
     analysis = idc.analyze(lenet, idc.load_dataset("digits", split="train"), digits, "fc2", m=6)
     first = found.suites[0]
     assert first.accuracy == analysis.accuracy
