@@ -295,4 +295,5 @@ layout.computed(
         for offered, suite in zip(found.offered, found.suites, strict=True)
     ),
 )  # fmt: skip
-layout.take_away({"test-sets": pd.DataFrame(found.comparison.rows())}, files)
+# Without what has no meaning here: accuracy of a regression, or errors of a classification.
+layout.take_away({"test-sets": pd.DataFrame(found.comparison.rows()).dropna(axis=1, how="all")}, files)
