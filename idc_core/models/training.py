@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -83,7 +84,7 @@ def train(
 
     training = load_dataset(entry.dataset, "train", on_progress=on_progress)
     test = load_dataset(entry.dataset, "test", on_progress=on_progress)
-    with _reproducible(seed, device):
+    with reproducible(seed, device):
         network = entry.build()
         fit(
             network, training, entry.recipe,
@@ -105,6 +106,8 @@ def fit(
     seed: int,
     device: Device = "cpu",
     label: str = "",
+    steps: int | None = None,
+    on_epoch: Callable[[int], None] | None = None,
     on_progress: Progress | None = None,
 ) -> None:
     """Train a network in place: the one training loop.
@@ -118,9 +121,14 @@ def fit(
     recipe : Recipe
     seed : int
         For the order of the inputs and the augmentation. First weights and dropout come from torch's own
-        generator, which `train` seeds.
+        generator, which `reproducible` seeds.
     device, label, on_progress
         See `train`; the label names the network in the progress.
+    steps : int, optional
+        Steps of an epoch, so that data sets of several sizes get the same number; default: as many as go through the
+        inputs once.
+    on_epoch : callable, optional
+        Called with the number of epochs done, after each; it must leave the network in training mode.
 
     Raises
     ------
@@ -135,24 +143,26 @@ def fit(
     network.train()
     optimizer = OPTIMIZERS[recipe.optimizer](network.parameters(), recipe.learning_rate, recipe.weight_decay)
     batch = min(recipe.batch, len(data))
-    batches = len(data) // batch
-    steps = batches * recipe.epochs
-    for step, chosen in enumerate(_orders(len(data), batch, recipe.epochs, generator)):
+    each = steps or len(data) // batch
+    total = each * recipe.epochs
+    for step, chosen in enumerate(islice(_orders(len(data), batch, generator), total)):
         some, wanted = torch.from_numpy(data.inputs[chosen]), torch.from_numpy(data.targets[chosen])
         some, wanted = augment(some, wanted, generator)
         for group in optimizer.param_groups:
-            group["lr"] = recipe.learning_rate * share(step, steps)
+            group["lr"] = recipe.learning_rate * share(step, total)
         loss = _loss(network(some.to(device)), wanted.to(device), data.task)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         value = loss.item()
         if not math.isfinite(value):
-            raise ModelError(f"Training {label} diverged: loss {value} at step {step + 1} of {steps}.")
+            raise ModelError(f"Training {label} diverged: loss {value} at step {step + 1} of {total}.")
         report(
-            on_progress, step + 1, steps,
-            f"Training {label}: epoch {step // batches + 1} of {recipe.epochs}, loss {value:.3f}",
+            on_progress, step + 1, total,
+            f"Training {label}: epoch {step // each + 1} of {recipe.epochs}, loss {value:.3f}",
         )
+        if on_epoch is not None and (step + 1) % each == 0:
+            on_epoch((step + 1) // each)
 
 
 def measure(network: nn.Module, data: Dataset) -> dict[str, float]:
@@ -188,12 +198,12 @@ def _check_settings(seed: int, device: str) -> None:
         raise SettingError(f"The seed must be a whole number from 0 to 2**63 - 1, not {seed}.")
 
 
-def _orders(count: int, batch: int, epochs: int, generator: torch.Generator) -> Iterator[NDArray[np.int64]]:
-    """Yield the positions of every batch of every epoch, in an order that is new every epoch.
+def _orders(count: int, batch: int, generator: torch.Generator) -> Iterator[NDArray[np.int64]]:
+    """Yield the positions of batch after batch without end, all inputs in an order that is new every time.
 
-    A last batch of a few inputs would make a wild step, so each epoch drops it, a different one each time.
+    A last batch of a few inputs would make a wild step, so each round drops it, a different one each time.
     """
-    for _ in range(epochs):
+    while True:
         order = torch.randperm(count, generator=generator).numpy()
         for start in range(0, count - batch + 1, batch):
             yield order[start : start + batch]
@@ -213,7 +223,7 @@ def _loss(outputs: Tensor, targets: Tensor, task: str) -> Tensor:
 
 
 @contextmanager
-def _reproducible(seed: int, device: Device) -> Iterator[None]:
+def reproducible(seed: int, device: Device = "cpu") -> Iterator[None]:
     """Seed torch and fix its threads, and put both back afterwards."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device == "cuda" else []):

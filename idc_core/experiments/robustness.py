@@ -1,0 +1,279 @@
+"""Retraining: what inputs added to the training data are worth, on several kinds of tests, over several seeds."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets import Dataset
+from idc_core.errors import CancelledError, DataError, ModelError, SettingError
+from idc_core.experiments.drawing import Seeds, check_seeds
+from idc_core.experiments.outcome import Retraining, Unit
+from idc_core.models.entry import Recipe
+from idc_core.models.registry import MODELS
+from idc_core.models.training import fit, measure, reproducible
+from idc_core.models.weights import fingerprint
+from idc_core.progress import Progress, report
+
+Examples = tuple[NDArray[Any], NDArray[Any]]
+"""Inputs (n, ...) and their targets (n,)."""
+
+Addition = Examples | Callable[[int], Examples] | None
+"""What is added to the training data: the same for every seed, made from the seed, or nothing."""
+
+Test = Examples | Callable[[nn.Module], Examples]
+"""What is measured: the same for every network, or made from the retrained network, as an attack on it."""
+
+Start = Literal["trained", "scratch"]
+
+Store = MutableMapping[str, Mapping[str, NDArray[Any]]]
+"""Where finished units are kept, as arrays by name: a dict, or a folder (`idc_core.experiments.units.UnitFolder`)."""
+
+GENTLY = 1 / 3
+"""Retraining begins with this share of the learning rate that the network was trained with."""
+
+SHOWN = 24
+"""Inputs of every addition that a unit keeps to be looked at."""
+
+
+def retrain(
+    model: nn.Module,
+    train: Dataset,
+    additions: Mapping[str, Addition],
+    tests: Mapping[str, Test],
+    *,
+    seeds: Seeds = 5,
+    epochs: int = 5,
+    start: Start = "trained",
+    recipe: Recipe | None = None,
+    store: Store | None = None,
+    on_result: Callable[[str, int, Unit], None] | None = None,
+    on_progress: Progress | None = None,
+) -> Retraining:
+    """Train a network further with several additions to its training data, and measure it after every epoch.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found; copies are trained.
+    train : Dataset
+        What the network was trained on.
+    additions : mapping of str to Addition
+        By name, in the order in which they are reported. One that is None, or has no inputs, is the baseline. A
+        function is called with the seed.
+    tests : mapping of str to Test
+        By name. A function is called with the retrained network, in eval mode, after every epoch.
+    seeds : int or sequence of int
+        Each fixes the order of the inputs, dropout, augmentation, first weights where there is no other start, and
+        what a function of `additions` makes.
+    epochs : int
+    start : {"trained", "scratch"}
+        From the network's own weights, or from fresh ones.
+    recipe : Recipe, optional
+        How to train; its epochs are not looked at. Default: the network's own, from trained weights with `GENTLY` of
+        its learning rate.
+    store : Store, optional
+        Finished units are put into it, and those that are in it are not trained again. A store belongs to one
+        experiment: it cannot tell what functions make apart, only their names.
+    on_result : callable, optional
+        Called with the addition, the seed and the unit as soon as one is finished, or found in the store.
+    on_progress : Progress, optional
+        Called with training steps; returning False stops the work.
+
+    Returns
+    -------
+    Retraining
+        Where the work was stopped, with the units that were finished.
+
+    Raises
+    ------
+    SettingError
+        If there are no additions or tests, or a setting is outside its range.
+    DataError
+        If inputs or targets of an addition or test do not fit the training data, or the store holds units of another
+        experiment.
+    ModelError
+        If the network cannot be begun anew, or training diverges.
+
+    Notes
+    -----
+    The comparison is fair in that every addition gets the same number of steps of the same size: an epoch has as many
+    as one pass over `train` alone. So what is added takes the place of training inputs, and the baseline sees those
+    more often. Additions of equal size meet at the same steps of the same seed. Training runs on one thread, so that
+    the same seed gives the same weights (see `idc_core.models.training.train`).
+    """
+    listed = check_seeds(seeds)
+    _check_settings(additions, tests, epochs, start)
+    chosen = recipe or usual_recipe(model, start)
+    # Fixed by the training inputs alone, so that a step is as large with additions as without.
+    chosen = replace(chosen, epochs=epochs, batch=min(chosen.batch, len(train)))
+    fixed = {name: _as_data(train, test, f"test {name!r}") for name, test in tests.items() if isinstance(test, tuple)}
+    work = _Work(model, train, dict(tests), fixed, chosen, start)
+    about = work.about()
+    units: dict[tuple[str, int], Unit] = {}
+    everything = len(listed) * len(additions)
+    try:
+        for place, (seed, name) in enumerate((seed, name) for seed in listed for name in additions):
+            key = f"{name}-{seed}"
+            mine = _digest(about, key, additions[name])
+            held = None if store is None else store.get(key)
+            unit = None if held is None else _kept(held, mine, key)
+            if unit is None:
+                inner = _inner(on_progress, place, everything, f"Retraining with {name}, seed {seed}")
+                unit = work.run(additions[name], name, seed, inner)
+                if store is not None:
+                    store[key] = {**unit.arrays(), "experiment": np.array(mine)}
+            units[name, seed] = unit
+            if on_result is not None:
+                on_result(name, seed, unit)
+    except CancelledError:
+        pass  # finished units are the result
+    return Retraining(tuple(additions), listed, tuple(tests), train.task, epochs, work.steps, len(train), start, units)
+
+
+def usual_recipe(model: nn.Module, start: Start = "trained") -> Recipe:
+    """Return how a network is retrained unless told otherwise: by the recipe it was trained with, but gently."""
+    entry = MODELS.get(getattr(getattr(model, "card", None), "name", ""))
+    own = (entry.recipe if entry else None) or Recipe("adamw", 3e-3, batch=128, epochs=1)
+    return replace(own, learning_rate=own.learning_rate * GENTLY) if start == "trained" else own
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What all units of an experiment share."""
+
+    model: nn.Module
+    train: Dataset
+    tests: dict[str, Test]
+    fixed: dict[str, Dataset]
+    recipe: Recipe
+    start: Start
+
+    @property
+    def steps(self) -> int:
+        """Steps of an epoch: one pass over the training inputs."""
+        return len(self.train) // self.recipe.batch
+
+    def about(self) -> str:
+        """Return what tells this experiment from others, as far as that can be seen without running it."""
+        settings = (fingerprint(self.model), asdict(self.recipe), self.start, list(self.tests), SHOWN)
+        data = (self.train, *self.fixed.values())
+        return _digest(repr(settings), "", *((one.inputs, one.targets) for one in data))
+
+    def run(self, addition: Addition, name: str, seed: int, on_progress: Progress | None) -> Unit:
+        """Train and measure one copy of the network."""
+        report(on_progress, 0, self.steps * self.recipe.epochs, "inputs to add")
+        made = addition(seed) if callable(addition) else addition
+        added = made if made is not None and len(made[1]) else None
+        data = self.train if added is None else _joined(self.train, added, name)
+        with reproducible(seed):
+            network = copy.deepcopy(self.model) if self.start == "trained" else anew(self.model)
+            for parameter in network.parameters():
+                parameter.requires_grad_(True)
+            values = [self.measured(network)]
+            fit(
+                network, data, self.recipe, seed=seed, label=name, steps=self.steps,
+                on_epoch=lambda done: values.append(self.measured(network)), on_progress=on_progress,
+            )  # fmt: skip
+        weights = {key: value.detach().contiguous().numpy().copy() for key, value in network.state_dict().items()}
+        inputs, targets = (self.train.inputs[:0], self.train.targets[:0]) if added is None else added
+        return Unit(np.array(values), len(targets), inputs[:SHOWN].copy(), targets[:SHOWN].copy(), weights)
+
+    def measured(self, network: nn.Module) -> list[float]:
+        """Return what a network achieves on every test, and leave it in training mode."""
+        network.eval()
+        found = []
+        for name, test in self.tests.items():
+            made = test(network) if callable(test) else test
+            data = self.fixed.get(name) or _as_data(self.train, made, f"test {name!r}")
+            (value,) = measure(network, data).values()
+            found.append(value)
+        network.train()
+        return found
+
+
+def anew(model: nn.Module) -> nn.Module:
+    """Return a copy of a network with fresh weights, drawn by torch's own generator.
+
+    Raises
+    ------
+    ModelError
+        If a part of it does not say how it begins.
+    """
+    network = copy.deepcopy(model)
+    for name, part in network.named_modules():
+        begin = getattr(part, "reset_parameters", None)
+        if callable(begin):
+            begin()
+        elif next(part.parameters(recurse=False), None) is not None:
+            raise ModelError(
+                f"Part {name or 'itself'!r} of the network, a {type(part).__name__}, has weights but no "
+                "reset_parameters(): it cannot be begun anew. Retrain it from its weights."
+            )
+    return network
+
+
+def _check_settings(additions: Mapping[str, Addition], tests: Mapping[str, Test], epochs: int, start: str) -> None:
+    if not additions or not tests:
+        raise SettingError(f"Expected at least one addition and one test, got {len(additions)} and {len(tests)}.")
+    if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
+        raise SettingError(f"epochs must be a whole number of at least 1, not {epochs!r}.")
+    if start not in ("trained", "scratch"):
+        raise SettingError(f"start must be 'trained' or 'scratch', not {start!r}.")
+
+
+def _as_data(train: Dataset, examples: Examples, what: str) -> Dataset:
+    """Return inputs and targets as data of the training data's kind."""
+    inputs, targets = examples
+    if inputs.shape[1:] != train.inputs.shape[1:] or inputs.dtype != train.inputs.dtype or not len(inputs):
+        raise DataError(
+            f"The {what} has inputs of shape {inputs.shape}, {inputs.dtype}; expected one or more like the training "
+            f"inputs: (n, {', '.join(map(str, train.inputs.shape[1:]))}), {train.inputs.dtype}."
+        )
+    if targets.shape != (len(inputs),) or targets.dtype != train.targets.dtype:
+        raise DataError(
+            f"The {what} has targets of shape {targets.shape}, {targets.dtype}, for {len(inputs)} inputs; expected one "
+            f"{train.targets.dtype} each."
+        )
+    return replace(train, inputs=inputs, targets=targets, ids=np.arange(len(targets)), texts=())
+
+
+def _joined(train: Dataset, added: Examples, name: str) -> Dataset:
+    more = _as_data(train, added, f"addition {name!r}")
+    inputs = np.concatenate([train.inputs, more.inputs])
+    targets = np.concatenate([train.targets, more.targets])
+    return replace(more, inputs=inputs, targets=targets)
+
+
+def _digest(about: str, key: str, *parts: Addition) -> str:
+    """Return 16 hexadecimal digits of a SHA-256 over texts and fixed arrays; functions count by their key alone."""
+    digest = hashlib.sha256(f"{about}\n{key}\n".encode())
+    for part in parts:
+        for array in part if isinstance(part, tuple) else ():
+            digest.update(repr((array.dtype.str, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]
+
+
+def _kept(arrays: Mapping[str, NDArray[Any]], experiment: str, key: str) -> Unit:
+    """Return a unit from a store that holds it for this experiment."""
+    if str(arrays.get("experiment", "")) != experiment:
+        raise DataError(
+            f"The store's unit {key!r} is of another experiment: network, data, additions or settings differ. Give "
+            "every experiment a store of its own, or empty this one."
+        )
+    return Unit.of(arrays)
+
+
+def _inner(on_progress: Progress | None, place: int, units: int, label: str) -> Progress | None:
+    """Return the callback of one unit of several: it counts the steps of all."""
+    if on_progress is None:
+        return None
+    return lambda done, total, what: on_progress(place * total + done, units * total, f"{label} ({what})")

@@ -1,0 +1,161 @@
+"""RQ6: what is added raises IDC, as many random ones are drawn from the same candidates, and no test is among them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import idc_core as idc
+from idc_core.coverage.cells import encode
+from idc_core.errors import CancelledError, DataError, SettingError
+from idc_core.experiments.candidates import NONE, RAISING, RANDOM, Candidates, Settings, in_rounds, usual
+from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS, make_tests
+from idc_core.perturbation import attack, guided_noise, random_noise
+
+SETTINGS = Settings("fc2", m=12, epochs=1)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    model, train, test = (
+        idc.load_model("lenet5-digits"), idc.load_dataset("digits", "train"), idc.load_dataset("digits", "test"),
+    )  # fmt: skip
+    return model, train, test, idc.analyze(model, train, test, "fc2", 12)
+
+
+@pytest.fixture(scope="module")
+def candidates(bench):
+    model, train, _, learnt = bench
+    return Candidates(model, train, learnt, SETTINGS)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+
+
+def test_what_is_added_raises_idc_and_random_inputs_are_as_many(bench, candidates):
+    model, train, test, learnt = bench
+    criterion = idc.IDC(model, "fc2", 12).fit(train.inputs)
+    criterion.update(test.inputs)
+    before = criterion.covered
+    assert before == learnt.covered
+    pool = candidates.pool(0)
+    inputs, targets = candidates.raising(0)
+    criterion.update(inputs)
+    assert criterion.covered - before == pool.gained > 50
+    assert len(inputs) == len(targets) == len(candidates.random(0)[0]) == round(0.1 * 1257)
+    # Every one of them by itself reaches a cell that the tests do not.
+    reached = set(learnt.codes.tolist())
+    assert not reached & set(pool.codes[pool.raising].tolist())
+    assert reached & set(pool.codes[pool.random].tolist())
+
+
+def test_candidates_are_the_training_inputs_with_noise(bench, candidates):
+    model, train, _, _ = bench
+    pool = candidates.pool(3)
+    assert len(pool.inputs) == 2 * 1257
+    assert np.array_equal(pool.targets, train.targets[pool.origin])
+    assert np.array_equal(pool.origin, np.tile(np.arange(1257), 2))
+    noise = {"share": 0.2, "deviation": 1.0, "seed": 3, "numbers": pool.origin[:1257]}
+    assert np.array_equal(pool.inputs[:1257], random_noise(train.inputs, **noise))
+    assert np.array_equal(pool.inputs[1257:], guided_noise(model, train.inputs, **noise))
+    assert pool.kind.tolist() == [0] * 1257 + [1] * 1257
+
+
+def test_seeds_draw_others(candidates):
+    first, other = candidates.pool(0), candidates.pool(1)
+    assert not np.array_equal(first.inputs, other.inputs)
+    assert not np.array_equal(first.random, other.random)
+    again = candidates.pool(0)
+    assert np.array_equal(first.raising, again.raising)
+    assert np.array_equal(first.random, again.random)
+
+
+def test_cells_of_candidates_are_those_of_the_criterion(bench, candidates):
+    pool, learnt = candidates.pool(0), bench[3]
+    criterion = idc.IDC(bench[0], "fc2", 12).fit(bench[1].inputs)
+    some = pool.inputs[::50]
+    active = idc.analyze(bench[0], bench[1], replace(bench[2], inputs=some, targets=pool.targets[::50]), "fc2", 12)
+    assert criterion.centroids[0].tolist() == learnt.centroids[0].tolist()
+    expected = encode(active.assignments, [len(one) for one in learnt.centroids])
+    assert np.array_equal(pool.codes[::50], expected)
+
+
+def slowly_in_rounds(codes, distances, most):
+    """Round after round over the cells, as long as there is room for a whole round: the reference."""
+    left, taken = set(range(len(codes))), set()
+    while left:
+        chosen = {
+            min((i for i in left if codes[i] == cell), key=lambda i: (distances[i], i))
+            for cell in {codes[i] for i in left}
+        }
+        if len(taken) + len(chosen) > most:
+            return taken, chosen
+        taken |= chosen
+        left -= chosen
+    return taken, set()
+
+
+@pytest.mark.parametrize("most", [1, 4, 9, 30, 100])
+def test_rounds_give_every_cell_one_before_any_gets_a_second(most):
+    random = np.random.default_rng(most)
+    codes, distances = random.integers(0, 7, 40), random.integers(0, 5, 40).astype(float)
+    found = set(in_rounds(codes, distances, most, np.random.default_rng(0)).tolist())
+    whole, last = slowly_in_rounds(codes.tolist(), distances.tolist(), most)
+    assert len(found) == min(most, 40)
+    assert whole <= found <= whole | last
+
+
+def test_nothing_new_is_said(bench):
+    model, train, _, learnt = bench
+    everywhere = replace(learnt, codes=np.arange(learnt.total))
+    with pytest.raises(DataError, match="None of the 2,514 perturbed training inputs reaches a cell of layer fc2"):
+        Candidates(model, train, everywhere, SETTINGS).pool(0)
+
+
+def test_tests_are_made_of_the_tests_and_their_noise_is_their_own(bench):
+    model, _, test, _ = bench
+    found = make_tests(model, test, SETTINGS)
+    assert list(found) == list(TESTS)
+    assert np.array_equal(found["clean"][0], test.inputs)
+    unlike = random_noise(test.inputs, share=0.2, deviation=1.0, seed=0, numbers=test.ids)
+    assert not np.array_equal(found["noise"][0], unlike)
+    assert np.array_equal(found["fgsm"][0], attack(model, test.inputs, test.targets, "fgsm", epsilon=0.1).inputs)
+    assert np.abs(found["bim"][0] - test.inputs).max() <= 0.1 + 1e-6
+    other = idc.load_model("lenet4-digits")
+    again = attack(other, test.inputs, test.targets, "fgsm", epsilon=0.1).inputs
+    assert np.array_equal(found["fgsm-anew"](other)[0], again)
+    with pytest.raises(CancelledError):
+        make_tests(model, test, SETTINGS, on_progress=lambda done, total, label: "attacked" not in label)
+
+
+def test_a_run_is_kept_and_goes_on_where_it_stopped(bench):
+    model, train, test, learnt = bench
+    ready = RQ6.prepare(model, train, test, learnt, SETTINGS)
+    one = ready.run((0,), (NONE,))
+    assert one.additions == (NONE,)
+    assert list(ready.store) == ["none-0"]
+    told = []
+    whole = ready.run(1, on_result=lambda name, seed, unit: told.append(name))
+    assert told == [NONE, RANDOM, RAISING] == list(ADDITIONS)
+    assert np.array_equal(whole.values[0], one.values[0])
+    assert whole.added(RAISING) == whole.added(RANDOM) == [126]
+    assert whole.tests == tuple(TESTS)
+    other = RQ6.prepare(model, train, test, learnt, replace(SETTINGS, share=0.1))
+    assert list(other.store) == []
+
+
+def test_settings_and_cells_must_be_of_one_bench(bench):
+    model, train, test, learnt = bench
+    with pytest.raises(SettingError, match="m = 12; the settings ask for layer fc2 with m = 6"):
+        RQ6.prepare(model, train, test, learnt, replace(SETTINGS, m=6))
+    with pytest.raises(SettingError, match="cannot be made by 'fgsm'"):
+        Candidates(model, train, learnt, replace(SETTINGS, kinds=("fgsm",)))
+
+
+def test_larger_data_gets_fewer_epochs(bench):
+    small = usual(bench[1], "fc2", 84)
+    assert (small.m, small.epochs, small.added) == (12, 5, 0.1)
+    many = replace(bench[1], targets=np.zeros(10_000, np.int64))
+    assert (usual(many, "fc2", 6).m, usual(many, "fc2", 6).epochs) == (6, 3)
