@@ -288,7 +288,7 @@ def test_differences_are_taken_seed_by_seed(net, train, tests, more):
         ({"epochs": 0}, "epochs must be"),
         ({"start": "random"}, "start must be"),
         ({"seeds": 0}, "seeds must be"),
-        ({"additions": {"a": (np.zeros((2, 3), np.float32), np.zeros(2, np.int64))}}, "addition 'a' has inputs of shape"),
+        ({"additions": {"a": (np.zeros((2, 3), np.float32), np.zeros(2, int))}}, "addition 'a' has inputs of shape"),
         ({"tests": {"t": (np.zeros((2, 1, 28, 28), np.float32), np.zeros(2))}}, "test 't' has targets of shape"),
     ],
 )

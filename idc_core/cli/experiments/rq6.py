@@ -1,0 +1,86 @@
+"""Records of RQ6: what training with inputs that raise IDC is worth, beside as many random ones and none."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from idc_core.cli.experiments.base import Experiment, Record, one_m
+
+if TYPE_CHECKING:
+    from idc_core.experiments.outcome import Difference, Retraining
+    from idc_core.progress import Progress
+
+def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Return a record a test and addition; finished units are found again."""
+    from idc_core.analysis import analyze
+    from idc_core.datasets import load_dataset
+    from idc_core.experiments.candidates import usual
+    from idc_core.experiments.drawing import check_seeds
+    from idc_core.experiments.rq6 import RQ6
+    from idc_core.models import load_model
+
+    seeds, m = check_seeds(arguments.seeds), one_m(arguments)
+    model = load_model(name)
+    layer = model.card.default_layer
+    train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
+    test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
+    settings = replace(usual(train, layer, m), m=m)
+    learnt = analyze(model, train, test, layer, settings.m, on_progress=on_progress)
+    found = RQ6.prepare(model, train, test, learnt, settings, on_progress=on_progress).run(
+        seeds, on_progress=on_progress
+    )
+    about: Record = {
+        "model": name, "layer": layer, "m": settings.m, "train": len(train), "tests": len(test),
+        "fingerprint": model.card.fingerprint, "kinds": " ".join(settings.kinds), "share": settings.share,
+        "noise": settings.deviation, "epsilon": settings.epsilon, "epochs": found.epochs, "steps": found.steps,
+    }  # fmt: skip
+    return [about | record for record in records(found)]
+
+
+def records(found: Retraining) -> list[Record]:
+    """Return a record a test and addition, with the paired differences to nothing and to random inputs."""
+    from idc_core.experiments.candidates import NONE, RANDOM
+
+    listed: list[Record] = []
+    mean, deviation = found.mean(), found.deviation()
+    for column, test in enumerate(found.tests):
+        for place, addition in enumerate(found.additions):
+            counts = found.added(addition)
+            record: Record = {
+                "test": test, "addition": addition, "unit": found.unit, "seeds": len(counts),
+                "added": sum(counts) / len(counts), "before": float(mean[place, 0, column]),
+                "mean": float(mean[place, -1, column]), "deviation": float(deviation[place, -1, column]),
+            }  # fmt: skip
+            for other in (NONE, RANDOM):
+                one = None if other == addition else found.difference(addition, other)
+                record |= _compared(other, one, column, found.task == "classification")
+            record |= {
+                f"seed_{seed}": float(found.units[addition, seed].values[-1, column])
+                for seed in found.finished(addition)
+            }
+            listed.append(record)
+    return listed
+
+
+def _compared(other: str, one: Difference | None, column: int, share: bool) -> Record:
+    """Return a difference as text and as numbers; None where an addition would be compared with itself."""
+    numbers = [f"minus_{other}{ending}" for ending in ("", "_low", "_high")]
+    if one is None:
+        return {f"over_{other}": None, **dict.fromkeys(numbers)}
+    values = [float(part[column]) for part in (one.mean, one.low, one.high)]
+    mean, low, high = (f"{100 * value:+.2f}" if share else f"{value:+.4f}" for value in values)
+    star = " *" if one.exceeds[column] else ""
+    return {f"over_{other}": f"{mean} ({low} to {high}){star}", **dict(zip(numbers, values, strict=True))}
+
+
+EXPERIMENT = Experiment(
+    "rq6",
+    "does training with inputs that raise IDC help more than with as many random ones, or with none?",
+    ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist"),
+    # The last two hold intervals, in points for accuracies, starred where 0 is outside.
+    ("model", "test", "addition", "added", "before", "mean", "deviation", "over_none", "over_random"),
+    run,
+    (12,),
+)
