@@ -32,7 +32,7 @@ class Unit:
     added : int
         How many inputs were added to the training data.
     shown, shown_targets : ndarray (k, ...), (k,)
-        The first ones of them.
+        Some of them, to be looked at.
     weights : dict of str to ndarray
         The network's state after the last epoch.
     """

@@ -40,7 +40,7 @@ GENTLY = 1 / 3
 """Retraining begins with this share of the learning rate that the network was trained with."""
 
 SHOWN = 24
-"""Inputs of every addition that a unit keeps to be looked at."""
+"""Inputs of every addition, at even distances, that a unit keeps to be looked at."""
 
 
 def retrain(
@@ -184,7 +184,8 @@ class _Work:
             )  # fmt: skip
         weights = {key: value.detach().contiguous().numpy().copy() for key, value in network.state_dict().items()}
         inputs, targets = (self.train.inputs[:0], self.train.targets[:0]) if added is None else added
-        return Unit(np.array(values), len(targets), inputs[:SHOWN].copy(), targets[:SHOWN].copy(), weights)
+        some = np.unique(np.linspace(0, len(targets) - 1, min(SHOWN, len(targets))).round().astype(int))
+        return Unit(np.array(values), len(targets), inputs[some], targets[some], weights)
 
     def measured(self, network: nn.Module) -> list[float]:
         """Return what a network achieves on every test, and leave it in training mode."""
