@@ -12,10 +12,12 @@ from torch import nn
 
 from idc_core.analysis import Analysis
 from idc_core.datasets import Dataset
+from idc_core.datasets.base import Task
 from idc_core.errors import CancelledError, SettingError
 from idc_core.experiments.candidates import NONE, RAISING, RANDOM, Candidates, Settings
+from idc_core.experiments.drawing import Seeds, check_seeds
 from idc_core.experiments.outcome import Retraining, Unit
-from idc_core.experiments.robustness import Examples, Test, retrain
+from idc_core.experiments.robustness import Examples, Test, retrain, usual_recipe
 from idc_core.experiments.units import UnitFolder, run_folder
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import attack, guided_noise, random_noise
@@ -100,6 +102,23 @@ def _attacked(
     if not result.complete:
         raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
     return result.inputs, targets
+
+
+def test_names(task: Task) -> tuple[str, ...]:
+    """Return the names of the tests that `make_tests` makes: attacks are on classifiers."""
+    return tuple(TESTS) if task == "classification" else ("clean", "noise", "guided")
+
+
+def gathered(
+    model: nn.Module, train: Dataset, settings: Settings, seeds: Seeds, units: dict[tuple[str, int], Unit]
+) -> Retraining:
+    """Return finished units of a run, by addition and seed, as its result so far."""
+    start = settings.start
+    steps = len(train) // min(usual_recipe(model, start).batch, len(train))
+    return Retraining(
+        tuple(ADDITIONS), check_seeds(seeds), test_names(train.task), train.task, settings.epochs, steps, len(train),
+        start, units,
+    )  # fmt: skip
 
 
 def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: Settings) -> UnitFolder:

@@ -96,6 +96,11 @@ PAGES: dict[str, PageEntry] = {
             "move, and which cells that adds.",
         ),
         PageEntry(
+            "robustness", "Robustness", "Challenge", ":material/fitness_center:",
+            "Does training on what was missing help?",
+            "The network retrained with inputs that raise IDC, with as many random ones and with none.",
+        ),
+        PageEntry(
             "criteria", "Criteria", "Compare", ":material/compare_arrows:",
             "Do other criteria see the same?",
             "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",

@@ -1,0 +1,345 @@
+"""Robustness: whether training on what the tests were missing helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.errors import CancelledError, IdcError
+from pages.common import layout, pins
+from pages.common.frame import frame, open_bench
+from pages.common.results import View
+from pages.common.text import count, lower, percent, plural
+
+if TYPE_CHECKING:
+    from idc_core.experiments.candidates import Settings
+    from idc_core.experiments.outcome import Difference, Unit
+
+view = open_bench(frame("robustness"))
+finding = st.empty()
+
+from idc_core.experiments.candidates import NONE, RAISING, RANDOM, usual  # noqa: E402 - after the frame is painted
+from idc_core.experiments.outcome import CONFIDENCE  # noqa: E402
+from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, TESTS  # noqa: E402
+from idc_core.figures import pictures  # noqa: E402
+from idc_core.figures import robustness as figures  # noqa: E402
+from idc_core.suites import SUITES  # noqa: E402
+from pages.common import retraining  # noqa: E402
+from pages.common.retraining import Run  # noqa: E402
+
+MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
+EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
+STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
+COLUMNS = 8
+PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
+
+
+def choose(shown: View) -> tuple[Settings, tuple[int, ...]]:
+    """Choose what is added, how it is trained, and what is measured."""
+    neurons = shown.train_traces.activations[shown.bench.layer].shape[1]
+    start = usual(shown.train, shown.bench.layer, neurons)
+    ms = sorted({m for m in MS if m <= neurons} | {start.m})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        added = _one(
+            "Inputs added (%)", ADDED, round(100 * start.added), str, "added",
+            "As a share of the training inputs; fewer where not as many raise IDC",
+        )  # fmt: skip
+        m = _one(
+            "Neurons combined", ms, start.m, str, "combined",
+            "How many important neurons' states tell inputs apart when those that raise IDC are chosen",
+        )  # fmt: skip
+        epochs = _one("Epochs", EPOCHS, start.epochs, str, "epochs", "Passes over the training inputs")
+        seeds = _one("Seeds", SEEDS, 5, str, "seeds", "How often all of it is repeated with other draws")
+    with st.expander("Noise, attacks and start"):
+        kinds = st.pills(
+            "Perturbations of training inputs",
+            [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")],
+            selection_mode="multi", default=list(start.kinds), format_func=lambda name: SUITES[name].label,
+            key="perturbed-by", bind="query-params",
+            help="What the inputs to choose from are made by; default Random noise and Relevance-guided noise.",
+        )  # fmt: skip
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            share = _one(
+                "Pixels with noise (%)", SHARES, round(100 * start.share), str, "noisy-pixels",
+                "Share of a picture's pixels that get noise, in what is added and in the tests",
+            )  # fmt: skip
+            size = _one(
+                "Size of attacks", SIZES, start.epsilon, str, "attack-size",
+                "Largest change of a pixel by FGSM and BIM, in parts of its range",
+            )  # fmt: skip
+            begin = _one(
+                "Begin from", list(STARTS), "trained", STARTS.__getitem__, "begin",
+                "Train the network further, or anew from random weights",
+            )  # fmt: skip
+    return (
+        replace(
+            start, m=m, kinds=tuple(kinds) or start.kinds, share=share / 100, added=added / 100, epsilon=size,
+            epochs=epochs, start=begin,
+        ),
+        tuple(range(seeds)),
+    )  # fmt: skip
+
+
+def _one(label: str, options: Any, default: Any, written: Any, key: str, what: str) -> Any:
+    """Choose one of a few values."""
+    return st.segmented_control(
+        label, options, default=default, required=True, format_func=written, key=key, bind="query-params",
+        help=f"{what}; {written(options[0])} to {written(options[-1])}, default {written(default)}."
+        if not isinstance(options[0], str) else f"{what}; default {written(default)}.",
+    )  # fmt: skip
+
+
+def amount(run: Run, value: float) -> str:
+    """Write a difference of accuracies in points, or of errors."""
+    share = run.result.task == "classification"
+    return f"{100 * value:+.1f} points" if share else f"{value:+.4f} rad"
+
+
+def said(run: Run, pair: Difference) -> str:
+    """Say on which tests a difference exceeds the seeds' spread."""
+    tests = [
+        f"{amount(run, pair.mean[i])} on {lower(TESTS[name])}"
+        for i, name in enumerate(run.result.tests) if pair.exceeds[i]
+    ]  # fmt: skip
+    return layout.names(tests) if tests else ""
+
+
+def sentence(run: Run) -> str:
+    """Put the finding into words; nothing is said to differ within the seeds' spread."""
+    found = run.result
+    chosen, plain = found.difference(RAISING, RANDOM), found.difference(RAISING, NONE)
+    seeds = len(found.finished(*ADDITIONS))
+    if seeds < 2:
+        return "Too little is finished to say what exceeds the spread of the seeds: that takes two of them."
+    added = plural(round(np.mean(found.added(RAISING))), "input")
+    against_random, against_none = said(run, chosen), said(run, plain)
+    first = (
+        f"**Against as many random perturbed inputs, {added} that raise IDC change {found.unit} by {against_random}.**"
+        if against_random
+        else f"**{added} that raise IDC help no more and no less than as many random perturbed inputs: no difference "
+        f"exceeds the spread of {seeds} seeds.**"
+    )
+    second = (
+        f"Against nothing added they change it by {against_none}."
+        if against_none
+        else "Against nothing added, no difference exceeds it either."
+    )
+    return f"{first} {second}"
+
+
+def curves_title(run: Run) -> str:
+    """Say what the inputs that raise IDC change most."""
+    found = run.result
+    done = found.finished(RAISING, NONE)
+    if not done:
+        return f"{len(found.units)} of {run.total} networks are retrained"
+    mean = found.difference(RAISING, NONE).mean
+    place = int(np.argmax(np.abs(mean)))
+    before = found.mean()[found.additions.index(NONE), -1, place]
+    after = before + mean[place] if len(done) == len(found.finished(NONE)) else np.nan
+    name = lower(TESTS[found.tests[place]])
+    if np.isnan(after):
+        return f"Inputs that raise IDC change most on {name}: {amount(run, mean[place])} against nothing added"
+    values = f"{percent(after)} instead of {percent(before)}" if found.task == "classification" else (
+        f"{after:.4f} instead of {before:.4f} rad"
+    )
+    return f"Inputs that raise IDC change most on {name}: {values}, over {plural(len(done), 'seed')}"
+
+
+def draw_curves(run: Run, key: str) -> None:
+    """Draw accuracy after every epoch."""
+    found, title = run.result, curves_title(run)
+    layout.chart(
+        run.view,
+        key,
+        lambda dark: figures.curves(found, ADDITIONS, TESTS, title, dark=dark),
+        alt=title,
+        read="a panel is a kind of test with a scale of its own; a line is the mean over the finished seeds, its band "
+        "a standard deviation to either side. Epoch 0 is the network as it was. Where bands overlap, this may be "
+        "chance.",
+        depends=(run.path.name, run.seeds, tuple(found.units)),
+    )
+
+
+def draw_differences(run: Run) -> None:
+    """Draw how the additions differ at the end."""
+    found = run.result
+    pairs = [found.difference(*pair) for pair in PAIRS]
+    beyond = said(run, pairs[0])
+    title = f"Against random inputs: {beyond}" if beyond else "Against random inputs, nothing exceeds the seeds' spread"
+    layout.chart(
+        run.view,
+        "differences",
+        lambda dark: figures.differences(found, pairs, ADDITIONS, TESTS, title, dark=dark),
+        alt=title,
+        read=f"a mark is a mean difference, seed by seed, and its bar the {CONFIDENCE:.0%} confidence interval of that "
+        "mean (Student's t). A bar that leaves out the line at 0 exceeds the seeds' spread; of twenty such bars one "
+        "does by chance alone.",
+        depends=(run.path.name, run.seeds, tuple(found.units)),
+    )
+
+
+def tabulate(run: Run) -> pd.DataFrame:
+    """Return one row a test: every addition's mean and deviation, and the paired differences."""
+    found = run.result
+    share = found.task == "classification"
+    mean, deviation = found.mean(), found.deviation()
+    written = (lambda a, b: f"{100 * a:.1f} ± {100 * b:.1f} %") if share else (lambda a, b: f"{a:.4f} ± {b:.4f}")
+    rows = []
+    for column, name in enumerate(found.tests):
+        row = {"test": TESTS[name]}
+        if found.units:
+            start = float(np.nanmean(mean[:, 0, column]))
+            row["before"] = f"{100 * start:.1f} %" if share else f"{start:.4f}"
+        for place, addition in enumerate(found.additions):
+            row[ADDITIONS[addition]] = written(mean[place, -1, column], deviation[place, -1, column])
+        for one, other in PAIRS[:2]:
+            pair = found.difference(one, other)
+            low, high = (100 * end[column] if share else end[column] for end in (pair.low, pair.high))
+            mark = " *" if pair.exceeds[column] else ""
+            row[f"raising \u2212 {other}"] = f"{amount(run, pair.mean[column])} ({low:+.2g} to {high:+.2g}){mark}"
+        rows.append({key: value.replace("nan", "\u2013") for key, value in row.items()})
+    return pd.DataFrame(rows)
+
+
+def long_table(run: Run) -> pd.DataFrame:
+    """Return one row a unit, epoch and test."""
+    found = run.result
+    rows = [
+        {"addition": name, "seed": seed, "added": unit.added, "epoch": epoch, "test": test, found.unit: value}
+        for (name, seed), unit in found.units.items()
+        for epoch, row in enumerate(unit.values)
+        for test, value in zip(found.tests, row, strict=True)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def draw_added(run: Run) -> None:
+    """Show some of the inputs that were added with the first seed."""
+    st.header("What was added", anchor=False)
+    columns = st.columns(2, gap="medium")
+    for column, name in zip(columns, (RAISING, RANDOM), strict=True):
+        unit = run.result.units.get((name, run.seeds[0]))
+        with column:
+            if unit is None:
+                st.caption(f"{ADDITIONS[name].capitalize()}: not finished yet.")
+                continue
+            label = ADDITIONS[name][0].upper() + ADDITIONS[name][1:]
+            st.image(pictures.side_by_side(pictures.pictures(unit.shown, 56), COLUMNS), width="content")
+            classes = view.train.class_names
+            answers = " ".join(classes[one] if classes else f"{one:+.2f}" for one in unit.shown_targets)
+            st.caption(
+                f"{label}, {len(unit.shown)} of {count(unit.added)} of seed {run.seeds[0]}. Right answers, row by row: "
+                f"{answers}."
+            )
+
+
+def draw_side(shown: View, chosen: Any, key: str) -> None:
+    """Draw the curves of one of two benches, as far as they are finished."""
+    side = run if shown is view else Run(shown, choose_for(shown), run.seeds)
+    if side.result.units:
+        draw_curves(side, f"curves-{key}")
+    else:
+        st.caption("Nothing is retrained on this bench yet: open it (Swap in the sidebar) to begin.")
+
+
+def choose_for(shown: View) -> Settings:
+    """Return the settings of this page for another bench."""
+    neurons = shown.train_traces.activations[shown.bench.layer].shape[1]
+    return replace(run.settings, layer=shown.bench.layer, m=min(run.settings.m, neurons))
+
+
+def compare(here: View, there: View) -> str:
+    """Say how far both benches are."""
+    other = Run(there, choose_for(there), run.seeds)
+    return f"{len(run.result.units)} networks are retrained here, {len(other.result.units)} on the pinned bench."
+
+
+def weights(unit: Unit) -> bytes:
+    """Write a retrained network's weights as safetensors."""
+    from safetensors.numpy import save
+
+    return save(unit.weights)
+
+
+def files(run: Run) -> dict[str, Any]:
+    """Offer the retrained weights of the first seed."""
+    seed, name = run.seeds[0], view.model.card.name
+    return {
+        f"Weights, {ADDITIONS[addition]} (safetensors)": (
+            f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream",
+            lambda unit=run.result.units[addition, seed]: weights(unit),
+        )
+        for addition in ADDITIONS if (addition, seed) in run.result.units
+    }  # fmt: skip
+
+
+if view.test.inputs.ndim != 4:
+    st.info(
+        "Noise, relevance-guided noise and attacks are defined for pictures, so this page has nothing to add to texts. "
+        "From Python, `idc_core.experiments.robustness.retrain` takes additions and tests of any kind, texts too."
+    )
+    st.stop()
+if view.is_classifier and not view.is_comparable:
+    st.info("The tests' classes are not the network's, so there is no accuracy that retraining could change.")
+    st.stop()
+
+settings, seeds = choose(view)
+run = Run(view, settings, seeds)
+try:
+    run.begin()
+except CancelledError:
+    run.go(False)
+except IdcError as error:
+    st.error(str(error))
+    st.stop()
+retraining.watch(run)
+found = run.result
+if not found.units:
+    finding.markdown(
+        f"Nothing is retrained yet. {len(ADDITIONS) * len(seeds)} networks with {count(len(view.train))} training "
+        "inputs take minutes to hours here; in batch they are made by the line below, and shown here when this page is "
+        "opened again (with its default settings)."
+    )
+    st.code(f"python -m idc_core experiment rq6 --models {view.model.card.name} --seeds {len(seeds)}", language="bash")
+    st.stop()
+
+finding.markdown(sentence(run))
+draw_curves(run, "curves")
+st.header("What exceeds the spread of the seeds?", anchor=False)
+draw_differences(run)
+table = tabulate(run)
+st.dataframe(
+    table, hide_index=True, height="content",
+    alt="Every test with the accuracy of each addition and the differences; a star marks those beyond the spread",
+)  # fmt: skip
+st.caption("Mean ± standard deviation over the seeds; intervals in brackets, and a star where they leave out 0.")
+draw_added(run)
+
+pins.beside(view, draw_side, compare)
+
+noise = f"{percent(settings.share)} of the pixels, standard deviation {settings.deviation:g}"
+layout.computed(
+    view,
+    "For every seed, up to 10,000 training inputs are perturbed once by each of "
+    f"{layout.names([lower(SUITES[name].label) for name in settings.kinds])} ({noise}). An input raises IDC if its "
+    f"cell (layer {settings.layer}, m = {settings.m}, k-means) is one that no test of the bench reaches; of every such "
+    "cell the input nearest to its centroids is taken, then the next of every cell, and so on. As many random ones are "
+    "drawn from the same perturbed inputs. Right answers are those of the inputs they were made of. No test is among "
+    "them; tests take part only by which cells they reach.",
+    f"Every network is trained for {found.epochs} epochs of {count(found.steps)} steps, with additions or without: "
+    "what is added takes the place of training inputs. "
+    + ("The learning rate is a third of the recipe's. " if settings.start == "trained" else "")
+    + "The tests' noise has the same strength and draws of its own; relevance and the fixed attacks are of the network "
+    f"as it was. Attacks change the first {count(min(MOST_ATTACKED, len(view.test)))} tests by at most "
+    f"{settings.epsilon:g}, BIM in ten steps. The paper's FGSM has 0.3, at which hardly an answer stays right.",
+    "Intervals are over the seeds: over the order of training and the draws of noise, not over other tests or other "
+    "first networks.",
+)
+layout.take_away(
+    {"retraining-curves": long_table(run), "retraining-differences": pd.DataFrame(found.rows())}, files(run)
+)

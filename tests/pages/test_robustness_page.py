@@ -1,0 +1,165 @@
+"""The Robustness page: what it shows is what the engine finds, unit by unit, and a stop keeps what was finished."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from idc_core.experiments.candidates import usual
+from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
+from pages.common import retraining
+from pages.common.bench import DEFAULT
+from pages.common.results import open_view
+from pages.common.retraining import Run
+
+QUICK = {"epochs": "1", "seeds": "2"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+def text(app):
+    return " ".join(element.value for element in (*app.markdown, *app.caption, *app.info))
+
+
+def figure(app, place=0):
+    import json
+
+    return json.loads(app.get("plotly_chart")[place].proto.spec)
+
+
+def until_finished(app):
+    """What the polling does in a browser: the page runs again until every unit is there."""
+    end = time.monotonic() + 90
+    while any(button.key == "retraining-stop" for button in app.button):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        app.run()
+        assert not app.exception
+        assert not app.error, app.error[0].value
+    return app
+
+
+@pytest.fixture(scope="module")
+def reference(view):
+    """The same run by the engine alone."""
+    settings = replace(usual(view.train, "fc2", 84), epochs=1)
+    from idc_core import analyze
+
+    learnt = analyze(view.model, view.train, view.test, "fc2", 12)
+    ready = RQ6.prepare(view.model, view.train, view.test, learnt, settings)
+    from idc_core.experiments.robustness import retrain
+
+    return settings, retrain(
+        view.model, view.train, ready.candidates.additions(), ready.tests, seeds=2, epochs=1
+    )
+
+
+def test_page_opens_on_the_first_unit_and_ends_with_what_the_engine_finds(open_page, view, reference):
+    settings, expected = reference
+    app = open_page("robustness", **QUICK)
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
+    first = Run(view, settings, (0, 1))
+    assert 1 <= len(first.result.units) <= 6
+    until_finished(app)
+    run = Run(view, settings, (0, 1))
+    assert run.left == []
+    assert np.array_equal(run.result.values, expected.values)
+    table = app.dataframe[0].value
+    assert list(table["test"]) == list(TESTS.values())
+    mean, spread = expected.mean()[2, -1, 0], expected.deviation()[2, -1, 0]
+    assert table[ADDITIONS["raising"]][0] == f"{100 * mean:.1f} ± {100 * spread:.1f} %"
+    pair = expected.difference("raising", "none")
+    starred = [value.endswith("*") for value in table["raising \u2212 none"]]
+    assert starred == pair.exceeds.tolist()
+    against_random = expected.difference("raising", "random").exceeds
+    assert ("help no more and no less" in text(app)) == (not against_random.any())
+    lines = [trace for trace in figure(app)["data"] if trace.get("name")]
+    assert [line["name"] for line in lines[:: len(TESTS)]] == list(ADDITIONS.values())
+    assert "How this was computed" in [one.label for one in app.expander]
+
+
+def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
+    app = open_page("robustness", **QUICK, **{"noisy-pixels": "10"})
+    next(button for button in app.button if button.key == "retraining-stop").click().run()
+    assert not app.exception
+    settings = replace(usual(view.train, "fc2", 84), epochs=1, share=0.1)
+    time.sleep(0.5)
+    held = Run(view, settings, (0, 1)).result.units
+    assert 1 <= len(held) < 6
+    assert len(app.get("plotly_chart")) == 2
+    if ("raising", 1) not in held:
+        assert "Too little is finished" in text(app)
+    next(button for button in app.button if button.key == "retraining-continue").click().run()
+    until_finished(app)
+    whole = Run(view, settings, (0, 1)).result
+    assert whole.complete
+    key = ("none", 0)
+    assert np.array_equal(whole.units[key].values, held[key].values)
+
+
+def test_large_data_waits_and_says_how_to_run_it_in_batch(open_page, monkeypatch):
+    monkeypatch.setattr(retraining, "LIGHT", 10)
+    app = open_page("robustness", **QUICK, added="20")
+    assert not app.exception
+    assert not app.get("plotly_chart")
+    assert "Nothing is retrained yet" in text(app)
+    assert app.code[0].value == "python -m idc_core experiment rq6 --models lenet5-digits --seeds 2"
+    assert next(button for button in app.button if button.key == "retraining-continue").label == "Retrain here"
+
+
+def test_what_a_batch_has_made_is_shown_without_retraining(open_page, view, monkeypatch):
+    monkeypatch.setattr(retraining, "LIGHT", 10)
+    app = open_page("robustness", **QUICK)
+    assert len(app.get("plotly_chart")) == 2
+    assert not any(button.key == "retraining-stop" for button in app.button)
+
+
+def test_nothing_new_to_add_is_said(open_page, monkeypatch):
+    from idc_core.errors import DataError
+    from idc_core.experiments.candidates import Candidates
+
+    def nothing(self, seed, on_progress=None):
+        raise DataError("None raises IDC. Choose more neurons.")
+
+    monkeypatch.setattr(Candidates, "_make", nothing)
+    app = open_page("robustness", **QUICK, combined="4")
+    end = time.monotonic() + 30
+    while not app.error and time.monotonic() < end:
+        time.sleep(0.2)
+        app.run()
+    assert [error.value for error in app.error] == ["None raises IDC. Choose more neurons."]
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_pinned_bench_is_told(open_page):
+    app = open_page("robustness", **QUICK, pin="layer=fc1")
+    assert not app.exception
+    assert "0 on the pinned bench" in text(app)
+
+
+def test_texts_are_said_to_have_nothing_to_add(small_data, open_page):
+    app = open_page("robustness", model="textcnn-20newsgroups", data="20newsgroups")
+    assert not app.exception
+    assert "defined for pictures" in text(app)
+
+
+def test_regression_is_measured_by_its_error(small_data, open_page, monkeypatch):
+    app = open_page("robustness", model="dave2-udacity", data="udacity", **QUICK, added="20")
+    assert not app.exception
+    assert not app.error
+    until_finished(app)
+    table = app.dataframe[0].value
+    assert list(table["test"]) == [TESTS[name] for name in ("clean", "noise", "guided")]
+    assert "RMSE" in text(app) or "no more and no less" in text(app)
