@@ -120,8 +120,8 @@ def sentence(run: Run) -> str:
     first = (
         f"**Against as many random perturbed inputs, {added} that raise IDC change {found.unit} by {against_random}.**"
         if against_random
-        else f"**{added} that raise IDC help no more and no less than as many random perturbed inputs: no difference "
-        f"exceeds the spread of {seeds} seeds.**"
+        else f"**{added} that raise IDC cannot be told from as many random perturbed inputs by what they do: no "
+        f"difference exceeds the spread of {seeds} seeds.**"
     )
     second = (
         f"Against nothing added they change it by {against_none}."
@@ -132,22 +132,19 @@ def sentence(run: Run) -> str:
 
 
 def curves_title(run: Run) -> str:
-    """Say what the inputs that raise IDC change most."""
+    """Say what the inputs that raise IDC change most, of what exceeds the seeds' spread."""
     found = run.result
-    done = found.finished(RAISING, NONE)
-    if not done:
+    seeds = len(found.finished(RAISING, NONE))
+    if seeds < 2:
         return f"{len(found.units)} of {run.total} networks are retrained"
-    mean = found.difference(RAISING, NONE).mean
-    place = int(np.argmax(np.abs(mean)))
-    before = found.mean()[found.additions.index(NONE), -1, place]
-    after = before + mean[place] if len(done) == len(found.finished(NONE)) else np.nan
-    name = lower(TESTS[found.tests[place]])
-    if np.isnan(after):
-        return f"Inputs that raise IDC change most on {name}: {amount(run, mean[place])} against nothing added"
-    values = f"{percent(after)} instead of {percent(before)}" if found.task == "classification" else (
-        f"{after:.4f} instead of {before:.4f} rad"
+    pair = found.difference(RAISING, NONE)
+    if not pair.exceeds.any():
+        return f"Inputs that raise IDC or none: no difference exceeds the spread of {seeds} seeds"
+    place = int(np.argmax(np.where(pair.exceeds, np.abs(pair.mean), 0)))
+    return (
+        f"Inputs that raise IDC change {found.unit} most on {lower(TESTS[found.tests[place]])}: "
+        f"{amount(run, pair.mean[place])} against nothing added, over {seeds} seeds"
     )
-    return f"Inputs that raise IDC change most on {name}: {values}, over {plural(len(done), 'seed')}"
 
 
 def draw_curves(run: Run, key: str) -> None:
@@ -168,9 +165,15 @@ def draw_curves(run: Run, key: str) -> None:
 def draw_differences(run: Run) -> None:
     """Draw how the additions differ at the end."""
     found = run.result
+    seeds = len(found.finished(*ADDITIONS))
+    if not seeds:
+        st.caption("Differences are drawn as soon as all three networks of the first seed are retrained.")
+        return
     pairs = [found.difference(*pair) for pair in PAIRS]
     beyond = said(run, pairs[0])
     title = f"Against random inputs: {beyond}" if beyond else "Against random inputs, nothing exceeds the seeds' spread"
+    if seeds < 2:
+        title = "One seed says nothing about the spread of seeds: intervals come with the second"
     layout.chart(
         run.view,
         "differences",
@@ -184,25 +187,24 @@ def draw_differences(run: Run) -> None:
 
 
 def tabulate(run: Run) -> pd.DataFrame:
-    """Return one row a test: every addition's mean and deviation, and the paired differences."""
+    """Return one row a test: every addition's mean and deviation, and the paired differences; empty where unknown."""
     found = run.result
-    share = found.task == "classification"
-    mean, deviation = found.mean(), found.deviation()
-    written = (lambda a, b: f"{100 * a:.1f} ± {100 * b:.1f} %") if share else (lambda a, b: f"{a:.4f} ± {b:.4f}")
+    factor, unit, places = (100, " %", 1) if found.task == "classification" else (1, "", 4)
+    mean, deviation = factor * found.mean(), factor * found.deviation()
     rows = []
     for column, name in enumerate(found.tests):
-        row = {"test": TESTS[name]}
-        if found.units:
-            start = float(np.nanmean(mean[:, 0, column]))
-            row["before"] = f"{100 * start:.1f} %" if share else f"{start:.4f}"
+        row = {"test": TESTS[name], "before": f"{np.nanmean(mean[:, 0, column]):.{places}f}{unit}"}
         for place, addition in enumerate(found.additions):
-            row[ADDITIONS[addition]] = written(mean[place, -1, column], deviation[place, -1, column])
+            value, spread = mean[place, -1, column], deviation[place, -1, column]
+            around = f" ± {spread:.{places}f}" if np.isfinite(spread) else ""
+            row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
         for one, other in PAIRS[:2]:
             pair = found.difference(one, other)
-            low, high = (100 * end[column] if share else end[column] for end in (pair.low, pair.high))
+            value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
+            around = f" ({low:+.{places}f} to {high:+.{places}f})" if np.isfinite(low) else ""
             mark = " *" if pair.exceeds[column] else ""
-            row[f"raising \u2212 {other}"] = f"{amount(run, pair.mean[column])} ({low:+.2g} to {high:+.2g}){mark}"
-        rows.append({key: value.replace("nan", "\u2013") for key, value in row.items()})
+            row[f"raising \u2212 {other}"] = f"{value:+.{places}f}{around}{mark}" if np.isfinite(value) else ""
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -223,12 +225,11 @@ def draw_added(run: Run) -> None:
     st.header("What was added", anchor=False)
     columns = st.columns(2, gap="medium")
     for column, name in zip(columns, (RAISING, RANDOM), strict=True):
-        unit = run.result.units.get((name, run.seeds[0]))
+        unit, label = run.result.units.get((name, run.seeds[0])), ADDITIONS[name][0].upper() + ADDITIONS[name][1:]
         with column:
             if unit is None:
-                st.caption(f"{ADDITIONS[name].capitalize()}: not finished yet.")
+                st.caption(f"{label}: not finished yet.")
                 continue
-            label = ADDITIONS[name][0].upper() + ADDITIONS[name][1:]
             st.image(pictures.side_by_side(pictures.pictures(unit.shown, 56), COLUMNS), width="content")
             classes = view.train.class_names
             answers = " ".join(classes[one] if classes else f"{one:+.2f}" for one in unit.shown_targets)
@@ -317,7 +318,10 @@ st.dataframe(
     table, hide_index=True, height="content",
     alt="Every test with the accuracy of each addition and the differences; a star marks those beyond the spread",
 )  # fmt: skip
-st.caption("Mean ± standard deviation over the seeds; intervals in brackets, and a star where they leave out 0.")
+st.caption(
+    "Mean ± standard deviation over the seeds. Differences are in points, or in the unit of the error, with their "
+    "intervals; a star marks those that leave out 0."
+)
 draw_added(run)
 
 pins.beside(view, draw_side, compare)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LIGHT = 5_000_000
 """Values of all training inputs together up to which the page begins by itself; MNIST has 47 million."""
 
-POLL_S = 0.5
+POLL_S = 1.0
 
 CURRENT, FAILED = "retraining-job", "retraining-failed"
 """The unit that this session waits for, and why one failed: in the session."""

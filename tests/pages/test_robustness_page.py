@@ -69,7 +69,7 @@ def test_page_opens_on_the_first_unit_and_ends_with_what_the_engine_finds(open_p
     settings, expected = reference
     app = open_page("robustness", **QUICK)
     assert not app.exception
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("plotly_chart")) >= 1
     first = Run(view, settings, (0, 1))
     assert 1 <= len(first.result.units) <= 6
     until_finished(app)
@@ -84,7 +84,7 @@ def test_page_opens_on_the_first_unit_and_ends_with_what_the_engine_finds(open_p
     starred = [value.endswith("*") for value in table["raising \u2212 none"]]
     assert starred == pair.exceeds.tolist()
     against_random = expected.difference("raising", "random").exceeds
-    assert ("help no more and no less" in text(app)) == (not against_random.any())
+    assert ("cannot be told from as many random" in text(app)) == (not against_random.any())
     lines = [trace for trace in figure(app)["data"] if trace.get("name")]
     assert [line["name"] for line in lines[:: len(TESTS)]] == list(ADDITIONS.values())
     assert "How this was computed" in [one.label for one in app.expander]
@@ -98,7 +98,7 @@ def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
     time.sleep(0.5)
     held = Run(view, settings, (0, 1)).result.units
     assert 1 <= len(held) < 6
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("plotly_chart")) >= 1
     if ("raising", 1) not in held:
         assert "Too little is finished" in text(app)
     next(button for button in app.button if button.key == "retraining-continue").click().run()
@@ -140,7 +140,7 @@ def test_nothing_new_to_add_is_said(open_page, monkeypatch):
         time.sleep(0.2)
         app.run()
     assert [error.value for error in app.error] == ["None raises IDC. Choose more neurons."]
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("plotly_chart")) == 1
 
 
 def test_pinned_bench_is_told(open_page):
@@ -162,4 +162,4 @@ def test_regression_is_measured_by_its_error(small_data, open_page, monkeypatch)
     until_finished(app)
     table = app.dataframe[0].value
     assert list(table["test"]) == [TESTS[name] for name in ("clean", "noise", "guided")]
-    assert "RMSE" in text(app) or "no more and no less" in text(app)
+    assert "RMSE" in text(app) or "cannot be told from" in text(app)
