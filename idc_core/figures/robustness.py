@@ -132,7 +132,10 @@ def differences(
         )  # fmt: skip
     figure.add_vline(0, line={"color": colours.ink, "width": 1})
     figure.update_yaxes(
-        tickvals=rows, ticktext=[tests[name] for name in found.tests], range=[len(rows) - 0.5, -0.5], showgrid=False,
+        tickvals=rows,
+        ticktext=[tests[name] for name in found.tests],
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
         zeroline=False,
     )
     figure.update_xaxes(title=f"difference in {unit} after {found.epochs} epochs", title_standoff=8)

@@ -60,9 +60,7 @@ def reference(view):
     ready = RQ6.prepare(view.model, view.train, view.test, learnt, settings)
     from idc_core.experiments.robustness import retrain
 
-    return settings, retrain(
-        view.model, view.train, ready.candidates.additions(), ready.tests, seeds=2, epochs=1
-    )
+    return settings, retrain(view.model, view.train, ready.candidates.additions(), ready.tests, seeds=2, epochs=1)
 
 
 def test_page_opens_on_the_first_unit_and_ends_with_what_the_engine_finds(open_page, view, reference):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from idc_core.experiments.outcome import Difference, Retraining
     from idc_core.progress import Progress
 
+
 def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a test and addition; finished units are found again."""
     from idc_core.analysis import analyze
@@ -77,7 +78,8 @@ def _compared(other: str, one: Difference | None, column: int, share: bool) -> R
 
 EXPERIMENT = Experiment(
     "rq6",
-    "does training with inputs that raise IDC help more than with as many random ones, or with none?",
+    "does training with inputs that raise IDC help more than with as many random ones, or with none (--rule and "
+    "--share do not apply)?",
     ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist"),
     # The last two hold intervals, in points for accuracies, starred where 0 is outside.
     ("model", "test", "addition", "added", "before", "mean", "deviation", "over_none", "over_random"),
