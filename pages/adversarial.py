@@ -16,15 +16,15 @@ from pages.common.results import View
 from pages.common.text import count, percent, plural
 
 if TYPE_CHECKING:
-    from pages.common.attacks import Plan, Run
     from pages.common.selection import Selection
+    from pages.sections.adversarial.attacks import Plan, Run
 
 view = open_bench(frame("adversarial"))
 finding = st.empty()
 
 from idc_core.figures import adversarial as figures  # noqa: E402 - after the frame is painted
 from idc_core.perturbation.attacks import ATTACKS  # noqa: E402
-from pages.common import attackchoice, attacked, attackruns, attacks  # noqa: E402
+from pages.sections.adversarial import attackchoice, attacked, attackruns, attacks  # noqa: E402
 
 SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 

@@ -8,12 +8,13 @@ from idc_core.clusterings import CLUSTERINGS
 from idc_core.coverage.table import state_counts
 from idc_core.figures import clusters as figures
 from idc_core.figures.overview import rarest_state
-from pages.common import choices, layout, plane, states
+from pages.common import layout
 from pages.common.frame import frame, open_bench
 from pages.common.pins import beside
 from pages.common.results import View
 from pages.common.selection import Selection, selected
 from pages.common.text import plural, state
+from pages.sections.clusters import choices, plane, states
 
 view = open_bench(frame("clusters"))
 analysis, sizes, names = view.analysis, view.sizes, view.neurons

@@ -10,11 +10,12 @@ from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.figures.growth import growth_curve
-from pages.common import cells, layout, pins, zoom
+from pages.common import layout, pins, zoom
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
 from pages.common.selection import Selection, select, selected
 from pages.common.text import cell_name, count, parse_cell, percent, plural, state
+from pages.sections.coverage import cells
 
 view = open_bench(frame("coverage"))
 analysis, table, names, sizes = view.analysis, view.table, view.neurons, view.sizes

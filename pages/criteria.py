@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idc_core.coverage.orders import Finding, Order
-    from pages.common.criteria import Measured, Settings
+    from pages.sections.criteria.criteria import Measured, Settings
 
 view = open_bench(frame("criteria"))
 finding = st.empty()
@@ -26,7 +26,8 @@ from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painte
 from idc_core.coverage.agreement import correlations, subset_correlations  # noqa: E402
 from idc_core.figures import criteria as figures  # noqa: E402
 from idc_core.figures.rankings import agreement  # noqa: E402
-from pages.common import compared, criteria, firsts, laboratory  # noqa: E402
+from pages.common import laboratory  # noqa: E402
+from pages.sections.criteria import compared, criteria, firsts  # noqa: E402
 
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of one size"}

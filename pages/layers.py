@@ -9,13 +9,14 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures.layers import sweep_grid
-from pages.common import address, layout, pins, sweeps
+from pages.common import address, layout, pins
 from pages.common.bench import MOST_NEURONS, fitting_data
 from pages.common.frame import frame, open_bench
 from pages.common.registry import PAGES
 from pages.common.results import View, of_classes
 from pages.common.selection import Selection, select
 from pages.common.text import count, percent, plural
+from pages.sections.layers import sweeps
 
 if TYPE_CHECKING:
     from idc_core.sweep import Cell, Sweep

@@ -11,12 +11,12 @@ from idc_core.coverage.cells import CellCounts, total
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import learn as figures
 from idc_core.teaching import LAYERS, NAMES, PICTURES, TESTS, WATCHED
-from pages.common import network
 from pages.common.frame import frame
 from pages.common.layout import is_dark, plot
-from pages.common.network import Played
 from pages.common.registry import PAGES
 from pages.common.text import cell_name, percent, plural
+from pages.sections.learn import network
+from pages.sections.learn.network import Played
 
 WIDTH = 900  # pixels: lines of text stay readable, and the network above the fold
 

@@ -12,15 +12,16 @@ from idc_core.errors import IdcError
 from idc_core.figures import neurons as figures
 from idc_core.figures import rankings as agreement_figures
 from idc_core.figures.overview import shares
-from pages.common import layout, rankings
+from pages.common import layout
 from pages.common.frame import frame, open_bench
-from pages.common.neuron import choose_neuron, draw_neuron, told
 from pages.common.pins import beside, open_pinned
-from pages.common.rankings import Ranked, ranked
 from pages.common.results import View
 from pages.common.selection import Selection, select
 from pages.common.text import count, lower, percent, plural
-from pages.common.trials import draw_trials, first_neurons
+from pages.sections.neurons import rankings
+from pages.sections.neurons.neuron import choose_neuron, draw_neuron, told
+from pages.sections.neurons.rankings import Ranked, ranked
+from pages.sections.neurons.trials import draw_trials, first_neurons
 
 if TYPE_CHECKING:
     from idc_core.ranking import Ranking

@@ -28,8 +28,8 @@ from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, TESTS  # noqa: E4
 from idc_core.figures import pictures  # noqa: E402
 from idc_core.figures import robustness as figures  # noqa: E402
 from idc_core.suites import SUITES  # noqa: E402
-from pages.common import retraining  # noqa: E402
-from pages.common.retraining import Run  # noqa: E402
+from pages.sections.robustness import retraining  # noqa: E402
+from pages.sections.robustness.retraining import Run  # noqa: E402
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)

@@ -17,8 +17,9 @@ view = open_bench(frame("testsets"))
 finding = st.empty()
 
 from idc_core.figures import suites as figures  # noqa: E402 - after the frame is painted
-from pages.common import adding, laboratory, suitecontrols  # noqa: E402
-from pages.common.weighed import Weighed, weigh  # noqa: E402
+from pages.common import laboratory  # noqa: E402
+from pages.sections.testsets import adding, suitecontrols  # noqa: E402
+from pages.sections.testsets.weighed import Weighed, weigh  # noqa: E402
 
 
 def what(found: Weighed, number: int) -> str:

@@ -4,6 +4,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numba  # noqa: F401 - before a page's folder joins the path: numba would take pages/coverage.py for the package
 import pytest
 from streamlit.testing.v1 import AppTest
 

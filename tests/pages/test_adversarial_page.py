@@ -12,11 +12,12 @@ import idc_core as idc
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.kept import kept, open_kept
-from pages.common import attacks, work
-from pages.common.attacks import Plan
+from pages.common import work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
 from pages.common.text import cell_name, percent
+from pages.sections.adversarial import attacks
+from pages.sections.adversarial.attacks import Plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -248,7 +249,7 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
 
 def test_archive_can_be_read_as_own_tests(view):
     from idc_core.suites import own_suite
-    from pages.common.attacked import archive, table_of
+    from pages.sections.adversarial.attacked import archive, table_of
 
     run = attacks.open_run(view, plan())
     suite = own_suite(archive(view, run), view.test)

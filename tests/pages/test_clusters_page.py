@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common import plane, states
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
+from pages.sections.clusters import plane, states
 
 ROOT = Path(__file__).parents[2]
 CHARTS = 4

@@ -9,9 +9,10 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
 from idc_core.suites import SUITES, make_suite
-from pages.common import compared, criteria, work
+from pages.common import work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
+from pages.sections.criteria import compared, criteria
 
 NAMES = [name.upper() for name in CRITERIA]
 

@@ -10,11 +10,11 @@ from idc_core.attribution.methods import METHODS, attribute
 from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.ranking import extremes, sample
-from pages.common import rankings, trials
 from pages.common.bench import DEFAULT, Bench
-from pages.common.neuron import EXAMPLES, told
 from pages.common.results import open_view
 from pages.common.work import STOPPED, shelf
+from pages.sections.neurons import rankings, trials
+from pages.sections.neurons.neuron import EXAMPLES, told
 
 
 @pytest.fixture(scope="module")

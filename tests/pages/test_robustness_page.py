@@ -8,10 +8,10 @@ import pytest
 
 from idc_core.experiments.candidates import usual
 from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
-from pages.common import retraining
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
-from pages.common.retraining import Run
+from pages.sections.robustness import retraining
+from pages.sections.robustness.retraining import Run
 
 QUICK = {"epochs": "1", "seeds": "2"}
 

@@ -89,9 +89,7 @@ def test_the_network_is_left_as_it_was_found(name, lenet, digits):
 def test_results_do_not_depend_on_how_inputs_are_cut(name, lenet, digits):
     whole = idc.attack(lenet, digits, name=name, seed=2, **QUICK[name])
     cut = idc.attack(lenet, digits, name=name, seed=2, batch_size=5, **QUICK[name])
-    part = idc.attack(
-        lenet, digits.inputs[7:9], digits.targets[7:9], name, seed=2, numbers=[7, 8], **QUICK[name]
-    )
+    part = idc.attack(lenet, digits.inputs[7:9], digits.targets[7:9], name, seed=2, numbers=[7, 8], **QUICK[name])
     # Rounding may turn the sign of a gradient that is almost 0, never many.
     for one, other in ((whole.inputs, cut.inputs), (whole.inputs[7:9], part.inputs)):
         assert (np.abs(one - other) > 2e-3).mean() < 0.002

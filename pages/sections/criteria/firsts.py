@@ -10,9 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.figures import criteria as figures
-from pages.common import criteria, layout
+from pages.common import layout
 from pages.common.results import View
 from pages.common.text import lower, plural
+from pages.sections.criteria import criteria
 
 if TYPE_CHECKING:
     from idc_core.coverage.orders import Finding, Order

@@ -8,10 +8,11 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
-from pages.common import attackchoice, attacks, layout, work
-from pages.common.attacks import Plan, Run
+from pages.common import layout, work
 from pages.common.results import View
 from pages.common.text import percent, plural
+from pages.sections.adversarial import attackchoice, attacks
+from pages.sections.adversarial.attacks import Plan, Run
 
 KEEP = {"fooled": "those that fool it", "new": "those in new cells", "all": "all attacked"}
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, pictures
-from pages.common.attacks import EXPLAINED, Ints, Run
 from pages.common.display import draw_pictures
 from pages.common.gallery import WRONG, draw_tiles, make_sheet
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import select
 from pages.common.text import cell_name, count, percent, plural
+from pages.sections.adversarial.attacks import EXPLAINED, Ints, Run
 
 SIDE = 140
 """Width of the large pictures in pixels, at least: six stand in a row."""

@@ -9,11 +9,11 @@ import streamlit as st
 
 from idc_core.figures.rankings import relevance_by_group
 from pages.common import layout
-from pages.common.rankings import Ranked
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import select, selected
 from pages.common.text import count, plural
+from pages.sections.neurons.rankings import Ranked
 
 if TYPE_CHECKING:
     from idc_core.ranking import Ranking

@@ -14,7 +14,7 @@ from idc_core.teaching import LAYERS, MOST_WEIGHT, NAMES, START, START_INPUTS, F
 from pages.common import address
 from pages.common.layout import how_to_read, is_dark
 
-FOLDER = Path(__file__).parents[2] / "assets" / "learn"
+FOLDER = Path(__file__).parents[3] / "assets" / "learn"
 KEY = "learn-network"
 STAMP = "learn-stamp"
 """The number that the browser gave to the last state it sent, so that it can tell an answer to an older one."""

@@ -15,10 +15,10 @@ from idc_core.coverage.orders import Finding, Order, find_mistakes, orders_by
 from idc_core.coverage.prioritisation import UNCERTAINTIES
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from pages.common import compared
-from pages.common.compared import Other
 from pages.common.results import ENGINE, View
 from pages.common.work import Waiting
+from pages.sections.criteria import compared
+from pages.sections.criteria.compared import Other
 
 SLOW = ("lsc", "dsc", "cc")
 """Criteria that compare every test with every training input, or with many other tests."""

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import pictures
 from idc_core.figures.suites import differences
-from pages.common import address, gallery, weighed
+from pages.common import address, gallery
 from pages.common.results import View
 from pages.common.selection import select, selected
 from pages.common.takeaway import MOST_PICTURES
 from pages.common.text import cell_name, lower, percent, plural
-from pages.common.weighed import Weighed
+from pages.sections.testsets import weighed
+from pages.sections.testsets.weighed import Weighed
 
 if TYPE_CHECKING:
     from idc_core.suites import Suite

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.common import attacks
-from pages.common.attacks import Plan, Value
 from pages.common.results import View
+from pages.sections.adversarial import attacks
+from pages.sections.adversarial.attacks import Plan, Value
 
 if TYPE_CHECKING:
     from idc_core.perturbation.attacks import Attack

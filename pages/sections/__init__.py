@@ -1,0 +1,1 @@
+"""What one page alone is made of, a folder a page."""
