@@ -2,7 +2,29 @@
 
 from idc_core.generation import appearance, pixels  # noqa: F401 - they enter constraints
 from idc_core.generation.constraints import CONSTRAINTS, Constraint
+from idc_core.generation.copies import rounded
+from idc_core.generation.guiding import GUIDES, make_guidance
+from idc_core.generation.measures import Distances, alone, distances, majority
 from idc_core.generation.reach import Reached, noise_to_cell, reach_cell
 from idc_core.generation.search import Finds, differential_search
+from idc_core.generation.seeds import SEEDS, Pool, choose_seeds
 
-__all__ = ["CONSTRAINTS", "Constraint", "Finds", "Reached", "differential_search", "noise_to_cell", "reach_cell"]
+__all__ = [
+    "CONSTRAINTS",
+    "GUIDES",
+    "SEEDS",
+    "Constraint",
+    "Distances",
+    "Finds",
+    "Pool",
+    "Reached",
+    "alone",
+    "choose_seeds",
+    "differential_search",
+    "distances",
+    "majority",
+    "make_guidance",
+    "noise_to_cell",
+    "reach_cell",
+    "rounded",
+]

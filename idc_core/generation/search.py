@@ -1,7 +1,7 @@
 """Differential search: pictures on which networks for one task disagree, for all seeds at once."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +112,7 @@ def differential_search(
     bound: float = 0.2,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
+    on_finds: Callable[[Finds], None] | None = None,
 ) -> Finds:
     """Change seeds, within a constraint, until the models disagree.
 
@@ -146,6 +147,8 @@ def differential_search(
         Default: chosen from the networks' sizes.
     on_progress : Progress, optional
         Called after every step; returning False ends the search with what has been found.
+    on_finds : callable, optional
+        Called with all finds so far after every step that adds one.
 
     Returns
     -------
@@ -191,13 +194,16 @@ def differential_search(
     search = _Search(
         searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn, part
     )
-    stopped = search.run(iterations, on_progress)
     settings = {
         "constraint": rule, "weight_difference": weight_difference, "weight_coverage": weight_coverage, "step": step,
         "iterations": iterations, "threshold": threshold, "seed": seed, "turn": turn, "bound": bound,
         "objective": objective, "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
     }  # fmt: skip
-    return search.finds(settings, stopped, time.perf_counter() - started)
+
+    def finds(stopped: bool) -> Finds:
+        return search.finds(settings, stopped, time.perf_counter() - started)
+
+    return finds(search.run(iterations, on_progress, None if on_finds is None else lambda: on_finds(finds(True))))
 
 
 class _Search:
@@ -229,9 +235,10 @@ class _Search:
         self.activations: dict[int, NDArray[np.float32]] = {}
         self.found: list[tuple[Tensor, Tensor, Tensor, int]] = []
 
-    def run(self, iterations: int, on_progress: Progress | None) -> bool:
+    def run(self, iterations: int, on_progress: Progress | None, publish: Callable[[], None] | None) -> bool:
         """Take steps until every seed has a find or the steps are used up; return whether the caller stopped it."""
         self._keep(self.seeds, self.answers, 0)
+        told = 0
         try:
             for taken in range(iterations):
                 if not len(self.active):
@@ -244,6 +251,9 @@ class _Search:
                     self.gradient = None if self.gradient is None else self.gradient[left]
                 else:
                     self._look(pictures, taken + 1)
+                if publish is not None and self.count > told:
+                    told = self.count
+                    publish()
                 report(on_progress, taken + 1, iterations, f"steps; {self.count:,} of {len(self.seeds):,} seeds done")
         except CancelledError:
             return True

@@ -1,0 +1,102 @@
+"""What finds are worth: how far they lie from their seeds, what the models' votes say of them, who stands alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+
+Floats = NDArray[np.float64]
+
+NO_MAJORITY = -1
+"""The label of a find on which no class has more than half of the votes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """How far each find lies from its seed, values in 0..1.
+
+    Attributes
+    ----------
+    l1 : ndarray, float64 (n,)
+        Sum of the absolute changes of all values.
+    l2 : ndarray, float64 (n,)
+        Euclidean length of the change.
+    linf : ndarray, float64 (n,)
+        Largest absolute change of a value.
+    """
+
+    l1: Floats
+    l2: Floats
+    linf: Floats
+
+    @property
+    def diversity(self) -> float:
+        """Mean L1 distance (DeepXplore, section 7.1); NaN without finds."""
+        return float(self.l1.mean()) if len(self.l1) else float("nan")
+
+
+def distances(inputs: NDArray[Any], seeds: NDArray[Any]) -> Distances:
+    """Measure how far finds lie from their seeds.
+
+    Parameters
+    ----------
+    inputs, seeds : ndarray (n, C, H, W)
+        Each find, and the seed it was made of.
+
+    Raises
+    ------
+    SettingError
+        If there is not one seed for each find.
+    """
+    if inputs.shape != seeds.shape:
+        raise SettingError(f"Expected a seed for each find, got shapes {inputs.shape} and {seeds.shape}.")
+    change = np.abs(inputs.astype(np.float64) - seeds).reshape(len(inputs), int(np.prod(inputs.shape[1:])))
+    return Distances(change.sum(1), np.sqrt(np.square(change).sum(1)), change.max(1, initial=0.0))
+
+
+def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[Any]:
+    """Return what more than half of the models say of each find: its automatic label.
+
+    Parameters
+    ----------
+    predictions : ndarray (n, models)
+        Classes, int64, or values of a regression.
+    bound : float, optional
+        For a regression: answers that differ by at most this from the middle one agree with it.
+
+    Returns
+    -------
+    ndarray (n,)
+        The class, `NO_MAJORITY` where none has more than half of the votes; for a regression, float32, the mean of the
+        answers that agree, NaN where they are not more than half.
+
+    Notes
+    -----
+    DeepXplore labels its finds by majority vote (section 7.3). Two models that disagree never have a majority.
+    """
+    models = predictions.shape[1]
+    if bound is None:
+        votes = (predictions[:, :, None] == predictions[:, None, :]).sum(2)
+        first = votes.argmax(1)
+        rows = np.arange(len(predictions))
+        label = np.where(2 * votes[rows, first] > models, predictions[rows, first], NO_MAJORITY)
+        return np.asarray(label, np.int64)
+    middle = np.sort(predictions, axis=1)[:, (models - 1) // 2]
+    agree = np.abs(predictions - middle[:, None]) <= bound
+    counts = agree.sum(1)
+    means = (predictions * agree).sum(1) / np.maximum(counts, 1)
+    return np.where(2 * counts > models, means, np.nan).astype(np.float32)
+
+
+def alone(predictions: NDArray[Any], bound: float | None = None) -> NDArray[np.int64]:
+    """Return on how many finds each model is outvoted: it answers otherwise than the majority, int64 (models,)."""
+    labels = majority(predictions, bound)
+    if bound is None:
+        against = (predictions != labels[:, None]) & (labels != NO_MAJORITY)[:, None]
+    else:
+        with np.errstate(invalid="ignore"):
+            against = np.abs(predictions - labels[:, None]) > bound
+    return np.asarray(against.sum(0), np.int64)

@@ -1,0 +1,176 @@
+"""Where a search starts: ways to choose seeds among tests, by name."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.analysis import Analysis
+from idc_core.coverage.cells import decode, encode
+from idc_core.coverage.neighbours import adjacent, closest, spread
+from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
+from idc_core.coverage.table import CellTable
+from idc_core.errors import SettingError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Tests that seeds are chosen from.
+
+    Attributes
+    ----------
+    targets : ndarray (n,)
+        Right classes, or right values of a regression.
+    scores : ndarray (n, outputs)
+        Of the network under test, before the softmax.
+    analysis : Analysis, optional
+        Of a test set that holds these tests; needed for distances to a cell.
+    rows : ndarray of int64 (n,), optional
+        Their positions in that test set; without it, the first n.
+    cell : sequence of int, optional
+        The cell that seeds should lie close to.
+    """
+
+    targets: NDArray[Any]
+    scores: NDArray[Any]
+    analysis: Analysis | None = None
+    rows: Ints | None = None
+    cell: Sequence[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+Choose = Callable[[Pool, int, np.random.Generator], Ints]
+"""From a pool, a number and a source of randomness to positions in the pool, first choice first."""
+
+
+@dataclass(frozen=True)
+class SeedChoice:
+    """A way to choose seeds.
+
+    Attributes
+    ----------
+    name, label, help : str
+    choose : Choose
+    classes : bool
+        Whether it needs classes, so that a regression cannot use it.
+    cell : bool
+        Whether it needs an analysis and a cell.
+    """
+
+    name: str
+    label: str
+    help: str
+    choose: Choose
+    classes: bool = False
+    cell: bool = False
+
+
+def _at_random(pool: Pool, count: int, random: np.random.Generator) -> Ints:
+    return random.permutation(len(pool))[:count]
+
+
+def _each_class(pool: Pool, count: int, random: np.random.Generator) -> Ints:
+    """Take one of each class in turn, each class in a random order."""
+    order = random.permutation(len(pool))
+    targets = pool.targets[order]
+    turn = np.zeros(len(pool), np.int64)
+    for value in np.unique(targets):
+        mine = targets == value
+        turn[mine] = np.arange(np.count_nonzero(mine))
+    return np.asarray(order[np.lexsort((targets, turn))][:count], np.int64)
+
+
+def _uncertain(pool: Pool, count: int, random: np.random.Generator) -> Ints:
+    return most_first(UNCERTAINTIES["margin"](pool.scores))[:count]
+
+
+def _near_cell(pool: Pool, count: int, random: np.random.Generator) -> Ints:
+    analysis = pool.analysis
+    if analysis is None or pool.cell is None:
+        raise SettingError("Seeds close to a cell need an analysis and a cell; give both, or choose seeds otherwise.")
+    active = analysis.test_activations[np.arange(len(pool)) if pool.rows is None else pool.rows]
+    return closest(active, analysis.centroids, pool.cell, spread(analysis.train_activations), count)[0]
+
+
+SEEDS: dict[str, SeedChoice] = {
+    one.name: one
+    for one in (
+        SeedChoice("random", "At random", "Any tests, each as likely as another.", _at_random),
+        SeedChoice("classes", "As many of each class", "Random tests, one of each class in turn.", _each_class, True),
+        SeedChoice(
+            "uncertain", "Least certain", "The tests whose two highest classes are closest (margin).", _uncertain, True
+        ),
+        SeedChoice(
+            "cell", "Closest to an uncovered cell", "The tests whose activations lie closest to a chosen cell.",
+            _near_cell, cell=True,
+        ),
+    )
+}  # fmt: skip
+"""Ways to choose seeds by name; the paper leaves the choice to the user."""
+
+
+def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0) -> Ints:
+    """Choose tests to search from.
+
+    Parameters
+    ----------
+    pool : Pool
+    how : str
+        A key of `SEEDS`.
+    count : int
+        How many; all where there are fewer tests.
+    seed : int
+        Of what is random.
+
+    Returns
+    -------
+    ndarray of int64 (k,)
+        Different positions in the pool, first choice first.
+
+    Raises
+    ------
+    SettingError
+        If there is no such way, it cannot choose from these tests, or `count` is not positive.
+    """
+    if how not in SEEDS:
+        raise SettingError(f"Expected a way to choose seeds, one of {', '.join(SEEDS)}, got {how!r}.")
+    if isinstance(count, bool) or count < 1:
+        raise SettingError(f"Expected at least 1 seed, got {count!r}.")
+    if SEEDS[how].classes and pool.scores.shape[1] < 2:
+        raise SettingError(f"Seeds by {how!r} need classes, but these tests are answered by one number.")
+    return np.asarray(SEEDS[how].choose(pool, count, np.random.default_rng(seed)), np.int64)
+
+
+def uncovered_beside(table: CellTable) -> tuple[int, ...] | None:
+    """Return an uncovered cell one step away from the covered cell that holds most tests; None where there is none.
+
+    Covered cells are looked at from the fullest on, until one has an uncovered cell beside it.
+    """
+    covered = {int(code) for code in encode(table.cells, table.sizes)}
+    for row in np.argsort(-table.counts, kind="stable"):
+        beside = adjacent(table.sizes, tuple(table.cells[row]))
+        codes = encode(np.array(beside, np.uint8).reshape(-1, len(table.sizes)), table.sizes)
+        for cell, code in zip(beside, codes, strict=True):
+            if int(code) not in covered:
+                return cell
+    return None
+
+
+def uncovered_neighbours(table: CellTable, count: int, seed: int = 0) -> list[tuple[int, ...]]:
+    """Draw uncovered cells that lie one step away from a covered one, all where there are fewer."""
+    covered = {int(code) for code in encode(table.cells, table.sizes)}
+    beside = {
+        int(code)
+        for cell in table.cells
+        if (near := adjacent(table.sizes, tuple(cell)))
+        for code in encode(np.array(near, np.uint8), table.sizes)
+    }
+    left = sorted(beside - covered)
+    drawn = np.random.default_rng(seed).permutation(len(left))[:count]
+    return [tuple(int(i) for i in decode(np.array([left[place]], object), table.sizes)[0]) for place in drawn]
