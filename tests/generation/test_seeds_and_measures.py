@@ -154,7 +154,8 @@ def test_rounded_weights_have_few_values_and_the_network_stays():
             assert (weight - before[name]).abs().max() <= before[name].abs().max() / 6 + 1e-6
         else:
             assert torch.equal(weight, before[name])
-    assert torch.equal(rounded(model, 16)(torch.zeros(1, 1, 28, 28)).argmax(), model(torch.zeros(1, 1, 28, 28)).argmax())
+    blank = torch.zeros(1, 1, 28, 28)
+    assert torch.allclose(rounded(model, 16)(blank), model.eval()(blank), atol=1e-2)
     with pytest.raises(SettingError, match="2 to 16 bits"):
         rounded(model, 1)
 
@@ -165,7 +166,8 @@ def test_guidance_by_name(name, digits):
     seeds = digits.inputs[:20]
     guidance = make_guidance(name, models, digits, seeds, m=20)
     assert [one.model for one in guidance] == models
-    assert all(0 < one.score < 1 for one in guidance)
+    assert all((one.score > 0) == (name not in ("snac", "nbc")) for one in guidance)  # tests rarely leave the range
+    assert all(one.score <= 1 for one in guidance)
     finds = differential_search(models, seeds, "linf", weight_coverage=1.0, iterations=5, guidance=guidance)
     assert finds.settings["guidance"] == (name, name)
     assert len(finds) > 0
