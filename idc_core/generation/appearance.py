@@ -11,6 +11,7 @@ from torch import Tensor
 from idc_core.errors import SettingError
 from idc_core.generation.constraints import Constraint, constraint
 from idc_core.generation.pictures import LEVELS
+from idc_core.perturbation.parameters import Parameter
 
 
 class _OneNumber(Constraint):
@@ -57,6 +58,7 @@ class _OneNumber(Constraint):
     label="Light",
     help="One change of brightness for the whole picture.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
+    parameters=(Parameter("limit", "Largest change of brightness", "Of the way from black to white.", 1.0, 0.02, 1.0),),
 )
 @dataclass(frozen=True)
 class Light(_OneNumber):
@@ -83,7 +85,17 @@ class Light(_OneNumber):
         return (seeds + state[:, :1, None, None]).clamp(0, 1)
 
 
-@constraint("contrast", label="Contrast", help="Differences from the picture's mean grow or shrink by one factor.")
+@constraint(
+    "contrast",
+    label="Contrast",
+    help="Differences from the picture's mean grow or shrink by one factor.",
+    parameters=(
+        Parameter(
+            "least", "Largest loss of contrast", "By how much of itself the contrast may shrink.", 0.9, 0.05, 1.0
+        ),
+        Parameter("most", "Largest gain of contrast", "By how much of itself the contrast may grow.", 2.0, 0.05, 10.0),
+    ),
+)
 @dataclass(frozen=True)
 class Contrast(_OneNumber):
     """mean + (1 + s) (picture - mean), s from -`least` to `most`.
@@ -112,7 +124,17 @@ class Contrast(_OneNumber):
         return (seeds + state[:, :1, None, None] * (seeds - mean)).clamp(0, 1)
 
 
-@constraint("shift", label="Rotation and shift", help="The picture is turned and moved as a whole.")
+@constraint(
+    "shift",
+    label="Rotation and shift",
+    help="The picture is turned and moved as a whole.",
+    parameters=(
+        Parameter("degrees", "Largest angle in degrees", "How far a picture may be turned.", 30.0, 1.0, 180.0),
+        Parameter(
+            "share", "Largest shift", "How far a picture may move, as a share of its width and height.", 0.15, 0.01, 1.0
+        ),
+    ),
+)
 @dataclass(frozen=True)
 class Shift(Constraint):
     """Rotation about the middle, and movement along both axes; what comes in from outside is black.
@@ -150,7 +172,16 @@ class Shift(Constraint):
         return F.grid_sample(seeds, grid, align_corners=False).clamp(0, 1)
 
 
-@constraint("blur", label="Blur", help="The picture loses sharpness.")
+@constraint(
+    "blur",
+    label="Blur",
+    help="The picture loses sharpness.",
+    parameters=(
+        Parameter(
+            "width", "Width of the strongest blur in pixels", "Standard deviation of the Gaussian.", 2.0, 0.2, 20.0
+        ),
+    ),
+)
 @dataclass(frozen=True)
 class Blur(_OneNumber):
     """A mixture of the picture and its Gaussian blur: (1 - s) picture + s blurred, s in 0..1.

@@ -15,17 +15,29 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.generation.pictures import LEVELS, eight_bits
+from idc_core.perturbation.parameters import Parameter
 
 
 @dataclass(frozen=True)
 class ConstraintCard:
-    """What a menu or the command line says about a constraint: name, label, one line of help, default parameters."""
+    """What a menu or the command line says about a constraint.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+        `help` is one line.
+    defaults : mapping of str to object
+        Of all parameters.
+    parameters : tuple of Parameter
+        Those that are numbers with a range, as a slider or the command line needs them.
+    """
 
     name: str
     label: str
     help: str
     citation: str
     defaults: Mapping[str, Any]
+    parameters: tuple[Parameter, ...] = ()
 
 
 class Constraint(ABC):
@@ -70,12 +82,14 @@ CONSTRAINTS: dict[str, type[Constraint]] = {}
 C = TypeVar("C", bound=type[Constraint])
 
 
-def constraint(name: str, *, label: str, help: str, citation: str = "") -> Callable[[C], C]:
+def constraint(
+    name: str, *, label: str, help: str, citation: str = "", parameters: tuple[Parameter, ...] = ()
+) -> Callable[[C], C]:
     """Register a constraint; the defaults of its card are those of the dataclass."""
 
     def enter(cls: C) -> C:
         defaults = {f.name: f.default for f in fields(cls) if f.default is not MISSING}  # type: ignore[arg-type]
-        cls.card = ConstraintCard(name, label, help, citation, MappingProxyType(defaults))
+        cls.card = ConstraintCard(name, label, help, citation, MappingProxyType(defaults), parameters)
         CONSTRAINTS[name] = cls
         return cls
 

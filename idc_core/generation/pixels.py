@@ -11,6 +11,7 @@ from torch import Tensor
 from idc_core.errors import SettingError
 from idc_core.generation.constraints import Constraint, constraint, normalised
 from idc_core.generation.pictures import LEVELS, towards
+from idc_core.perturbation.parameters import Parameter
 
 
 class _Pixels(Constraint):
@@ -47,6 +48,10 @@ class _Pixels(Constraint):
     label="Occlusion",
     help="The pixels of one rectangle, as if something small covered the camera.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
+    parameters=(
+        Parameter("height", "Height in pixels", "Of the rectangle.", 10, 1, 64),
+        Parameter("width", "Width in pixels", "Of the rectangle.", 10, 1, 64),
+    ),
 )
 @dataclass(frozen=True)
 class Occlusion(_Pixels):
@@ -89,6 +94,11 @@ class Occlusion(_Pixels):
     label="Blackout",
     help="Several small black rectangles, as dirt on the lens.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
+    parameters=(
+        Parameter("height", "Height in pixels", "Of each rectangle.", 6, 1, 64),
+        Parameter("width", "Width in pixels", "Of each rectangle.", 6, 1, 64),
+        Parameter("most", "Rectangles at most", "How many a picture may get.", 5, 1, 50),
+    ),
 )
 @dataclass(frozen=True)
 class Blackout(_Pixels):
@@ -139,7 +149,12 @@ class Blackout(_Pixels):
         return state + torch.cat([added, helps.float()[:, None, None, None].expand_as(added)], 1)
 
 
-@constraint("linf", label="L-inf ball", help="Every value may change by at most epsilon.")
+@constraint(
+    "linf",
+    label="L-inf ball",
+    help="Every value may change by at most epsilon.",
+    parameters=(Parameter("epsilon", "Largest change of a value (epsilon)", "Values lie in 0 to 1.", 0.3, 0.005, 1.0),),
+)
 @dataclass(frozen=True)
 class MaximumBall(_Pixels):
     """No value lies farther than `epsilon` from the seed's.
@@ -161,7 +176,14 @@ class MaximumBall(_Pixels):
         return state.clamp(-self.epsilon, self.epsilon)
 
 
-@constraint("l2", label="L2 ball", help="The changes of all values together have at most the length epsilon.")
+@constraint(
+    "l2",
+    label="L2 ball",
+    help="The changes of all values together have at most the length epsilon.",
+    parameters=(
+        Parameter("epsilon", "Length of the change (epsilon)", "Euclidean, values in 0 to 1.", 3.0, 0.1, 50.0),
+    ),
+)
 @dataclass(frozen=True)
 class EuclideanBall(_Pixels):
     """The Euclidean distance to the seed is at most `epsilon`.

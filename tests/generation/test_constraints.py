@@ -163,3 +163,15 @@ def test_rectangles_that_do_not_fit():
         CONSTRAINTS["occlusion"](height=2, width=2, top=13, left=0).prepare(start, start)
     with pytest.raises(SettingError, match="at least one pixel"):
         CONSTRAINTS["only"](pixels=np.zeros((14, 16), bool)).prepare(start, start)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_parameters_have_the_constraints_own_defaults_and_every_end_of_their_range_is_taken(name):
+    card = CONSTRAINTS[name].card
+    numbers = {key for key, value in card.defaults.items() if value is not None}
+    assert {one.name for one in card.parameters} == numbers
+    for one in card.parameters:
+        assert one.default == card.defaults[one.name]
+        assert type(one.default) is type(one.low) is type(one.high)
+        for value in (one.low, one.high):
+            CONSTRAINTS[name](**{one.name: value})
