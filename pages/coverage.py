@@ -10,7 +10,7 @@ from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.figures.growth import growth_curve
-from pages.common import layout, pins, zoom
+from pages.common import layout, pins, search_cell, zoom
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
 from pages.common.selection import Selection, select, selected
@@ -121,6 +121,8 @@ with left:
         lambda tile: clicked(grid, tile),
     )
     cells.closest_tests(view, cell)
+
+search_cell.draw(view, cell)
 
 st.header("Covered cells", anchor=False)
 cells.covered_cells(view, grid)

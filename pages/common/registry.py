@@ -96,6 +96,11 @@ PAGES: dict[str, PageEntry] = {
             "move, and which cells that adds.",
         ),
         PageEntry(
+            "differential", "Differential", "Challenge", ":material/call_split:",
+            "Where do similar models disagree?",
+            "Search for pictures on which networks for one task disagree, so that at least one of them is wrong.",
+        ),
+        PageEntry(
             "robustness", "Robustness", "Challenge", ":material/fitness_center:",
             "Does training on what was missing help?",
             "The network retrained with inputs that raise IDC, with as many random ones and with none.",

@@ -46,6 +46,7 @@ KEPT = {
     "criteria": 48, "scores": 192, "suites": 24, "attacks": 128, "attacked": 128, "moved": 128,
     "kept": 6, "parts": 24, "seen": 64, "made": 24,
     "retrained-tests": 2, "retraining": 64,
+    "searches": 24, "companions": 12,
 }  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 

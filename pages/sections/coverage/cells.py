@@ -11,7 +11,7 @@ from idc_core.coverage.neighbours import closest, spread, to_own_cell
 from idc_core.coverage.subset import smallest_subset
 from idc_core.coverage.table import members, nearest
 from idc_core.figures.grid import Grid
-from pages.common import layout
+from pages.common import layout, search_cell
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import select, selected
@@ -82,6 +82,7 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
         layout.gallery(view, inside, SHOWN)
         layout.take_inputs(view, inside)
     else:
+        search_cell.offer(view, cell)
         st.markdown("No test reaches this cell. These covered cells are the nearest:")
         rows, steps = nearest(view.table, cell)
         cell_list(view, rows, "nearest-" + cell_name(cell), {"steps away": steps})

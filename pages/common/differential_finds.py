@@ -1,0 +1,237 @@
+"""The finds of a search: a table to choose from, one find with its heatmaps, more of them, and what to take away."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.errors import IdcError
+from idc_core.figures import differential as figures
+from idc_core.figures.heatmaps import heatmap, layer_map
+from idc_core.figures.pictures import contact_sheet, pictures, png
+from pages.common import address, layout
+from pages.common.display import draw_pictures
+from pages.common.results import View
+from pages.common.search import Outcome, heatmaps
+from pages.common.selection import select, selected
+from pages.common.text import plural
+
+if TYPE_CHECKING:
+    from idc_core.suites import Step
+
+FIND = "find"
+"""Number of the test whose find is shown; in the address."""
+
+SIDE, MORE = 140, 12
+"""Width of the large pictures in pixels, at least; triplets shown below them."""
+
+MOST_PICTURES = 200
+"""Triplets on a contact sheet at most."""
+
+NONE = "no majority"
+
+
+def said(view: View, answer: float) -> str:
+    """Write what a model answers."""
+    return view.train.class_names[int(answer)] if view.is_classifier else f"{answer:+.3f}"
+
+
+def voted(view: View, outcome: Outcome, row: int) -> str:
+    """Write what the majority answers to a find."""
+    return said(view, outcome.votes[row]) if outcome.voted[row] else NONE
+
+
+def answers(view: View, outcome: Outcome, row: int) -> str:
+    """Write what every model answers to a find."""
+    found = outcome.finds.predictions[row]
+    return ", ".join(f"{label} {said(view, one)}" for label, one in zip(outcome.labels, found, strict=True))
+
+
+def truth(view: View, position: int) -> str:
+    """Write a test's right answer."""
+    target = view.test.targets[position]
+    return view.test.class_names[target] if view.is_classifier else f"{target:+.3f}"
+
+
+def table(view: View, outcome: Outcome) -> pd.DataFrame:
+    """Return one row a find."""
+    finds, origin, away = outcome.finds, outcome.origin, outcome.distances
+    columns: dict[str, Any] = {
+        "seed": view.test.ids[origin],
+        "seed's class" if view.is_classifier else "seed's angle": [truth(view, place) for place in origin],
+    }
+    for place, label in enumerate(outcome.labels):
+        columns[label] = [said(view, one) for one in finds.predictions[:, place]]
+    columns |= {
+        "majority": [voted(view, outcome, row) for row in range(len(finds))],
+        "steps": finds.iterations,
+        "L1": away.l1,
+        "L2": away.l2,
+        "L-inf": away.linf,
+    }
+    return pd.DataFrame(columns)
+
+
+def draw_table(view: View, outcome: Outcome, shown: pd.DataFrame) -> None:
+    """Show all finds; choosing a row shows it, and selects its seed on all pages."""
+
+    def picked() -> None:
+        rows = st.session_state["finds"].selection.rows
+        if rows and rows[0] < len(outcome.origin):
+            number = int(view.test.ids[outcome.origin[rows[0]]])
+            address.keep(FIND, str(number))
+            select(input=number)
+
+    right = st.column_config.NumberColumn(format="%.2f")
+    st.dataframe(
+        shown, hide_index=True, key="finds", on_select=picked, selection_mode="single-row",
+        height="auto" if len(shown) < 9 else 320, column_config=dict.fromkeys(("L1", "L2", "L-inf"), right),
+        alt="Finds; choose a row to see its pictures",
+    )  # fmt: skip
+    st.caption(
+        "Choose a row to see it above. Seed: number of the test. L1 is the sum of the changes of all values, L2 the "
+        "length of the change, L-inf the largest change of a value; values lie in 0 to 1. The majority is the answer "
+        "of more than half of the models"
+        + ("." if view.is_classifier else ": the mean of the answers that agree with the middle one.")
+    )
+
+
+def chosen_row(view: View, outcome: Outcome) -> int:
+    """Return which find is shown: the chosen one, that of the selected test, else the one closest to its seed."""
+    numbers = view.test.ids[outcome.origin]
+    for wanted in (address.read(FIND), str(selected().input)):
+        rows = np.flatnonzero(numbers.astype(str) == wanted)
+        if len(rows):
+            return int(rows[0])
+    moved = np.where(outcome.finds.iterations > 0, outcome.distances.l1, np.inf)
+    return int(moved.argmin())
+
+
+def draw_one(view: View, outcome: Outcome, row: int) -> None:
+    """Show a find beside its seed, the difference, and what each model sees in both."""
+    finds = outcome.finds
+    seed, find, place = outcome.seeds[finds.seed_index[row]], finds.inputs[row], int(outcome.origin[row])
+    difference, factor = figures.magnified(seed, find)
+    tiles = pictures(np.stack([seed, find, difference]), SIDE)
+    after = plural(int(finds.iterations[row]), "step")
+    draw_pictures(
+        [
+            (tiles[0], f"Seed: test {view.test.ids[place]}, {truth(view, place)}"),
+            (tiles[1], f"Find after {after}. Majority: {voted(view, outcome, row)}"),
+            (tiles[2], f"Difference \u00d7 {factor:.2g}: lighter is brighter, darker is darker, grey is the same"),
+        ],
+        "find-pictures",
+    )
+    before = finds.seed_predictions[finds.seed_index[row]]
+    shown: list[tuple[NDArray[np.uint8], str]] = []
+    for number, (label, pair) in enumerate(zip(outcome.labels, heatmaps(view, outcome, row), strict=True)):
+        maps = [layer_map(one) for one in pair]
+        limit = max(float(np.abs(one).max()) for one in maps) or 1.0
+        told = (before[number], finds.predictions[row, number])
+        for one, what, answer in zip(maps, ("seed", "find"), told, strict=True):
+            shown.append((heatmap(one, limit, SIDE), f"{label} answers {said(view, answer)} to the {what}"))
+    draw_pictures(shown, "find-heatmaps")
+    st.caption(
+        "Heatmaps: relevance of the pixels for what each model answers, red for, blue with dots against; one scale a "
+        "model."
+    )
+
+
+def draw_more(view: View, outcome: Outcome, first: int) -> None:
+    """Show more finds as triplets."""
+    rows = [row for row in np.argsort(outcome.finds.iterations, kind="stable") if row != first][:MORE]
+    if not rows:
+        return
+    with st.container(horizontal=True, gap="small", key="find-triplets"):
+        for row in rows:
+            tile, caption = triplet(view, outcome, int(row))
+            st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Seed, find, {caption}")
+    left = len(outcome.finds) - 1 - len(rows)
+    more = f" {left} more are in the table." if left > 0 else ""
+    st.caption(f"Seed, find and magnified difference, fewest steps first.{more}")
+
+
+def triplet(view: View, outcome: Outcome, row: int) -> tuple[NDArray[np.uint8], str]:
+    """Return the triplet of a find with its caption."""
+    finds = outcome.finds
+    tile, factor = figures.triplet(outcome.seeds[finds.seed_index[row]], finds.inputs[row])
+    number = view.test.ids[outcome.origin[row]]
+    return tile, f"Test {number}: {answers(view, outcome, row)}; difference \u00d7 {factor:.2g}"
+
+
+def npz(view: View, outcome: Outcome) -> bytes:
+    """Pack the finds with their seeds, answers, votes and settings."""
+    file, finds = io.BytesIO(), outcome.finds
+    settings = {name: str(value) for name, value in finds.settings.items()}
+    np.savez_compressed(
+        file, inputs=finds.inputs, seeds=outcome.seeds[finds.seed_index], seed_ids=view.test.ids[outcome.origin],
+        seed_targets=view.test.targets[outcome.origin], predictions=finds.predictions, models=np.array(outcome.labels),
+        majority=outcome.votes, iterations=finds.iterations, settings=np.array(json.dumps(settings)),
+    )  # fmt: skip
+    return file.getvalue()
+
+
+def sheet(view: View, outcome: Outcome) -> bytes:
+    """Draw the first finds on a contact sheet, each with its seed and the difference."""
+    drawn = [triplet(view, outcome, row) for row in range(min(MOST_PICTURES, len(outcome.finds)))]
+    return png(contact_sheet([tile for tile, _ in drawn], [caption for _, caption in drawn]))
+
+
+def draw_keep(view: View, outcome: Outcome) -> None:
+    """Offer to keep the finds as a suite, labelled by their votes or as their seeds."""
+    from idc_core.suites import Step
+
+    finds = outcome.finds
+    ways = {"seeds": "as their seeds", "votes": "by majority vote"}
+    usual = "votes" if outcome.voted.any() else "seeds"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        label = st.segmented_control(
+            "Right answers", list(ways), default=usual, required=True, format_func=ways.get, key=f"labels-{usual}",
+            help="A suite needs a right answer for each input. By majority vote: what more than half of the models "
+            "answer; finds without a majority are left out. As their seeds: what is right for the test that a find "
+            f"was made of, as the constraint should not change it. Default {ways[usual]}.",
+        )  # fmt: skip
+        rows = np.flatnonzero(outcome.voted) if label == "votes" else np.arange(len(finds))
+        targets = outcome.votes[rows] if label == "votes" else view.test.targets[outcome.origin[rows]]
+        about = {name: str(value) for name, value in finds.settings.items()} | {"labels": ways[str(label)]}
+        step = Step(
+            "differential", f"differential search against {layout.names(outcome.labels[1:])}", about,
+            int(finds.settings["seed"]), view.model.card.fingerprint,
+        )  # fmt: skip
+        name = f"Differences, {finds.settings['constraint'].card.label.lower()}"
+        keep_button(view, name, finds.inputs[rows], targets, outcome.origin[rows], step, "keep-finds")
+
+
+def keep_button(
+    view: View, label: str, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: Step,
+    key: str,
+) -> None:  # fmt: skip
+    """Offer to keep inputs, each made of the test at a position of `origin`, as a suite of the person's."""
+    name = st.text_input(
+        "Name of the suite", label, key=f"{key}-name", width=280,
+        help=f"Under this name it can be chosen wherever suites are. Default {label}.",
+    )  # fmt: skip
+    pressed = st.button(
+        f"Keep {plural(len(inputs), 'input')} as a suite", key=key, disabled=not len(inputs),
+        help="Kept on this computer until it is removed; the same inputs are kept once.",
+    )  # fmt: skip
+    if not pressed:
+        return
+    from idc_core.suites.kept import keep
+    from idc_core.suites.own import Form, suite_of
+
+    try:
+        suite = suite_of(
+            inputs, targets, Form.of(view.test), label=name, origin=view.test.ids[origin], provenance=[step]
+        )
+        keep(name, suite)
+    except IdcError as error:
+        st.error(str(error))
+        return
+    st.success(f"Kept as \u201c{name.strip()}\u201d: {plural(len(inputs), 'input')}.")
