@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from idc_core.cli import analyze, experiment, listing, train
+from idc_core.cli import analyze, differential, experiment, listing, train
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 
@@ -26,7 +26,9 @@ class Command(Protocol):
         """Do the work and return the exit status."""
 
 
-COMMANDS: dict[str, Command] = {"analyze": analyze, "experiment": experiment, "list": listing, "train": train}
+COMMANDS: dict[str, Command] = {
+    "analyze": analyze, "differential": differential, "experiment": experiment, "list": listing, "train": train,
+}  # fmt: skip
 
 
 def make_parser() -> argparse.ArgumentParser:

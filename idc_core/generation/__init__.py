@@ -4,7 +4,7 @@ from idc_core.generation import appearance, pixels  # noqa: F401 - they enter co
 from idc_core.generation.constraints import CONSTRAINTS, Constraint
 from idc_core.generation.copies import rounded
 from idc_core.generation.guiding import GUIDES, make_guidance
-from idc_core.generation.measures import Distances, alone, distances, majority
+from idc_core.generation.measures import Distances, alone, distances, has_majority, majority
 from idc_core.generation.reach import Reached, noise_to_cell, reach_cell
 from idc_core.generation.search import Finds, differential_search
 from idc_core.generation.seeds import SEEDS, Pool, choose_seeds
@@ -22,6 +22,7 @@ __all__ = [
     "choose_seeds",
     "differential_search",
     "distances",
+    "has_majority",
     "majority",
     "make_guidance",
     "noise_to_cell",

@@ -91,6 +91,11 @@ def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[A
     return np.where(2 * counts > models, means, np.nan).astype(np.float32)
 
 
+def has_majority(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels of `majority` are one, bool (n,)."""
+    return np.isfinite(labels) if labels.dtype.kind == "f" else np.asarray(labels != NO_MAJORITY)
+
+
 def alone(predictions: NDArray[Any], bound: float | None = None) -> NDArray[np.int64]:
     """Return on how many finds each model is outvoted: it answers otherwise than the majority, int64 (models,)."""
     labels = majority(predictions, bound)

@@ -118,7 +118,9 @@ class Outcome:
     @property
     def voted(self) -> NDArray[np.bool_]:
         """Whether a find has a majority."""
-        return np.isfinite(self.votes) if self.bound is not None else self.votes >= 0
+        from idc_core.generation import has_majority
+
+        return has_majority(self.votes)
 
 
 def offered(view: View) -> dict[str, str]:

@@ -1,0 +1,241 @@
+"""`differential`: pictures on which networks for one task disagree, as text, as npz and as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.errors import SettingError
+
+if TYPE_CHECKING:
+    from idc_core.datasets import Dataset
+    from idc_core.generation import Constraint, Finds
+    from idc_core.progress import Progress
+
+MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the parser of `differential`."""
+    parser = subparsers.add_parser(
+        "differential",
+        help="search for pictures on which networks for one task disagree",
+        description="Changes test pictures, within a constraint, until networks for one task disagree (Pei et al., "
+        "DeepXplore, SOSP 2017). The same settings give the same finds; only the seconds, on stderr, differ.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    models = (
+        "two networks or more; NAME=FILE takes the weights of a safetensors file, with its card beside it, NAME:BITS "
+        f"is a copy with weights of so many bits ({' '.join(MODELS)})"
+    )
+    add("--models", nargs="+", default=list(MODELS), metavar="NAME", help=models)
+    add("--data", metavar="NAME", help="the data set whose tests are the seeds (the first network's own)")
+    add("--seeds", type=int, default=50, metavar="N", help="how many tests to start from (%(default)s)")
+    add("--choose", default="random", metavar="WAY", help="random, classes, uncertain or cell (%(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="of everything that is random (%(default)s)")
+    add("--constraint", default="light", metavar="NAME", help="how pictures may be changed (%(default)s)")
+    add("--set", nargs="+", default=[], metavar="NAME=VALUE", help="parameters of the constraint")
+    guide = "criterion whose uncovered targets are aimed at: nc, tknc, snac, nbc, kmnc, idc or none (%(default)s)"
+    add("--guide", default="nc", metavar="NAME", help=guide)
+    add("--lambda1", type=float, default=1.0, metavar="X", help="weight of the difference (%(default)s)")
+    add("--lambda2", type=float, default=0.1, metavar="X", help="weight of the guidance (%(default)s)")
+    add("--step", type=float, default=10.0, metavar="X", help="length of a step in grey levels (%(default)s)")
+    add("--iterations", type=int, default=50, metavar="N", help="most steps from one seed (%(default)s)")
+    add("--threshold", type=float, default=0.0, metavar="X", help="of neuron coverage (%(default)s)")
+    add("--bound", type=float, default=0.2, metavar="X", help="by how much regressions differ (%(default)s)")
+    add("--objective", default="margin", metavar="NAME", help="margin, or scores as in the paper (%(default)s)")
+    add("--cell", metavar="CELL", help="with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)")
+    add("--m", type=int, default=6, metavar="N", help="important neurons, for cells (%(default)s)")
+    add("--out", type=Path, metavar="FILE", help="write the finds, their seeds and the answers to FILE as npz")
+    add("--csv", type=Path, metavar="FILE", help="write one line a find to FILE")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search, print what came of it, write it where asked, and return the exit status."""
+    check_folder(arguments.out, "--out")
+    check_folder(arguments.csv, "--csv")
+    from idc_core.datasets import load_dataset
+    from idc_core.generation import differential_search
+    from idc_core.generation.pictures import as_seeds
+
+    if len(arguments.models) < 2:
+        raise SettingError("A difference needs at least two models; name them behind --models.")
+    with ProgressLine() as progress:
+        models = [_open(name) for name in arguments.models]
+        data = arguments.data or models[0].card.dataset
+        test = load_dataset(data, "test", on_progress=progress)
+        constraint = _constraint(arguments.constraint, arguments.set)
+        positions = _seeds(arguments, models[0], test, progress)
+        guidance = _guidance(arguments, models, test, progress)
+        finds = differential_search(
+            models, test.inputs[positions], constraint, arguments.lambda1,
+            0.0 if arguments.guide == "none" else arguments.lambda2, arguments.step, arguments.iterations,
+            arguments.threshold, arguments.seed, guidance=guidance, objective=arguments.objective,
+            bound=arguments.bound, on_progress=progress,
+        )  # fmt: skip
+    seeds = as_seeds(test.inputs[positions]).numpy()[finds.seed_index]
+    names = list(arguments.models)
+    print(render(names, finds, seeds))
+    if len(finds) and finds.seconds > 0:
+        print(f"{finds.seconds:.2f} s, {len(finds) / finds.seconds:.0f} finds a second", file=sys.stderr)
+    records = _records(names, finds, seeds, test, positions)
+    if arguments.csv is not None:
+        write_whole(arguments.csv, _csv(records), "--csv")
+        print(f"\nwritten to {arguments.csv}")
+    if arguments.out is not None:
+        _write(arguments.out, names, finds, seeds, test, positions)
+        print(f"\nwritten to {arguments.out}")
+    return 0
+
+
+def _open(text: str) -> Any:
+    """Load a network: NAME, NAME=FILE or NAME:BITS."""
+    from idc_core.generation import rounded
+    from idc_core.models import load_model
+
+    name, _, file = text.partition("=")
+    if file:
+        return load_model(name, weights=Path(file))
+    name, colon, bits = text.partition(":")
+    if not colon:
+        return load_model(name)
+    if not bits.isascii() or not bits.isdigit():
+        raise SettingError(f"Expected NAME:BITS with a whole number of bits, such as {name}:4, not {text!r}.")
+    return rounded(load_model(name), int(bits))
+
+
+def _constraint(name: str, given: list[str]) -> Constraint:
+    from idc_core.generation import CONSTRAINTS
+    from idc_core.generation.constraints import find_constraint
+    from idc_core.perturbation.parameters import settle
+
+    usual = find_constraint(name)
+    parameters = {one.name: one for one in usual.card.parameters}
+    values: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        kind = int if key in parameters and isinstance(parameters[key].default, int) else float
+        try:
+            values[key] = kind(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise SettingError(f"Expected --set NAME=VALUE with a number, such as limit=0.5, not {text!r}.")
+    return CONSTRAINTS[name](**settle(usual.card.parameters, values, usual.card.label))
+
+
+def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: Progress) -> Any:
+    """Return the positions of the tests to start from."""
+    from idc_core.analysis import analyze
+    from idc_core.coverage.table import tabulate
+    from idc_core.datasets import load_dataset
+    from idc_core.generation import Pool, choose_seeds
+    from idc_core.generation.cell import CellSpace
+    from idc_core.generation.seeds import uncovered_beside
+    from idc_core.trace import collect
+
+    analysis, cell = None, None
+    if arguments.choose == "cell":
+        train = load_dataset(model.card.dataset, "train", on_progress=progress)
+        analysis = analyze(model, train, test, model.card.default_layer, arguments.m, on_progress=progress)
+        space = CellSpace.of(analysis)
+        usual = uncovered_beside(tabulate(analysis.assignments, space.sizes))
+        cell = space.cell(arguments.cell) if arguments.cell else usual
+        if cell is None:
+            raise SettingError("The tests reach every cell: choose seeds otherwise than by --choose cell.")
+    scores = collect(model, test, [], on_progress=progress).scores
+    return choose_seeds(Pool(test.targets, scores, analysis, cell=cell), arguments.choose, arguments.seeds,
+                        arguments.seed)  # fmt: skip
+
+
+def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, progress: Progress) -> Any:
+    """Return the criteria that guide the search; None for neuron coverage by the finds alone, or for none."""
+    from idc_core.datasets import load_dataset
+    from idc_core.generation import make_guidance
+
+    if arguments.guide in ("nc", "none"):
+        return None
+    train = load_dataset(models[0].card.dataset, "train", on_progress=progress)
+    return make_guidance(arguments.guide, models, train, test, m=arguments.m, on_progress=progress)
+
+
+def render(names: list[str], finds: Finds, seeds: Any) -> str:
+    """Return what came of a search as the text that the command prints."""
+    from statistics import median
+
+    from idc_core.generation import alone, distances, has_majority, majority
+
+    if not len(finds):
+        return finds.message
+    bound = finds.settings["bound"] if finds.predictions.dtype.kind == "f" else None
+    away, votes = distances(finds.inputs, seeds), majority(finds.predictions, bound)
+    rows = [("MODEL", "OUTVOTED ON")]
+    rows += [(name, f"{number:,}") for name, number in zip(names, alone(finds.predictions, bound), strict=True)]
+    steps = finds.iterations
+    facts = [
+        ("share of seeds", f"{100 * finds.share:.1f} %"),
+        ("steps, half of the finds", f"{median(steps.tolist()):g}"),
+        ("disagree as they are", f"{int((steps == 0).sum()):,}"),
+        ("with a majority", f"{int(has_majority(votes).sum()):,}"),
+        ("mean L1 distance", f"{away.diversity:.2f}"),
+        ("mean L2 distance", f"{away.l2.mean():.2f}"),
+        ("largest L-inf distance", f"{away.linf.max():.3f}"),
+    ]
+    return "\n\n".join((finds.message, table(facts, "<>"), table(rows, "<>")))
+
+
+def _records(names: list[str], finds: Finds, seeds: Any, test: Dataset, positions: Any) -> list[dict[str, Any]]:
+    from idc_core.generation import distances, majority
+
+    bound = finds.settings["bound"] if finds.predictions.dtype.kind == "f" else None
+    away, votes = distances(finds.inputs, seeds), majority(finds.predictions, bound)
+    origin = positions[finds.seed_index]
+    return [
+        {
+            "seed": int(test.ids[origin[row]]),
+            "target": test.targets[origin[row]].item(),
+            **{name: one.item() for name, one in zip(names, finds.predictions[row], strict=True)},
+            "majority": votes[row].item(),
+            "steps": int(finds.iterations[row]),
+            "l1": float(away.l1[row]),
+            "l2": float(away.l2[row]),
+            "linf": float(away.linf[row]),
+        }
+        for row in range(len(finds))
+    ]
+
+
+def _csv(records: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]) if records else ["seed"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def _write(path: Path, names: list[str], finds: Finds, seeds: Any, test: Dataset, positions: Any) -> None:
+    """Write the finds as an npz file that appears whole."""
+    import numpy as np
+
+    origin = positions[finds.seed_index]
+    content = io.BytesIO()
+    np.savez_compressed(
+        content, inputs=finds.inputs, seeds=seeds, seed_ids=test.ids[origin], seed_targets=test.targets[origin],
+        predictions=finds.predictions, iterations=finds.iterations, models=np.array(names),
+        settings=np.array(json.dumps({name: str(value) for name, value in finds.settings.items()})),
+    )  # fmt: skip
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(content.getvalue())
+        partial.replace(path)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be written ({error.strerror}); name another file with --out.") from error
+    finally:
+        partial.unlink(missing_ok=True)
