@@ -16,6 +16,8 @@ from pages.common.results import View
 from pages.common.text import count, percent, plural
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pages.common.search import Outcome, Settings
 
 view = open_bench(frame("differential"))
@@ -40,10 +42,9 @@ def sentence(outcome: Outcome) -> str:
             f"{plural(finds.seeds, 'seed')} within {plural(steps, 'step')}.** That is no proof that they always agree: "
             "another constraint, more seeds or larger steps may find one."
         )
-    half = int(np.median(finds.iterations))
     text = (
         f"**From {count(len(finds))} of {plural(finds.seeds, 'seed')} ({percent(finds.share)}) the search came to a "
-        f"picture on which {names} disagree, from half of these within {plural(half, 'step')}.** "
+        f"picture on which {names} disagree{soon(finds.iterations)}.** "
     )
     already = int((finds.iterations == 0).sum())
     if already:
@@ -51,12 +52,21 @@ def sentence(outcome: Outcome) -> str:
     return text + votes_sentence(outcome)
 
 
+def soon(iterations: NDArray[np.int64]) -> str:
+    """Say how many steps half of the finds took; of a few, the most."""
+    half = int(np.median(iterations))
+    if len(iterations) < 4:
+        return f", after at most {plural(int(iterations.max()), 'step')}"
+    return f", from half of these within {plural(half, 'step')}"
+
+
 def votes_sentence(outcome: Outcome) -> str:
     """Say which model the others outvote."""
     from idc_core.generation import alone
 
     if len(outcome.labels) < 3:
-        return "At least one of the two is wrong on each of them; two models have no majority."
+        where = "on each of them" if len(outcome.finds) > 1 else "on it"
+        return f"At least one of the two is wrong {where}; two models have no majority."
     against = alone(outcome.finds.predictions, outcome.bound)
     told = [f"{label} on {number}" for label, number in zip(outcome.labels, against, strict=True)]
     without = int((~outcome.voted).sum())

@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingError("A difference needs at least two models; name them behind --models.")
     with ProgressLine() as progress:
         models = [_open(name) for name in arguments.models]
+        _check_task(arguments.models, models)
         data = arguments.data or models[0].card.dataset
         test = load_dataset(data, "test", on_progress=progress)
         constraint = _constraint(arguments.constraint, arguments.set)
@@ -109,6 +110,19 @@ def _open(text: str) -> Any:
     if not bits.isascii() or not bits.isdigit():
         raise SettingError(f"Expected NAME:BITS with a whole number of bits, such as {name}:4, not {text!r}.")
     return rounded(load_model(name), int(bits))
+
+
+def _check_task(names: list[str], models: list[Any]) -> None:
+    """Refuse networks for different tasks before any work."""
+    from idc_core.datasets import DATASETS
+
+    own = [DATASETS[model.card.dataset] for model in models]
+    tasks = [(data.input_shape, data.task, data.class_names) for data in own]
+    for name, data, task in zip(names, own, tasks, strict=True):
+        if task != tasks[0]:
+            raise SettingError(
+                f"{names[0]} is for {own[0].label} and {name} for {data.label}; expected networks for one task."
+            )
 
 
 def _constraint(name: str, given: list[str]) -> Constraint:

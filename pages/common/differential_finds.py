@@ -128,9 +128,15 @@ def draw_one(view: View, outcome: Outcome, row: int) -> None:
         ],
         "find-pictures",
     )
+    try:
+        relevance = heatmaps(view, outcome, row)
+    except IdcError as error:
+        # After a stop they are not begun, and not every network that can be searched can be explained.
+        st.caption(f"There are no heatmaps. {error}")
+        return
     before = finds.seed_predictions[finds.seed_index[row]]
     shown: list[tuple[NDArray[np.uint8], str]] = []
-    for number, (label, pair) in enumerate(zip(outcome.labels, heatmaps(view, outcome, row), strict=True)):
+    for number, (label, pair) in enumerate(zip(outcome.labels, relevance, strict=True)):
         maps = [layer_map(one) for one in pair]
         limit = max(float(np.abs(one).max()) for one in maps) or 1.0
         told = (before[number], finds.predictions[row, number])

@@ -1,0 +1,307 @@
+"""The Differential page, and inputs for a cell: the engine's own finds, the address, Stop, suites, one model."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from idc_core.generation import CONSTRAINTS, differential_search, majority, make_guidance, reach_cell
+from idc_core.models import load_model
+from idc_core.suites.kept import kept, open_kept
+from pages.common import differential_finds as shown
+from pages.common import search, search_cell, work
+from pages.common.bench import DEFAULT
+from pages.common.results import open_view
+
+NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
+SMALL = {"count": "12", "search-iterations": "15"}
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+def text(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.success)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def finds_table(app):
+    return next(frame.value for frame in app.dataframe if "majority" in frame.value)
+
+
+def figure(app, index=0) -> dict:
+    return json.loads(app.get("plotly_chart")[index].proto.spec)
+
+
+def pictures(app) -> list[str]:
+    return [image.caption for frame in app.get("image") for image in frame.proto.imgs]
+
+
+def positions(count, seed=0):
+    return np.random.default_rng(seed).permutation(540)[:count]
+
+
+def test_opens_on_the_finds_of_three_networks_as_the_engine_finds_them(open_page, view):
+    app = open_page("differential")
+    assert not app.exception
+    models = [load_model(name) for name in NAMES]
+    found = differential_search(models, view.test.inputs[positions(50)])
+    table = finds_table(app)
+    assert table["seed"].tolist() == view.test.ids[positions(50)[found.seed_index]].tolist()
+    assert table["steps"].tolist() == found.iterations.tolist()
+    names = view.train.class_names
+    assert table[["LeNet-5", "LeNet-1", "LeNet-4"]].to_numpy().tolist() == [
+        [names[one] for one in row] for row in found.predictions
+    ]
+    votes = majority(found.predictions)
+    assert table["majority"].tolist() == [shown.NONE if one < 0 else names[one] for one in votes]
+    assert f"**From {len(found)} of 50 seeds" in app.markdown[0].value
+    assert f"{(votes < 0).sum()} have no majority" in app.markdown[0].value
+    last = figure(app)["data"][0]
+    assert last["customdata"][-1] == len(found)
+
+
+def test_choices_are_in_the_address_and_reach_the_search(open_page, view):
+    parameters = SMALL | {"constraint": "L2 ball", "l2-epsilon": "4.0", "seeds": "Least certain", "search-seed": "3"}
+    app = open_page("differential", against="lenet5-digits,lenet1-digits", **parameters)
+    assert not app.exception
+    top = np.sort(torch.softmax(torch.tensor(view.test_traces.scores, dtype=torch.float64), 1).numpy(), axis=1)
+    places = np.argsort(-(1 - (top[:, -1] - top[:, -2])), kind="stable")[:12]
+    found = differential_search(
+        [load_model(name) for name in NAMES[:2]], view.test.inputs[places], CONSTRAINTS["l2"](epsilon=4.0),
+        iterations=15, seed=3,
+    )  # fmt: skip
+    assert finds_table(app)["seed"].tolist() == view.test.ids[places[found.seed_index]].tolist()
+    assert "two models have no majority" in app.markdown[0].value
+    assert finds_table(app)["L2"].max() <= 4.0 + 1e-5
+
+
+def test_other_guidance_aims_at_what_the_tests_leave_uncovered(open_page, view):
+    settings = search.Settings(NAMES, count=12, guide="kmnc", weight_coverage=3.0, iterations=15, constraint="linf")
+    models = [load_model(name) for name in NAMES]
+    guidance = make_guidance("kmnc", models, view.train, view.test)
+    found = differential_search(
+        models, view.test.inputs[positions(12)], "linf", weight_coverage=3.0, iterations=15, guidance=guidance
+    )
+    app = open_page(
+        "differential", **SMALL, guide="k-multisection neuron coverage", constraint="L-inf ball",
+        **{"search-weight_coverage": "3.0"},
+    )  # fmt: skip
+    assert not app.exception
+    assert search.run(view, settings).finds.iterations.tolist() == found.iterations.tolist()
+    assert finds_table(app)["steps"].tolist() == found.iterations.tolist()
+
+
+def test_choosing_a_row_shows_its_find_and_selects_its_seed(open_page, view):
+    outcome = search.run(view, search.Settings(NAMES))
+    number = int(view.test.ids[outcome.origin[5]])
+    app = open_page("differential", find=str(number))
+    captions = pictures(app)
+    assert f"Seed: test {number}, {shown.truth(view, int(outcome.origin[5]))}" in captions
+    assert sum(caption.startswith("LeNet-1 answers") for caption in captions) == 2
+    other = open_page("differential", input=str(number))
+    assert f"Seed: test {number}, {shown.truth(view, int(outcome.origin[5]))}" in pictures(other)
+
+
+def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypatch):
+    own = load_model("lenet5-digits")
+    monkeypatch.setattr(search, "_open", lambda waiting, view, name: own)
+    app = open_page("differential", **SMALL, **{"search-seed": "77"})
+    assert not app.exception
+    assert not app.error
+    assert "**No difference found: LeNet-5, LeNet-1 and LeNet-4 agree on every picture" in app.markdown[0].value
+    assert len(app.get("plotly_chart")) == 1
+    assert not any("majority" in frame.value for frame in app.dataframe)
+
+
+def test_stop_shows_the_finds_so_far(open_page, view):
+    settings = {**SMALL, "search-seed": "5", "constraint": "L-inf ball"}
+    open_page("differential", **settings)
+    jobs = work.shelf()._jobs["searches"]
+    (key,) = [key for key in jobs if isinstance(key[3], search.Settings) and key[3].seed == 5]
+    told = search._told()
+    whole = told[key]
+    models = [load_model(name) for name in NAMES]
+    early = []
+    differential_search(
+        models, view.test.inputs[positions(12, 5)], "linf", iterations=15, seed=5, on_finds=early.append
+    )
+    assert 0 < len(early[0]) < len(whole)
+    for held, expected in ((early[0], len(early[0])), (None, 0)):
+        app = open_page("differential", **settings)
+        del jobs[key]
+        told.pop(key, None)
+        if held is not None:
+            told[key] = held
+        app.session_state[work.STOPPED] = True
+        app.run()
+        assert not app.exception
+        if expected:
+            assert "Stopped: these are the finds so far" in text(app)
+            assert len(finds_table(app)) == expected
+        else:
+            assert "Stopped before anything was found." in text(app)
+    next(button for button in app.button if button.label == "Start again").click().run()
+    assert len(finds_table(app)) == len(whole)
+    assert "Stopped" not in text(app)
+
+
+def test_finds_are_kept_as_a_suite_by_votes_or_as_their_seeds(open_page, view, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    app = open_page("differential")
+    outcome = search.run(view, search.Settings(NAMES))
+    app.text_input(key="keep-finds-name").set_value("Disagreements").run()
+    app.button(key="keep-finds").click().run()
+    assert "Kept as \u201cDisagreements\u201d" in text(app)
+    (one,) = kept(view.test).values()
+    assert one.label == "Disagreements"
+    suite = open_kept(one.name)
+    rows = np.flatnonzero(outcome.voted)
+    np.testing.assert_array_equal(suite.targets, outcome.votes[rows])
+    np.testing.assert_array_equal(suite.origin, view.test.ids[outcome.origin[rows]])
+    np.testing.assert_array_equal(suite.take(np.arange(len(rows))), outcome.finds.inputs[rows])
+    next(group for group in app.get("button_group") if group.label == "Right answers").set_value("seeds").run()
+    app.button(key="keep-finds").click().run()
+    suites = [open_kept(name) for name in kept(view.test)]
+    assert sorted(map(len, suites)) == sorted([len(rows), len(outcome.finds)])
+
+
+def test_files_hold_the_finds(view):
+    outcome = search.run(view, search.Settings(NAMES))
+    with np.load(io.BytesIO(shown.npz(view, outcome)), allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["inputs"], outcome.finds.inputs)
+        np.testing.assert_array_equal(file["majority"], outcome.votes)
+        assert np.abs(file["seeds"] - view.test.inputs[outcome.origin]).max() < 0.003
+        assert json.loads(str(file["settings"]))["iterations"] == "50"
+    assert Image.open(io.BytesIO(shown.sheet(view, outcome))).width <= 1200
+
+
+def test_gain_is_that_of_the_tests_together_with_the_finds(view):
+    from idc_core.coverage import CRITERIA
+    from idc_core.coverage.streamed import measure
+
+    outcome = search.run(view, search.Settings(NAMES))
+    found = search.gain(view, outcome.finds.inputs, ["idc", "kmnc", "tknp"], outcome.key)
+    assert set(found.scores) == {"idc", "kmnc", "tknp"}
+    both = np.concatenate([view.test.inputs, outcome.finds.inputs])
+    for name in ("kmnc", "tknp"):
+        suites = (view.test.inputs, both)
+        expected = [measure([CRITERIA[name](view.model, "fc2")], view.train, one)[0] for one in suites]
+        assert found.scores[name] == pytest.approx(expected)
+    assert found.scores["idc"][0] == pytest.approx(view.analysis.score)
+    assert round((found.scores["idc"][1] - found.scores["idc"][0]) * view.analysis.total) == found.new_cells > 0
+    assert (found.shares["kmnc"], found.shares["tknp"]) == (True, False)
+
+
+def test_published_networks_are_offered_where_their_weights_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_DATA", str(tmp_path))
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    one = SimpleNamespace(bench=replace(DEFAULT, model="lenet5-mnist"))
+    assert not any(name.startswith("deep") for name in search.offered(one))
+    assert search.usual(one) == ["lenet5-mnist", "lenet1-mnist", "lenet4-mnist"]
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "deepxplore-model2.npz").touch()
+    assert search.offered(one)["deepxplore-model2"] == "LeNet-4 of DeepXplore"
+    assert next(iter(search.offered(one))) == "lenet5-mnist"
+    published = SimpleNamespace(bench=replace(DEFAULT, model="deepxplore-model2"))
+    assert search.usual(published)[0] == "deepxplore-model2"
+    alone = SimpleNamespace(bench=replace(DEFAULT, model="convnet-cifar10"))
+    assert search.usual(alone) == ["convnet-cifar10", search.COPY]
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_every_constraint_can_be_chosen(open_page, name):
+    app = open_page("differential", **SMALL, constraint=CONSTRAINTS[name].card.label, against="lenet1-digits")
+    assert not app.exception
+    assert not app.error
+    for one in CONSTRAINTS[name].card.parameters:
+        assert app.number_input(key=f"{name}-{one.name}").value == one.default
+
+
+def test_only_marked_rows_change(open_page, view):
+    settings = search.Settings(
+        NAMES, count=12, iterations=15, constraint="only", parameters=(("rows", (4, 12)), ("columns", (0, 28)))
+    )
+    outcome = search.run(view, settings)
+    changed = (outcome.finds.inputs != outcome.seeds[outcome.finds.seed_index]).any((0, 1, 3))
+    assert changed[4:12].any()
+    assert not changed[:4].any()
+    assert not changed[12:].any()
+
+
+def test_a_rectangle_outside_the_picture_is_a_sentence(open_page):
+    app = open_page("differential", **SMALL, constraint="Occlusion", **{"occlusion-height": "40"})
+    assert not app.exception
+    assert "does not fit into pictures of 28 x 28 pixels" in app.error[0].value
+
+
+def test_one_model_alone_is_searched_for_a_cell(open_page):
+    app = open_page("differential", against="lenet5-digits")
+    assert not app.exception
+    assert "LeNet-5 alone has nobody to disagree with" in app.markdown[0].value
+    assert "led to an input in cell" in text(app)
+
+
+def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
+    app = open_page("differential", model="dave2-udacity", **{"search-bound": "0.01"}, constraint="L-inf ball")
+    assert not app.exception
+    assert not app.error
+    table = finds_table(app)
+    angles = table[["Dave-2", "Dave-2 with 4 bits a weight"]].astype(float).to_numpy()
+    assert (np.abs(angles[:, 0] - angles[:, 1]) > 0.0099).all()
+    assert "classes" not in [box.key for box in app.multiselect]
+
+
+def test_pinned_bench_is_searched_beside(open_page):
+    app = open_page("differential", **SMALL, pin="layer=fc1")
+    assert not app.exception
+    assert "of 12 seeds have a find, on the pinned bench" in text(app)
+    assert len(app.get("plotly_chart")) == 4
+
+
+def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    covered = {tuple(cell) for cell in view.table.cells.tolist()}
+    cell = "0-0-0-0-0-0"
+    assert tuple(map(int, cell.split("-"))) not in covered
+    app = open_page("coverage", cell=cell)
+    assert "Inputs made for cell" not in "".join(header.value for header in app.header)
+    app.button(key="make-inputs").click().run()
+    assert not app.exception
+    assert f"Inputs made for cell {cell}" in [header.value for header in app.header]
+    made = search_cell.make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
+    found = reach_cell(view.model, view.analysis, cell, view.test.inputs[made.positions])
+    np.testing.assert_array_equal(made.reached.inputs, found.inputs)
+    assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
+    app.button(key="keep-made").click().run()
+    (one,) = kept(view.test).values()
+    suite = open_kept(one.name)
+    np.testing.assert_array_equal(suite.targets, view.test.targets[made.origin])
+    app.button(key="make-inputs").click().run()
+    assert f"Inputs made for cell {cell}" not in [header.value for header in app.header]
+
+
+def test_coverage_page_says_plainly_when_no_input_was_reached(open_page):
+    settings = {"make-epsilon": "0.02", "make-seeds": "1"}
+    app = open_page("coverage", cell="1-1-0-1-0-0", make="1-1-0-1-0-0", **settings)
+    assert not app.exception
+    assert "**None of 1 test reached cell 1-1-0-1-0-0 with changes of at most 0.02.**" in text(app)
+
+
+def test_covered_cells_and_texts_get_no_button(small_data, open_page):
+    app = open_page("coverage")
+    assert not any(button.key == "make-inputs" for button in app.button)
+    app = open_page("coverage", model="textcnn-20newsgroups", cell="1-1-1-1-1-1")
+    assert not any(button.key == "make-inputs" for button in app.button)
+
+
+def test_texts_are_told_apart(small_data, open_page):
+    app = open_page("differential", model="textcnn-20newsgroups")
+    assert "these tests are texts" in app.markdown[0].value
