@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 COPY, BITS = "copy", 4
 """Name of the bench's own network with weights of few bits, and of how many."""
 
-MOST_USUAL = 3
-"""Models that a search opens with at most."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -137,11 +134,10 @@ def offered(view: View) -> dict[str, str]:
 
 def usual(view: View) -> list[str]:
     """Return what a search opens with: networks of the task that were trained here, else a coarser copy of the one."""
-    from idc_core.models import MODELS
+    from idc_core.generation.companions import companions
 
-    names = [name for name in offered(view) if name != COPY]
-    trained = [name for name in names if name == view.bench.model or not MODELS[name].published][:MOST_USUAL]
-    return trained if len(trained) > 1 else [view.bench.model, COPY]
+    trained = companions(view.bench.model)
+    return list(trained) if len(trained) > 1 else [view.bench.model, COPY]
 
 
 def _short(entry: ModelEntry) -> str:
