@@ -26,7 +26,7 @@ finding = st.empty()
 from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
 from idc_core.figures import differential as figures  # noqa: E402
 from idc_core.figures.criteria import suite_scores  # noqa: E402
-from pages.common import address, criteria, search, search_cell, search_controls  # noqa: E402
+from pages.common import address, criteria, differential_training, search, search_cell, search_controls  # noqa: E402
 from pages.common import differential_finds as shown  # noqa: E402
 
 MEASURED = "measured"  # name of the control, also in the address
@@ -222,7 +222,9 @@ def draw(outcome: Outcome) -> dict[str, pd.DataFrame]:
     found = search.gain(view, outcome.finds.inputs, choose_measured(), outcome.key)
     for problem in found.problems:
         st.warning(problem)
-    return {"finds": table} | ({"finds-coverage": draw_gain(outcome, found)} if found.scores else {})
+    made = {"finds": table} | ({"finds-coverage": draw_gain(outcome, found)} if found.scores else {})
+    st.header("Does training with them help?", anchor=False)
+    return made | differential_training.draw(view, outcome, settings)
 
 
 def explain(settings: Settings, outcome: Outcome) -> None:

@@ -12,7 +12,7 @@ from idc_core.generation import CONSTRAINTS, differential_search, majority, make
 from idc_core.models import load_model
 from idc_core.suites.kept import kept, open_kept
 from pages.common import differential_finds as shown
-from pages.common import search, search_cell, work
+from pages.common import differential_training, search, search_cell, work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
 
@@ -305,3 +305,25 @@ def test_covered_cells_and_texts_get_no_button(small_data, open_page):
 def test_texts_are_told_apart(small_data, open_page):
     app = open_page("differential", model="textcnn-20newsgroups")
     assert "these tests are texts" in app.markdown[0].value
+
+
+def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    monkeypatch.setattr(differential_training, "SEEDS", 2)
+    monkeypatch.setattr(differential_training, "EPOCHS", 1)
+    app = open_page("differential", constraint="L2 ball")
+    assert len(app.get("plotly_chart")) == 2
+    app.button(key="retrain-begin").click().run()
+    assert not app.exception
+    assert not app.error
+    spec = figure(app, 2)
+    assert len(spec["data"]) == 12
+    assert "Trained with finds" in spec["layout"]["title"]["text"].replace("<br>", " ")
+    assert "On the tests held back, finds against nothing added" in text(app)
+    assert open_page("differential", constraint="L2 ball", retrain="1").get("plotly_chart")[2]
+
+
+def test_two_networks_have_no_votes_to_train_with(open_page):
+    app = open_page("differential", **SMALL, against="lenet5-digits,lenet1-digits")
+    assert "takes three networks with classes at least" in text(app)
+    assert not any(button.key == "retrain-begin" for button in app.button)
