@@ -1,10 +1,12 @@
 """Retraining with finds: halves that do not meet, additions of one size, labels by vote, the same every time."""
 
+import csv
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.finds import ADDITIONS, TESTS, Settings, compare_finds, prepare
@@ -105,6 +107,23 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
     )  # fmt: skip
     assert whole.complete
     assert not any(label.startswith("Retraining with nothing") for label in ran)
+
+
+def test_command_line_writes_one_record_an_addition_and_test(models, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
+    file = tmp_path / "finds.csv"
+    arguments = ("--models", "lenet5-digits", "--limit", "160", "--limit-train", "100", "--seeds", "1")
+    assert main(["experiment", "finds", *arguments, "--out", str(file)]) == 0
+    records = list(csv.DictReader(file.read_text().splitlines()))
+    assert [(one["addition"], one["test"]) for one in records] == [(a, t) for a in ADDITIONS for t in TESTS]
+    found, ready = compare_finds(
+        models, part(load_dataset("digits", "train"), 100), part(load_dataset("digits", "test"), 160), seeds=1, store={}
+    )
+    last = records[-3]
+    assert float(last["mean"]) == pytest.approx(found.mean()[3, -1, 0])
+    assert float(last["minus_nothing"]) == pytest.approx(found.difference("finds", "nothing").mean[0])
+    assert last["minus_finds"] == ""
+    assert float(last["votes_right"]) == pytest.approx(ready.votes(0)[0])
 
 
 def test_refusals(models, test_half):

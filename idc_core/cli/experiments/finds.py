@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.experiments.base import Experiment, Record
 
@@ -30,11 +30,14 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
         "train": len(train),
         "votes_right": sum(votes) / len(votes),
     }
-    return [about | {key: _plain(value) for key, value in row.items()} for row in found.rows()]
+    rows = found.rows()
+    # An addition has no difference to itself; all records have the same fields.
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    return [about | {key: _plain(row.get(key)) for key in fields} for row in rows]
 
 
-def _plain(value: object) -> str | int | float:
-    return value if isinstance(value, str | int) else float(value)  # type: ignore[arg-type]
+def _plain(value: Any) -> str | int | float | None:
+    return value if value is None or isinstance(value, str | int) else float(value)
 
 
 EXPERIMENT = Experiment(
