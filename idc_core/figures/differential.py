@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
+from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.palette import SUITE_COLOURS, palette
 from idc_core.figures.pictures import GAP, SMALLEST_SIDE, pictures
 from idc_core.figures.style import finish, finish_panels, panels
@@ -18,30 +19,9 @@ MARKS = ("circle", "square", "x", "diamond")
 """Lines and marks of additions to the training data, in their order."""
 
 
-def magnified(seed: NDArray[np.floating], find: NDArray[np.floating]) -> tuple[NDArray[np.float64], float]:
-    """Return the difference of two pictures as a picture: grey where nothing changed, lighter where it got brighter.
-
-    Parameters
-    ----------
-    seed, find : ndarray of float (C, H, W)
-        In 0..1.
-
-    Returns
-    -------
-    picture : ndarray of float64 (C, H, W)
-        0.5 without a change; the largest change is drawn as white or black.
-    factor : float
-        By how much changes are magnified; 1 where there are none.
-    """
-    change = np.asarray(find, np.float64) - seed
-    largest = float(np.abs(change).max(initial=0.0))
-    factor = 0.5 / largest if largest > 0 else 1.0
-    return 0.5 + factor * change, factor
-
-
 def triplet(
     seed: NDArray[np.floating], find: NDArray[np.floating], smallest: int = SMALLEST_SIDE
-) -> tuple[NDArray[np.uint8], float]:
+) -> tuple[NDArray[np.uint8], int]:
     """Draw seed, find and magnified difference side by side.
 
     Parameters
@@ -55,11 +35,12 @@ def triplet(
     -------
     tile : ndarray of uint8 (h, 3 w + gaps, 4)
         RGBA, transparent between the pictures.
-    factor : float
+    factor : int
         By how much the difference is magnified.
     """
-    difference, factor = magnified(seed, find)
-    drawn = pictures(np.stack([seed, find, difference]), smallest)
+    change = np.asarray(find, np.float64)[None] - seed
+    factor = magnification(change)
+    drawn = np.concatenate([pictures(np.stack([seed, find]), smallest), magnified(change, factor, smallest)])
     covered = np.concatenate([drawn, np.full((*drawn.shape[:3], 1), 255, np.uint8)], axis=3)
     gap = np.zeros((covered.shape[1], GAP, 4), np.uint8)
     return np.concatenate([covered[0], gap, covered[1], gap, covered[2]], axis=1), factor

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from idc_core.figures import differential as figures
+from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.pictures import contact_sheet, pictures, png
 from pages.common import address, layout
@@ -117,14 +118,15 @@ def draw_one(view: View, outcome: Outcome, row: int) -> None:
     """Show a find beside its seed, the difference, and what each model sees in both."""
     finds = outcome.finds
     seed, find, place = outcome.seeds[finds.seed_index[row]], finds.inputs[row], int(outcome.origin[row])
-    difference, factor = figures.magnified(seed, find)
-    tiles = pictures(np.stack([seed, find, difference]), SIDE)
+    change = (find - seed)[None]
+    factor = magnification(change)
+    tiles = [*pictures(np.stack([seed, find]), SIDE), *magnified(change, factor, SIDE)]
     after = plural(int(finds.iterations[row]), "step")
     draw_pictures(
         [
             (tiles[0], f"Seed: test {view.test.ids[place]}, {truth(view, place)}"),
             (tiles[1], f"Find after {after}. Majority: {voted(view, outcome, row)}"),
-            (tiles[2], f"Difference \u00d7 {factor:.2g}: lighter is brighter, darker is darker, grey is the same"),
+            (tiles[2], f"Difference, times {factor}: lighter is brighter, darker is darker, grey is the same"),
         ],
         "find-pictures",
     )
@@ -168,7 +170,7 @@ def triplet(view: View, outcome: Outcome, row: int) -> tuple[NDArray[np.uint8], 
     finds = outcome.finds
     tile, factor = figures.triplet(outcome.seeds[finds.seed_index[row]], finds.inputs[row])
     number = view.test.ids[outcome.origin[row]]
-    return tile, f"Test {number}: {answers(view, outcome, row)}; difference \u00d7 {factor:.2g}"
+    return tile, f"Test {number}: {answers(view, outcome, row)}; difference times {factor}"
 
 
 def npz(view: View, outcome: Outcome) -> bytes:

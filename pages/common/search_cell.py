@@ -161,7 +161,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
     with st.container(horizontal=True, gap="small", key="made-inputs"):
         for row in order[:SHOWN]:
             tile, factor = figures.triplet(made.seeds[reached.seed_index[row]], reached.inputs[row])
-            caption = f"{_told(view, made, int(row))}; difference \u00d7 {factor:.2g}"
+            caption = f"{_told(view, made, int(row))}; difference times {factor}"
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
     left = len(order) - SHOWN
     st.caption(

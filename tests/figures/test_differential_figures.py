@@ -4,34 +4,30 @@ import numpy as np
 import pytest
 
 from idc_core.errors import SettingError
-from idc_core.figures.differential import found_by_step, magnified, training_panels, triplet
+from idc_core.figures.differential import found_by_step, training_panels, triplet
 from idc_core.figures.pictures import GAP
 
 SEED = np.full((1, 4, 4), 0.25, np.float32)
-
-
-def test_difference_is_grey_where_nothing_changed_and_reaches_white_or_black_where_most_did():
-    find = SEED.copy()
-    find[0, 0, 0], find[0, 1, 1] = 0.35, 0.2
-    picture, factor = magnified(SEED, find)
-    assert factor == pytest.approx(5)
-    assert picture[0, 0, 0] == pytest.approx(1)
-    assert picture[0, 1, 1] == pytest.approx(0.25)
-    assert picture[0, 3, 3] == 0.5
-    same, factor = magnified(SEED, SEED)
-    assert (same == 0.5).all()
-    assert factor == 1
 
 
 def test_triplet_holds_seed_find_and_difference():
     find = 1 - SEED
     tile, factor = triplet(SEED, find, 8)
     assert tile.shape == (8, 3 * 8 + 2 * GAP, 4)
-    assert factor == 1
+    assert factor == 2
     starts = [0, 8 + GAP, 16 + 2 * GAP]
     assert [tile[0, start, 0] for start in starts] == [64, 191, 255]
     assert (tile[:, 8 : 8 + GAP, 3] == 0).all()
     assert (tile[:, :8, 3] == 255).all()
+
+
+def test_small_differences_are_magnified_around_grey():
+    find = SEED.copy()
+    find[0, 0, 0] = 0.29
+    tile, factor = triplet(SEED, find, 4)
+    assert factor == 20
+    assert tile[0, 8 + 2 * GAP, 0] == round(255 * (0.5 + 10 * 0.04))
+    assert tile[3, -1, 0] == 128
 
 
 def test_colour_pictures_keep_their_channels():
