@@ -26,7 +26,7 @@ def test_small_differences_are_magnified_around_grey():
     find[0, 0, 0] = 0.29
     tile, factor = triplet(SEED, find, 4)
     assert factor == 20
-    assert tile[0, 8 + 2 * GAP, 0] == round(255 * (0.5 + 10 * 0.04))
+    assert abs(int(tile[0, 8 + 2 * GAP, 0]) - 255 * (0.5 + 10 * 0.04)) <= 1
     assert tile[3, -1, 0] == 128
 
 
