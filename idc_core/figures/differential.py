@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
 from idc_core.figures.adversarial import magnification, magnified
-from idc_core.figures.palette import SUITE_COLOURS, palette
+from idc_core.figures.palette import palette
 from idc_core.figures.pictures import GAP, SMALLEST_SIDE, pictures
-from idc_core.figures.style import finish, finish_panels, panels
-
-DASHES = ("solid", "dot", "dash", "longdash")
-MARKS = ("circle", "square", "x", "diamond")
-"""Lines and marks of additions to the training data, in their order."""
+from idc_core.figures.style import finish
 
 
 def triplet(
@@ -88,50 +82,3 @@ def found_by_step(
     figure.update_yaxes(title="seeds with a find (%)", range=[0, 102])
     finish(figure, title, colours, height=300)
     return figure.update_layout(margin_b=52)
-
-
-def training_panels(
-    mean: NDArray[np.float64],
-    deviation: NDArray[np.float64],
-    additions: Sequence[str],
-    tests: Sequence[str],
-    title: str,
-    *,
-    dark: bool = False,
-) -> go.Figure:
-    """Draw a panel a kind of tests with the accuracy after every epoch, a line an addition with error bars.
-
-    Parameters
-    ----------
-    mean, deviation : ndarray of float64 (additions, epochs + 1, tests)
-        Accuracy over the seeds, 0..1; NaN where nothing is finished.
-    additions : sequence of str
-        Labels, at most as many as `DASHES`; the last one stands out.
-    tests : sequence of str
-        Labels of the panels.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
-    colours = palette(dark)
-    figure, places = panels(tests)
-    inks = (colours.ink, SUITE_COLOURS["noise"].colour(dark), SUITE_COLOURS["fgsm"].colour(dark), colours.accent)
-    epochs = np.arange(mean.shape[1])
-    for column, place in enumerate(places):
-        for row, (label, ink, dash, mark) in enumerate(zip(additions, inks, DASHES, MARKS, strict=False)):
-            # Moved aside, so that error bars of several lines do not lie on each other.
-            figure.add_scatter(
-                x=epochs + 0.06 * (row - 1.5), y=100 * mean[row, :, column], mode="lines+markers", name=label,
-                error_y={"type": "data", "array": 100 * np.nan_to_num(deviation[row, :, column]), "thickness": 1},
-                line={"color": ink, "dash": dash, "width": 2}, marker={"symbol": mark, "size": 7, "color": ink},
-                legendgroup=label, showlegend=column == 0, customdata=epochs,
-                hovertemplate=f"{label}<br>after %{{customdata}} epochs: %{{y:.2f}} %<extra></extra>", **place,
-            )  # fmt: skip
-    finish_panels(figure, places, "epochs", "accuracy (%)", title, colours)
-    figure.update_xaxes(dtick=1)
-    return figure.update_layout(height=410, margin_b=92)

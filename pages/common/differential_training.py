@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from idc_core.figures import differential as figures
+from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from pages.common import address, layout
 from pages.common.results import ENGINE, View
@@ -83,7 +83,7 @@ def retrained(view: View, outcome: Outcome, settings: Settings) -> tuple[Retrain
 def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dict[str, pd.DataFrame]:
     from idc_core.experiments.finds import ADDITIONS, TESTS
 
-    mean, deviation = found.mean(), found.deviation()
+    mean = found.mean()
     own = found.additions.index("finds")
     tests, finds = found.tests.index("tests"), found.tests.index("finds")
     title = (
@@ -94,16 +94,12 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
     layout.chart(
         view,
         "retrained",
-        lambda dark: figures.training_panels(
-            mean, deviation, [ADDITIONS[name] for name in found.additions], [TESTS[name] for name in found.tests],
-            title, dark=dark,
-        ),
+        lambda dark: curves(found, ADDITIONS, TESTS, title, dark=dark),
         alt=title,
         read="a line is what was added to the training inputs, its height the accuracy on the tests named above the "
-        f"panel, averaged over {len(found.seeds)} seeds; the bars are one standard deviation up and down. Lines that "
-        "overlap within their bars do not differ.",
+        f"panel, averaged over {len(found.seeds)} seeds; the bands are one standard deviation up and down.",
         depends=depends,
-    )  # fmt: skip
+    )
     rest = [
         f"{ADDITIONS[name]} {100 * one.mean[tests]:+.2f} ({100 * one.low[tests]:+.2f} to {100 * one.high[tests]:+.2f})"
         for name in found.additions

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from idc_core.errors import SettingError
-from idc_core.figures.differential import found_by_step, training_panels, triplet
+from idc_core.figures.differential import found_by_step, triplet
 from idc_core.figures.pictures import GAP
 
 SEED = np.full((1, 4, 4), 0.25, np.float32)
@@ -53,16 +53,3 @@ def test_curve_without_finds_lies_at_zero():
     assert set(found_by_step(np.zeros(0, np.int64), 3, 4, "None").data[0].y) == {0}
     with pytest.raises(SettingError, match="at most one find a seed"):
         found_by_step(np.array([1, 2]), 1, 4, "Too many")
-
-
-def test_every_addition_is_a_line_with_its_deviations_in_every_panel():
-    mean = np.arange(24.0).reshape(4, 3, 2) / 24
-    figure = training_panels(mean, mean / 10, ["none", "random", "fgsm", "finds"], ["tests", "finds"], "Title")
-    assert len(figure.data) == 8
-    third = figure.data[2]
-    assert third.name == "fgsm"
-    np.testing.assert_allclose(third.y, 100 * mean[2, :, 0])
-    np.testing.assert_allclose(third.error_y.array, 10 * mean[2, :, 0])
-    assert list(third.customdata) == [0, 1, 2]
-    assert len({(line.line.dash, line.marker.symbol) for line in figure.data[:4]}) == 4
-    assert [line.showlegend for line in figure.data] == [True] * 4 + [False] * 4
