@@ -12,10 +12,22 @@ if TYPE_CHECKING:
     from idc_core.coverage import CRITERIA, IDC
     from idc_core.datasets import load_dataset
     from idc_core.errors import IdcError
+    from idc_core.generation import differential_search
     from idc_core.models import load_model
     from idc_core.perturbation.attacks import attack
 
-__all__ = ["CRITERIA", "IDC", "Analysis", "IdcError", "analyze", "attack", "load_dataset", "load_model", "relevance"]
+__all__ = [
+    "CRITERIA",
+    "IDC",
+    "Analysis",
+    "IdcError",
+    "analyze",
+    "attack",
+    "differential_search",
+    "load_dataset",
+    "load_model",
+    "relevance",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -25,6 +37,7 @@ _HOMES = {
     "IdcError": "idc_core.errors",
     "analyze": "idc_core.analysis",
     "attack": "idc_core.perturbation.attacks",
+    "differential_search": "idc_core.generation",
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "relevance": "idc_core.attribution.relevance",
