@@ -18,7 +18,7 @@ from pages.common.text import count, percent, plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pages.common.search import Outcome, Settings
+    from pages.sections.differential.search import Outcome, Settings
 
 view = open_bench(frame("differential"))
 finding = st.empty()
@@ -26,8 +26,10 @@ finding = st.empty()
 from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
 from idc_core.figures import differential as figures  # noqa: E402
 from idc_core.figures.criteria import suite_scores  # noqa: E402
-from pages.common import address, criteria, differential_training, search, search_cell, search_controls  # noqa: E402
-from pages.common import differential_finds as shown  # noqa: E402
+from pages.common import address, search_cell  # noqa: E402
+from pages.sections.criteria.criteria import SLOW  # noqa: E402
+from pages.sections.differential import controls, search, training  # noqa: E402
+from pages.sections.differential import finds as shown  # noqa: E402
 
 MEASURED = "measured"  # name of the control, also in the address
 
@@ -99,7 +101,7 @@ def draw_steps(outcome: Outcome, one: View, key: str) -> None:
 
 def choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
-    fast = [name for name in CRITERIA if name not in criteria.SLOW]
+    fast = [name for name in CRITERIA if name not in SLOW]
     said = address.read(MEASURED).split(",")
     st.session_state[MEASURED] = [name for name in CRITERIA if name in said] or fast
     st.pills(
@@ -224,7 +226,7 @@ def draw(outcome: Outcome) -> dict[str, pd.DataFrame]:
         st.warning(problem)
     made = {"finds": table} | ({"finds-coverage": draw_gain(outcome, found)} if found.scores else {})
     st.header("Does training with them help?", anchor=False)
-    return made | differential_training.draw(view, outcome, settings)
+    return made | training.draw(view, outcome, settings)
 
 
 def explain(settings: Settings, outcome: Outcome) -> None:
@@ -253,7 +255,7 @@ if view.test.inputs.ndim != 4:
         "the sidebar."
     )
     st.stop()
-settings = search_controls.choose(view)
+settings = controls.choose(view)
 if len(settings.models) < 2:
     one_model(settings.models)
     st.stop()

@@ -11,12 +11,12 @@ from PIL import Image
 from idc_core.experiments.finds import ADDITIONS
 from idc_core.generation import CONSTRAINTS, differential_search, majority, make_guidance, reach_cell
 from idc_core.models import load_model
-from idc_core.perturbation import attack
 from idc_core.suites.kept import kept, open_kept
-from pages.common import differential_finds as shown
-from pages.common import differential_training, search, search_cell, work
+from pages.common import search_cell, work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
+from pages.sections.differential import finds as shown
+from pages.sections.differential import search, training
 
 NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 SMALL = {"count": "12", "search-iterations": "15"}
@@ -311,11 +311,8 @@ def test_texts_are_told_apart(small_data, open_page):
 
 def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    # First, as the library of the attacks tries to import a package "coverage": while a page runs by itself, its folder
-    # is searched, and holds one of that name.
-    attack(view.model, view.test.inputs[:1], view.test.targets[:1], "fgsm")
-    monkeypatch.setattr(differential_training, "SEEDS", 2)
-    monkeypatch.setattr(differential_training, "EPOCHS", 1)
+    monkeypatch.setattr(training, "SEEDS", 2)
+    monkeypatch.setattr(training, "EPOCHS", 1)
     app = open_page("differential", constraint="L2 ball")
     assert len(app.get("plotly_chart")) == 2
     app.button(key="retrain-begin").click().run()

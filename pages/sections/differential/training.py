@@ -14,9 +14,9 @@ from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from pages.common import address, layout
 from pages.common.results import ENGINE, View
-from pages.common.search import Outcome, Settings
 from pages.common.text import percent
 from pages.common.work import Waiting
+from pages.sections.differential.search import Outcome, Settings
 
 if TYPE_CHECKING:
     from idc_core.experiments.outcome import Retraining

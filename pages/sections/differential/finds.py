@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,10 @@ from idc_core.figures.pictures import contact_sheet, pictures, png
 from pages.common import address, layout
 from pages.common.display import draw_pictures
 from pages.common.results import View
-from pages.common.search import Outcome, heatmaps
+from pages.common.search_cell import keep_button, truth
 from pages.common.selection import select, selected
 from pages.common.text import plural
-
-if TYPE_CHECKING:
-    from idc_core.suites import Step
+from pages.sections.differential.search import Outcome, heatmaps
 
 FIND = "find"
 """Number of the test whose find is shown; in the address."""
@@ -52,12 +50,6 @@ def answers(view: View, outcome: Outcome, row: int) -> str:
     """Write what every model answers to a find."""
     found = outcome.finds.predictions[row]
     return ", ".join(f"{label} {said(view, one)}" for label, one in zip(outcome.labels, found, strict=True))
-
-
-def truth(view: View, position: int) -> str:
-    """Write a test's right answer."""
-    target = view.test.targets[position]
-    return view.test.class_names[target] if view.is_classifier else f"{target:+.3f}"
 
 
 def table(view: View, outcome: Outcome) -> pd.DataFrame:
@@ -214,32 +206,3 @@ def draw_keep(view: View, outcome: Outcome) -> None:
         )  # fmt: skip
         name = f"Differences, {finds.settings['constraint'].card.label.lower()}"
         keep_button(view, name, finds.inputs[rows], targets, outcome.origin[rows], step, "keep-finds")
-
-
-def keep_button(
-    view: View, label: str, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: Step,
-    key: str,
-) -> None:  # fmt: skip
-    """Offer to keep inputs, each made of the test at a position of `origin`, as a suite of the person's."""
-    name = st.text_input(
-        "Name of the suite", label, key=f"{key}-name", width=280,
-        help=f"Under this name it can be chosen wherever suites are. Default {label}.",
-    )  # fmt: skip
-    pressed = st.button(
-        f"Keep {plural(len(inputs), 'input')} as a suite", key=key, disabled=not len(inputs),
-        help="Kept on this computer until it is removed; the same inputs are kept once.",
-    )  # fmt: skip
-    if not pressed:
-        return
-    from idc_core.suites.kept import keep
-    from idc_core.suites.own import Form, suite_of
-
-    try:
-        suite = suite_of(
-            inputs, targets, Form.of(view.test), label=name, origin=view.test.ids[origin], provenance=[step]
-        )
-        keep(name, suite)
-    except IdcError as error:
-        st.error(str(error))
-        return
-    st.success(f"Kept as \u201c{name.strip()}\u201d: {plural(len(inputs), 'input')}.")

@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.common import address, layout
 from pages.common.results import View
-from pages.common.search import Settings, offered, usual
 from pages.common.selection import selected
 from pages.common.text import cell_name, lower, parse_cell
+from pages.sections.differential.search import Settings, offered, usual
 
 MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
 MOST_SEEDS = 500
