@@ -24,10 +24,10 @@ view = open_bench(frame("differential"))
 finding = st.empty()
 
 from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
+from idc_core.coverage.registry import PAIRWISE  # noqa: E402
 from idc_core.figures import differential as figures  # noqa: E402
 from idc_core.figures.criteria import suite_scores  # noqa: E402
 from pages.common import address, search_cell  # noqa: E402
-from pages.sections.criteria.criteria import SLOW  # noqa: E402
 from pages.sections.differential import controls, search, training  # noqa: E402
 from pages.sections.differential import finds as shown  # noqa: E402
 
@@ -101,7 +101,7 @@ def draw_steps(outcome: Outcome, one: View, key: str) -> None:
 
 def choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
-    fast = [name for name in CRITERIA if name not in SLOW]
+    fast = [name for name in CRITERIA if name not in PAIRWISE]
     said = address.read(MEASURED).split(",")
     st.session_state[MEASURED] = [name for name in CRITERIA if name in said] or fast
     st.pills(

@@ -84,6 +84,9 @@ class _Criteria(dict[str, type[Criterion]]):
 CRITERIA: dict[str, type[Criterion]] = _Criteria()
 """Criterion classes by short lower-case name; an unknown name raises `SettingError`."""
 
+PAIRWISE = ("lsc", "dsc", "cc")
+"""Criteria that compare every test with every training input, or with many other tests."""
+
 C = TypeVar("C", bound=type[Criterion])
 
 

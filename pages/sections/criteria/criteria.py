@@ -13,15 +13,13 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import Reading, cell_profiles, compare, random_subsets, read, read_profiles, rows
 from idc_core.coverage.orders import Finding, Order, find_mistakes, orders_by
 from idc_core.coverage.prioritisation import UNCERTAINTIES
+from idc_core.coverage.registry import PAIRWISE
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from pages.common.results import ENGINE, View
 from pages.common.work import Waiting
 from pages.sections.criteria import compared
 from pages.sections.criteria.compared import Other
-
-SLOW = ("lsc", "dsc", "cc")
-"""Criteria that compare every test with every training input, or with many other tests."""
 
 MANY_PAIRS = 20_000_000
 """Pairs of a test and a training input beyond which the slow criteria wait until they are chosen."""
@@ -135,7 +133,7 @@ def settings_of(values: dict[str, Any]) -> dict[str, Settings]:
 def usual(view: View) -> list[str]:
     """Return the criteria that are measured without being asked for."""
     many = len(view.train) * len(view.chosen) > MANY_PAIRS
-    return [name for name in CRITERIA if not (many and name in SLOW)]
+    return [name for name in CRITERIA if not (many and name in PAIRWISE)]
 
 
 @dataclass(frozen=True, eq=False)
