@@ -28,10 +28,25 @@ def add_parser(subparsers: Subparsers) -> None:
     add = parser.add_argument
     add("name", choices=tuple(EXPERIMENTS), help="the experiment")
     add("--models", nargs="+", metavar="NAME", help="the networks (those of the paper)")
-    add("--m", type=int, nargs="+", metavar="N", help="numbers of important neurons (6; rq2: 6 8 10 12; rq5: 4 6)")
+    add(
+        "--m",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="numbers of important neurons (6; rq2: 6 8 10 12; rq3, rq4: 6 12; rq5: 4 6)",
+    )
     add("--seeds", type=int, default=5, metavar="N", help="how many draws of random neurons (%(default)s)")
     add("--rule", default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
     add("--share", type=float, default=0.02, metavar="X", help="share of an input that is changed (%(default)s)")
+    add("--attacked", type=int, default=512, metavar="N", help="rq3: how many tests slow attacks change (%(default)s)")
+    add(
+        "--cw",
+        type=int,
+        default=64,
+        metavar="N",
+        help="rq3: how many tests Carlini-Wagner changes with the paper's parameters (%(default)s)",
+    )
+    add("--fresh", action="store_true", help="rq2 to rq5: also make anew what is finished")
     add("--limit-train", type=int, metavar="N", help="rank neurons by only the first N training inputs")
     add("--limit", type=int, metavar="N", help="use only the first N tests")
     add("--out", type=Path, metavar="FILE", help="also write everything to FILE as CSV")
@@ -49,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name in models:
             records += experiment.run(arguments, name, _named(progress, name))
     heading = tuple(field.upper().replace("_", " ") for field in experiment.shown)
-    rows = [tuple(_text(record[field]) for field in experiment.shown) for record in records]
+    rows = [tuple(_text(record.get(field)) for field in experiment.shown) for record in records]
     numbers = {field for record in records for field, value in record.items() if isinstance(value, int | float)}
     align = "".join(">" if field in numbers else "<" for field in experiment.shown)
     print(table([heading, *rows], align))
@@ -80,7 +95,8 @@ def _text(value: str | int | float | None) -> str:
 
 def _csv(records: list[Record]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    fields = dict.fromkeys(field for record in records for field in record)
+    writer = csv.DictWriter(text, list(fields), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()

@@ -1,11 +1,14 @@
-"""The experiments of the command line: one module an experiment, one line in `EXPERIMENTS`."""
+"""The experiments of the command line: a module an experiment or a family of them; `EXPERIMENTS` lists all."""
 
-from idc_core.cli.experiments import ablation, cells, finds, rq1, rq6
+from idc_core.cli.experiments import ablation, cells, finds, rq1, rq6, suites
 from idc_core.cli.experiments.base import Experiment, Record
 
 __all__ = ["EXPERIMENTS", "Experiment", "Record"]
 
 EXPERIMENTS: dict[str, Experiment] = {
-    one.EXPERIMENT.name: one.EXPERIMENT for one in (rq1, ablation, rq6, cells, finds)
-}
+    one.name: one
+    for one in (
+        rq1.EXPERIMENT, ablation.EXPERIMENT, *suites.EXPERIMENTS, rq6.EXPERIMENT, cells.EXPERIMENT, finds.EXPERIMENT
+    )
+}  # fmt: skip
 """Experiments by name."""
