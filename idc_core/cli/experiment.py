@@ -15,6 +15,9 @@ from idc_core.errors import SettingError
 if TYPE_CHECKING:
     from idc_core.progress import Progress
 
+SMALL = 0.01
+"""Numbers closer to zero are told to three digits instead of three places."""
+
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the parser of `experiment`."""
@@ -90,7 +93,9 @@ def _named(progress: ProgressLine, name: str) -> Progress:
 def _text(value: str | int | float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) >= SMALL or not value else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else value
 
 
 def _csv(records: list[Record]) -> str:

@@ -6,12 +6,18 @@ import pytest
 
 from idc_core.cli import main
 from idc_core.cli.experiment import EXPERIMENTS
+from idc_core.coverage import IDC
 from idc_core.datasets import load_dataset
 from idc_core.experiments.ablation import ablate
 from idc_core.experiments.rq1 import rq1
 from idc_core.models import MODELS, load_model
 
 SMALL = ("--limit", "30", "--limit-train", "100")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
 
 
 def run(capsys, *arguments):
@@ -48,7 +54,7 @@ def test_table_and_file_say_what_the_engine_finds(capsys, tmp_path):
 def test_experiments_name_models_that_exist_and_fields_that_are_there(capsys):
     for entry in EXPERIMENTS.values():
         assert set(entry.models) <= set(MODELS)
-        status, out, _ = run(capsys, entry.name, "--models", "lenet4-digits", *SMALL)
+        status, out, _ = run(capsys, entry.name, "--models", "lenet4-digits", "--cw", 0, *SMALL)
         assert status == 0
         assert len(out.splitlines()) > 1
 
@@ -58,6 +64,7 @@ def test_experiments_name_models_that_exist_and_fields_that_are_there(capsys):
     [
         (("--models", "lenet5-digits", "lenet9"), "There is no model 'lenet9'"),
         (("--models", "lenet1-digits", "--m", 7), "choose m of at most 6"),
+        (("--models", "lenet1-digits", "--m", 3, 4), "rq1 takes one number of important neurons"),
         (("--models", "lenet1-digits", "--m", 0), "m must be a whole number"),
         (("--models", "lenet1-digits", "--seeds", 0), "seeds must be"),
         (("--models", "lenet1-digits", "--share", 2), "share must be"),
@@ -89,3 +96,34 @@ def test_ablation_has_a_record_for_each_number_of_silenced_neurons(capsys, tmp_p
     assert [float(record["important"]) for record in records] == found.important.tolist()
     assert [float(record["random"]) for record in records] == found.random_mean.tolist()
     assert {record["unit"] for record in records} == {"accuracy"}
+
+
+def test_rq2_has_a_row_for_every_suite_and_number_of_neurons(capsys, tmp_path):
+    file = tmp_path / "rq2.csv"
+    arguments = ("rq2", "--models", "lenet4-digits", "lenet1-digits", "--m", 4, 6, "--seeds", 2, *SMALL, "--out", file)
+    status, out, err = run(capsys, *arguments)
+    assert (status, err) == (0, "")
+    records = list(csv.DictReader(file.read_text().splitlines()))
+    assert [(r["model"], r["suite"], r["m"]) for r in records] == [
+        (model, suite, m)
+        for model in ("lenet4-digits", "lenet1-digits")
+        for suite in ("U_O", "U_O+S", "U_O+DI", "U_O+2S", "U_O+2DI")
+        for m in ("4", "6")
+    ]
+    found = IDC(load_model("lenet4-digits"), "fc1", 6).fit(load_dataset("digits", "train", 100))
+    assert float(records[1]["idc"]) == found.update(load_dataset("digits", "test", 30)).score
+    assert out.splitlines()[0].split()[:4] == ["MODEL", "SUITE", "M", "INPUTS"]
+    assert run(capsys, *arguments)[1] == out  # from what is finished
+    assert run(capsys, *arguments, "--fresh")[1] == out
+
+
+def test_what_cannot_be_measured_has_a_row_that_says_so(capsys, tmp_path, data_folder):
+    file = tmp_path / "rq3.csv"
+    sizes = ("--attacked", 0, "--cw", 0, "--m", 4)
+    status, _, err = run(capsys, "rq3", "--models", "lenet4-digits", "dave2-udacity", *sizes, *SMALL, "--out", file)
+    assert (status, err) == (0, "")
+    records = list(csv.DictReader(file.read_text().splitlines()))
+    told = {(r["suite"], r["criterion"]): r["note"] for r in records if r["model"] == "dave2-udacity" and r["note"]}
+    assert told[("U_O+FGSM", "")] == "attacks need a classifier"
+    assert told[("U_O+S", "dsc")] == "this criterion needs a classifier"
+    assert not [r for r in records if r["model"] == "lenet4-digits" and r["note"]]

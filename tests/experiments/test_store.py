@@ -8,10 +8,7 @@ import pytest
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.experiments.store import finished, runs_folder, unit
 
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def files():
