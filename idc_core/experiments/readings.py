@@ -60,7 +60,7 @@ class Ask:
     name : str
         What tables call it.
     kind : str
-        A key of `idc_core.suites.SUITES`.
+        A key of `idc_core.suites.SUITES`, or "train": as many training inputs, instead of tests changed.
     tests : int
         How many of the tests, from the first one.
     seed : int
@@ -173,6 +173,8 @@ class Readings:
         source = chosen(original(self.test), range(ask.tests))
         if ask.kind == "original":
             return source
+        if ask.kind == "train":
+            return chosen(original(self.train), range(ask.tests))
         seeds = range(ask.seed, ask.seed + ask.copies)
         return union([perturbed(source, ask.kind, self.model, seed=seed, **ask.settings) for seed in seeds])
 

@@ -41,7 +41,8 @@ def rq2(readings: Readings, seeds: int = 5, ms: Sequence[int] = (6, 8, 10, 12), 
     list of dict
         A row a suite and m: means over the seeds, and their standard deviation (None for one seed). "idc" is of the
         suite with the original tests, "alone" without them, "added" the cells that the original tests do not reach.
-        The last suites, as "U_O+5S", hold the copies of all seeds at once.
+        "U_O+train" adds as many training inputs, where there are enough: what natural inputs would add. The last
+        suites, as "U_O+5S", hold the copies of all seeds at once.
 
     References
     ----------
@@ -50,6 +51,8 @@ def rq2(readings: Readings, seeds: int = 5, ms: Sequence[int] = (6, 8, 10, 12), 
     """
     listed, tests = check_seeds(seeds), len(readings.test)
     asks = [Ask("U_O", "original", tests), *noisy(tests, listed, share)]
+    if len(readings.train) >= tests:
+        asks.append(Ask("U_O+train", "train", tests))
     if len(listed) > 1:
         settings = {"share": share, "deviation": DEVIATION}
         asks += [Ask(f"U_O+{seeds}{name}", kind, tests, 0, seeds, settings) for name, kind in NOISES]

@@ -107,7 +107,7 @@ def test_rq2_has_a_row_for_every_suite_and_number_of_neurons(capsys, tmp_path):
     assert [(r["model"], r["suite"], r["m"]) for r in records] == [
         (model, suite, m)
         for model in ("lenet4-digits", "lenet1-digits")
-        for suite in ("U_O", "U_O+S", "U_O+DI", "U_O+2S", "U_O+2DI")
+        for suite in ("U_O", "U_O+S", "U_O+DI", "U_O+train", "U_O+2S", "U_O+2DI")
         for m in ("4", "6")
     ]
     found = IDC(load_model("lenet4-digits"), "fc1", 6).fit(load_dataset("digits", "train", 100))

@@ -45,6 +45,7 @@ def expected(model, train, original, made, layer, m):
             ),
         ),
         (Ask("U_O", "original", 20), lambda model, tests: tests.inputs[:20]),
+        (Ask("train", "train", 30), lambda model, tests: load_dataset("digits", "train", 30).inputs),
     ],
 )
 def test_a_reading_is_what_every_criterion_says_by_itself(digits, ask, make):
@@ -94,13 +95,13 @@ def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch):
     assert finished("reading") == 3
     assert len(made) == 4  # three finished, one stopped within
     resumed = rq2(Readings(model, train, test), seeds=2)
-    assert made[4:] == [made[3], *[("U_O+DI", 1, 1), ("U_O+2S", 0, 2), ("U_O+2DI", 0, 2)]]
-    assert finished("reading") == 7
+    assert made[4:] == [made[3], *[("U_O+DI", 1, 1), ("U_O+train", 0, 1), ("U_O+2S", 0, 2), ("U_O+2DI", 0, 2)]]
+    assert finished("reading") == 8
     again = Readings(model, train, test)
     assert rq2(again, seeds=2) == resumed
-    assert (len(made), "_trained" in vars(again)) == (8, False)  # nothing is made, nothing learnt
+    assert (len(made), "_trained" in vars(again)) == (9, False)  # nothing is made, nothing learnt
     assert rq2(Readings(model, train, test, fresh=True), seeds=2) == resumed
-    assert len(made) == 15
+    assert len(made) == 17
 
 
 @pytest.mark.parametrize(

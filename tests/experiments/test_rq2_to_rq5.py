@@ -26,7 +26,7 @@ def readings(digits, tmp_path_factory):
 def test_rq2_gives_means_and_deviations_over_the_seeds(readings):
     rows = rq2(readings, SEEDS, (6, 12), 0.1)
     assert [(row["suite"], row["m"]) for row in rows] == [
-        (suite, m) for suite in ("U_O", "U_O+S", "U_O+DI", "U_O+3S", "U_O+3DI") for m in (6, 12)
+        (suite, m) for suite in ("U_O", "U_O+S", "U_O+DI", "U_O+train", "U_O+3S", "U_O+3DI") for m in (6, 12)
     ]
     of = {(row["suite"], row["m"]): row for row in rows}
     cells = [readings.read(ask)["cells"]["fc1"][11] for ask in noisy(40, range(SEEDS), 0.1)]
@@ -43,6 +43,8 @@ def test_rq2_gives_means_and_deviations_over_the_seeds(readings):
         assert row["unit"] == "accuracy"
     assert of["U_O", 6]["added"] == 0
     assert of["U_O", 6]["idc_deviation"] is None
+    natural = readings.read(Ask("U_O+train", "train", 40))["cells"]["fc1"][11]
+    assert of["U_O+train", 12]["covered"] == natural[3] > of["U_O", 12]["covered"]
     every = of["U_O+3S", 12]
     assert (every["inputs"], every["seeds"]) == (120, 1)
     assert max(one[3] for one in cells[:SEEDS]) <= every["covered"] <= sum(one[3] for one in cells[:SEEDS])
