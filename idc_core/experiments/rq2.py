@@ -23,6 +23,11 @@ def noisy(tests: int, seeds: Sequence[int], share: float = 0.02) -> list[Ask]:
     return [Ask(f"U_O+{name}", kind, tests, seed, 1, settings) for name, kind in NOISES for seed in seeds]
 
 
+def natural(readings: Readings, tests: int) -> list[Ask]:
+    """Return the suite that adds as many training inputs; none where there are too few of them."""
+    return [Ask("U_O+train", "train", tests)] if len(readings.train) >= tests else []
+
+
 def rq2(readings: Readings, seeds: int = 5, ms: Sequence[int] = (6, 8, 10, 12), share: float = 0.02) -> list[Record]:
     """Measure IDC of the original tests, and of these with noise added.
 
@@ -41,6 +46,7 @@ def rq2(readings: Readings, seeds: int = 5, ms: Sequence[int] = (6, 8, 10, 12), 
     list of dict
         A row a suite and m: means over the seeds, and their standard deviation (None for one seed). "idc" is of the
         suite with the original tests, "alone" without them, "added" the cells that the original tests do not reach.
+        "seeds_won" of U_O+DI counts the seeds with which it covers more than U_O+S.
         "U_O+train" adds as many training inputs, where there are enough: what natural inputs would add. The last
         suites, as "U_O+5S", hold the copies of all seeds at once.
 
@@ -50,18 +56,23 @@ def rq2(readings: Readings, seeds: int = 5, ms: Sequence[int] = (6, 8, 10, 12), 
        ICSE 2020, RQ2, Table 3.
     """
     listed, tests = check_seeds(seeds), len(readings.test)
-    asks = [Ask("U_O", "original", tests), *noisy(tests, listed, share)]
-    if len(readings.train) >= tests:
-        asks.append(Ask("U_O+train", "train", tests))
+    asks = [Ask("U_O", "original", tests), *noisy(tests, listed, share), *natural(readings, tests)]
     if len(listed) > 1:
         settings = {"share": share, "deviation": DEVIATION}
         asks += [Ask(f"U_O+{seeds}{name}", kind, tests, 0, seeds, settings) for name, kind in NOISES]
-    return [
-        {"suite": name, "m": m, "used": used} | row
-        for name, found in grouped(readings, asks).items()
-        for m in ms
-        for used, row in [cells_row(found, readings.layer, m)]
-    ]
+    read = grouped(readings, asks)
+    rows: list[Record] = []
+    for name, found in read.items():
+        for m in ms:
+            used, row = cells_row(found, readings.layer, m)
+            won = _won(read["U_O+S"], found, readings.layer, used) if name == "U_O+DI" else None
+            rows.append({"suite": name, "m": m, "used": used} | row | {"seeds_won": won})
+    return rows
+
+
+def _won(random: Sequence[Record], guided: Sequence[Record], layer: str, used: int) -> int:
+    pairs = zip(random, guided, strict=True)
+    return sum(two["cells"][layer][used - 1][3] > one["cells"][layer][used - 1][3] for one, two in pairs)
 
 
 def grouped(readings: Readings, asks: Sequence[Ask]) -> dict[str, list[Record]]:

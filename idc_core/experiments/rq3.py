@@ -8,7 +8,7 @@ from typing import Any
 from idc_core.errors import SettingError
 from idc_core.experiments.drawing import check_seeds
 from idc_core.experiments.readings import OTHERS, Ask, Readings
-from idc_core.experiments.rq2 import cells_row, deviation, grouped, mean, noisy
+from idc_core.experiments.rq2 import cells_row, deviation, grouped, mean, natural, noisy
 from idc_core.experiments.store import Record
 from idc_core.perturbation import ATTACKS
 
@@ -80,7 +80,7 @@ def rq3(
     sizes = sorted({min(size, everything) for size in (everything, slow, paper_cw) if size}, reverse=True)
     records = []
     for tests in sizes:
-        asks = [*noisy(tests, listed, share), *(_everywhere(tests, seed) for seed in listed)]
+        asks = [*natural(readings, tests), *noisy(tests, listed, share), *(_everywhere(tests, seed) for seed in listed)]
         asks += attacked(FAST, tests)
         asks += attacked(SLOW, tests) if tests <= slow else []
         asks += attacked(PAPER_CW, tests) if tests <= paper_cw else []

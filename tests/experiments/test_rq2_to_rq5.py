@@ -41,6 +41,8 @@ def test_rq2_gives_means_and_deviations_over_the_seeds(readings):
         assert row["covered"] == pytest.approx(np.mean([covered for *_, covered, _ in found]))
         assert row["added"] == pytest.approx(row["covered"] - of["U_O", 12]["covered"])
         assert row["unit"] == "accuracy"
+    assert of["U_O+DI", 12]["seeds_won"] == sum(cells[SEEDS + seed][3] > cells[seed][3] for seed in range(SEEDS))
+    assert {row["suite"] for row in rows if row["seeds_won"] is not None} == {"U_O+DI"}
     assert of["U_O", 6]["added"] == 0
     assert of["U_O", 6]["idc_deviation"] is None
     natural = readings.read(Ask("U_O+train", "train", 40))["cells"]["fc1"][11]
@@ -55,6 +57,7 @@ def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
     found = {(row["tests"], row["suite"], row["criterion"]): row for row in rows}
     assert {tests for tests, *_ in found} == {40, 10}
     assert {suite for tests, suite, _ in found if tests == 40} == {
+        "U_O+train",
         "U_O+S",
         "U_O+DI",
         "U_O+noise",
@@ -62,7 +65,7 @@ def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
         "U_O+BIM",
     }
     assert {suite for tests, suite, _ in found if tests == 10} == {
-        "U_O+S", "U_O+DI", "U_O+noise", "U_O+FGSM", "U_O+BIM", "U_O+JSMA", "U_O+CW",
+        "U_O+train", "U_O+S", "U_O+DI", "U_O+noise", "U_O+FGSM", "U_O+BIM", "U_O+JSMA", "U_O+CW",
     }  # fmt: skip
     assert {criterion for *_, criterion in found} == {"idc6", *OTHERS}
     few = readings.read(Ask("U_O", "original", 10))
