@@ -48,7 +48,7 @@ def rq3(
     ----------
     readings : Readings
     seeds : int
-        Draws of the noise, from seed 0; attacks run once, with seed 0.
+        Draws of the noise on few pixels, from seed 0; everything else is made once, with seed 0.
     ms : sequence of int
         IDC is told for these numbers of important neurons.
     slow, paper_cw : int
@@ -80,16 +80,16 @@ def rq3(
     sizes = sorted({min(size, everything) for size in (everything, slow, paper_cw) if size}, reverse=True)
     records = []
     for tests in sizes:
-        asks = [*natural(readings, tests), *noisy(tests, listed, share), *(_everywhere(tests, seed) for seed in listed)]
+        asks = [
+            *natural(readings, tests),
+            *noisy(tests, listed, share),
+            Ask("U_O+noise", "noise", tests, 0, 1, EVERYWHERE),
+        ]
         asks += attacked(FAST, tests)
         asks += attacked(SLOW, tests) if tests <= slow else []
         asks += attacked(PAPER_CW, tests) if tests <= paper_cw else []
         records += _rows(readings, tests, asks, ms)
     return records
-
-
-def _everywhere(tests: int, seed: int = 0) -> Ask:
-    return Ask("U_O+noise", "noise", tests, seed, 1, EVERYWHERE)
 
 
 def _rows(readings: Readings, tests: int, asks: Sequence[Ask], ms: Sequence[int]) -> list[Record]:
