@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/RESULTS.md")
+RESULTS = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs" / "results").glob("*.md"))
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/RESULTS.md", *RESULTS)
 
 
 def blocks(document, language):
@@ -75,6 +76,12 @@ def test_plan_names_every_module_of_the_engine():
 def test_plan_names_every_page():
     pages = {f"pages/{file.name}" for file in (ROOT / "pages").glob("*.py") if file.name != "__init__.py"}
     assert pages <= set(planned_paths())
+
+
+def test_results_name_every_page_of_theirs():
+    index = (ROOT / "docs" / "RESULTS.md").read_text(encoding="utf-8")
+    assert RESULTS
+    assert [page for page in RESULTS if f"]({Path(page).relative_to('docs')})" not in index] == []
 
 
 def test_make_help_lists_every_target():
