@@ -118,15 +118,50 @@ def trace(
         If there are no inputs, or targets and inputs do not match.
     """
     layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
-    check_layers(model, layers)
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
-    source, total = _source(inputs)
+    total = _source(inputs)[1]
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
         raise SettingError(f"target must be 'predicted', a class or one class an input, not {wanted!r}.")
+    done = 0
+    for start, batch, habits in batches(model, inputs, layers, settings, batch_size):
+        chosen = wanted if isinstance(wanted, str) else _slice(wanted, start, len(batch)).to(batch.device)
+        yield _run(model, batch, layers, settings, chosen, start, habits)
+        done = start + len(batch)
+        report(on_progress, done, total or done, "inputs through the network")
+    if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
+        raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one an input.")
+
+
+def batches(
+    model: nn.Module, inputs: Inputs, layers: Sequence[str], settings: RelevanceSettings | None = None,
+    batch_size: int | None = None,
+) -> Iterator[tuple[int, Tensor, Habits]]:  # fmt: skip
+    """Cut inputs into batches of a size that suits the network, and try the first input before any work.
+
+    Parameters
+    ----------
+    model, inputs, layers, settings, batch_size
+        As in `trace`.
+
+    Yields
+    ------
+    start : int
+        Position of the batch's first input among all inputs.
+    batch : Tensor, (n, ...)
+        On the network's device and of its dtype.
+    habits : Habits
+        What was found out about the network.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As `trace`.
+    """
+    check_layers(model, layers)
+    if batch_size is not None and batch_size < 1:
+        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
     done, size, habits = 0, 1, Habits()
-    for part in source:
+    for part in _source(inputs)[0]:
         if not _rows(part):
             continue
         if done == 0:
@@ -134,14 +169,10 @@ def trace(
             size = batch_size or max(1, min(MOST_INPUTS, BATCH_BYTES // footprint))
         for begin in range(0, len(part), size):
             batch = place(model, part[begin : begin + size])
-            chosen = wanted if isinstance(wanted, str) else _slice(wanted, done, len(batch)).to(batch.device)
-            yield _run(model, batch, layers, settings, chosen, done, habits)
+            yield done, batch, habits
             done += len(batch)
-            report(on_progress, done, total or done, "inputs through the network")
     if not done:
         raise DataError("There are no inputs to run: expected at least one.")
-    if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
-        raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one an input.")
 
 
 def collect(

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import torch
@@ -41,9 +41,18 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
+class Hears(Protocol):
+    """What hears of layers as they run."""
+
+    where: list[str]
+
+    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
+        """Hear of a layer's output; return what the network goes on with instead of it, or None."""
+
+
 @contextmanager
-def watching(model: nn.Module, layers: Sequence[str], watch: Watch, name_all: bool = False) -> Iterator[None]:
-    """Let a `Watch` hear of the layers through hooks that do not outlive the block.
+def watching(model: nn.Module, layers: Sequence[str], watch: Hears, name_all: bool = False) -> Iterator[None]:
+    """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block.
 
     Parameters
     ----------
@@ -51,7 +60,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: Watch, name_all: bo
         Its lock must be held (`undisturbed`).
     layers : sequence of str
         Names from ``named_modules()``; "input" needs no hook.
-    watch : Watch
+    watch : Hears
         The pass. Passes of other threads, which run without the lock, are not heard.
     name_all : bool
         Also keep track of the module that is running, to name it in a refusal.

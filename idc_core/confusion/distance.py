@@ -1,0 +1,118 @@
+"""How differently two classes activate the neurons: the distance by which DeepInspect finds confused classes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import DataError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CLOSE = 0.01
+"""Squared distances below this share of the squared lengths lose digits in the matrix product and are summed again."""
+
+BLOCK = 2048
+"""Neurons that are looked at together; bounds the memory beside the matrix itself."""
+
+
+def class_distance(probability: NDArray[np.floating], normalise: bool = False) -> Floats:
+    """Return the distance of every two classes in how often they activate the neurons.
+
+    Parameters
+    ----------
+    probability : ndarray of float (neurons, classes)
+        From `activation_probability`; a column of NaN for a class that no input is predicted as.
+    normalise : bool
+        Divide by the square root of the number of neurons that either class ever activates, as the published tables
+        do: a root mean square. 0 where there is no such neuron.
+
+    Returns
+    -------
+    ndarray, float64 (classes, classes)
+        Symmetric with a zero diagonal; without a unit. Row and column of a class without inputs are NaN.
+
+    Raises
+    ------
+    DataError
+        If the matrix has another form, values outside 0..1, or a class with some probabilities missing.
+
+    Notes
+    -----
+    Tian et al., ICSE 2020, equation (2), the neuron activation probability vector distance (NAPVD); with `normalise`
+    as in their program. Exact to rounding in float64: distances come from one matrix product over centred columns, and
+    those small enough to lose digits there are summed again difference by difference.
+    """
+    matrix = _checked(probability)
+    known = np.flatnonzero(np.isfinite(matrix[0]))
+    distance = np.full((matrix.shape[1], matrix.shape[1]), np.nan)
+    if not len(known):
+        return distance
+    # A product with all columns needs no copy of the matrix; undefined ones are left out block by block.
+    squares, either = _sums(matrix, known, normalise)
+    found = np.sqrt(squares)
+    if normalise:
+        found = np.divide(found, np.sqrt(either), out=np.zeros_like(found), where=either > 0)
+    distance[np.ix_(known, known)] = found
+    return distance
+
+
+def _sums(matrix: NDArray[np.floating], known: Ints, normalise: bool) -> tuple[Floats, Floats]:
+    """Return the squared distances of the known classes, and the numbers of neurons that either activates."""
+    size = len(known)
+    gram = np.zeros((size, size))
+    both = np.zeros((size, size))
+    active = np.zeros(size)
+    for start in range(0, len(matrix), BLOCK):
+        block = _block(matrix, start, known)
+        if normalise:
+            met = (block > 0).astype(np.float32)  # exact: at most BLOCK ones are added
+            both += met.T @ met
+            active += met.sum(0, dtype=np.float64)
+        block -= block.mean(1, keepdims=True)
+        gram += block.T @ block
+    lengths = np.diag(gram)
+    squares = lengths[:, None] + lengths[None, :] - 2.0 * gram
+    rows, columns = np.nonzero(np.triu(squares < CLOSE * (lengths[:, None] + lengths[None, :]), 1))
+    if len(rows):
+        exact = _exact(matrix, known, rows, columns)
+        squares[rows, columns] = exact
+    squares = np.triu(squares, 1)
+    return squares + squares.T, active[:, None] + active[None, :] - both
+
+
+def _exact(matrix: NDArray[np.floating], known: Ints, rows: Ints, columns: Ints) -> Floats:
+    """Sum the squared differences of some pairs one by one."""
+    found = np.zeros(len(rows))
+    for start in range(0, len(matrix), BLOCK):
+        block = np.ascontiguousarray(_block(matrix, start, known).T)
+        for first in range(0, len(rows), BLOCK):
+            some = slice(first, first + BLOCK)
+            difference = block[rows[some]] - block[columns[some]]
+            found[some] += np.einsum("ij,ij->i", difference, difference)
+    return found
+
+
+def _block(matrix: NDArray[np.floating], start: int, known: Ints) -> Floats:
+    return matrix[start : start + BLOCK].astype(np.float64)[:, known]
+
+
+def _checked(probability: NDArray[np.floating]) -> NDArray[np.floating]:
+    matrix = np.asarray(probability)
+    if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind != "f":
+        raise DataError(
+            f"Expected a probability matrix of floats (neurons, classes); found {matrix.dtype} {matrix.shape}."
+        )
+    missing = np.zeros(matrix.shape[1], np.int64)
+    for start in range(0, len(matrix), BLOCK):
+        block = matrix[start : start + BLOCK]
+        absent = np.isnan(block)
+        missing += absent.sum(0)
+        if not (absent | ((block >= 0) & (block <= 1))).all():
+            raise DataError("A probability matrix holds shares in 0..1; found values outside.")
+    partly = np.flatnonzero((missing > 0) & (missing < len(matrix)))
+    if len(partly):
+        raise DataError(
+            f"Class {partly[0]} has no probability for {missing[partly[0]]:,} of {len(matrix):,} neurons; expected all "
+            "or, for a class that no input is predicted as, none."
+        )
+    return matrix

@@ -1,0 +1,192 @@
+"""What labels say: how often classes are truly confused, and how unequally. Unlike the distances it needs labels."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from idc_core.confusion.labels import check_labels, check_together
+from idc_core.errors import DataError, SettingError
+
+Floats = NDArray[np.float64]
+Form = Literal["equation", "artefact"]
+
+FEWEST = 10
+"""Images that a direction of a multi-label confusion needs at least to have a value."""
+
+
+def check_form(form: str) -> None:
+    """Refuse an unknown form.
+
+    Raises
+    ------
+    SettingError
+    """
+    if form not in ("equation", "artefact"):
+        raise SettingError(f"form must be 'equation' or 'artefact', not {form!r}.")
+
+
+def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewest: int = FEWEST) -> Floats:
+    """Return how often an input of one class is predicted as another one instead.
+
+    Parameters
+    ----------
+    true, predicted : array of int (n,), or of 0 and 1 (n, classes)
+        Right answers and predictions of the same inputs.
+    classes : int
+    fewest : int
+        With several labels an input: inputs that a direction needs at least to have a value.
+
+    Returns
+    -------
+    ndarray, float64 (classes, classes)
+        [a, b] is the share of inputs of class a predicted as b. With several labels: of the inputs with a and without
+        b in the truth, the share with b and without a predicted. NaN on the diagonal and where undefined.
+
+    Raises
+    ------
+    DataError
+        If labels are out of range, of another form, or not of the same inputs.
+
+    Notes
+    -----
+    Tian et al., ICSE 2020, section 2, type 1 errors.
+    """
+    right, said = _labels(true, predicted, classes)
+    if right.ndim == 2:
+        return _shares(right & ~said, ~right & said, right, fewest)
+    counts = np.bincount(right * classes + said, minlength=classes * classes).reshape(classes, classes)
+    of_class = np.bincount(right, minlength=classes)[:, None]
+    found: Floats = np.divide(counts, of_class, out=np.full(counts.shape, np.nan), where=of_class > 0)
+    np.fill_diagonal(found, np.nan)
+    return found
+
+
+def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWEST) -> Floats:
+    """Return how often a class is predicted beside another one that alone is there.
+
+    Parameters
+    ----------
+    true, predicted : array of 0 and 1 (n, classes)
+        Right answers and predictions of the same inputs.
+    fewest : int
+        Inputs that a direction needs at least to have a value.
+
+    Returns
+    -------
+    ndarray, float64 (classes, classes)
+        [a, b]: of the inputs with a and without b in the truth, the share with both predicted. NaN on the diagonal and
+        where undefined.
+
+    Raises
+    ------
+    DataError
+        If labels are no zeros and ones, or not of the same inputs.
+
+    Notes
+    -----
+    Tian et al., ICSE 2020, section 2, type 2 errors.
+    """
+    shape = np.shape(true)
+    if len(shape) != 2:
+        raise DataError("Type 2 confusion needs several labels an input: zeros and ones of shape (n, classes).")
+    right, said = _labels(true, predicted, shape[1])
+    return _shares(right & said, ~right & said, right, fewest)
+
+
+def pair_confusion(directional: NDArray[np.floating]) -> Floats:
+    """Return the confusion of every two classes, whichever is taken for the other.
+
+    Parameters
+    ----------
+    directional : ndarray of float (classes, classes)
+        From `type1_confusion` or `type2_confusion`.
+
+    Returns
+    -------
+    ndarray, float64 (classes, classes)
+        Mean of the two directions, one alone where the other is missing; symmetric, NaN on the diagonal.
+    """
+    one, other = _square(directional), _square(directional).T
+    pair = np.where(np.isnan(one), other, np.where(np.isnan(other), one, (one + other) / 2))
+    np.fill_diagonal(pair, np.nan)
+    return pair
+
+
+def average_disparity(directional: NDArray[np.floating], form: Form = "equation") -> Floats:
+    """Return how unequally two classes are confused with third ones: the true bias of the network between them.
+
+    Parameters
+    ----------
+    directional : ndarray of float (classes, classes)
+        From `type1_confusion` or `type2_confusion`.
+    form : {"equation", "artefact"}
+        The published program takes the sum of both directions instead of their mean, and 0 for what is missing.
+
+    Returns
+    -------
+    ndarray, float64 (classes, classes)
+        Mean over third classes c of ``|confusion(a, c) - confusion(b, c)|``; symmetric, NaN on the diagonal. Third
+        classes whose confusion with a or b is undefined are left out of the mean.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than three classes.
+
+    Notes
+    -----
+    Tian et al., ICSE 2020, section 3: average confusion disparity.
+    """
+    check_form(form)
+    directions = _square(directional)
+    if len(directions) < 3:
+        raise DataError(
+            f"Disparity compares with third classes, so it needs three or more; there are {len(directions)}."
+        )
+    if form == "artefact":
+        known = np.nan_to_num(directions)
+        pair = known + known.T
+        np.fill_diagonal(pair, np.nan)
+    else:
+        pair = pair_confusion(directions)
+    total, terms = np.zeros_like(pair), np.zeros_like(pair)
+    for third in pair:
+        # A class's confusion with itself is NaN, so that the pair's own classes are no third ones.
+        difference = np.abs(third[:, None] - third[None, :])
+        there = ~np.isnan(difference)
+        np.add(total, difference, out=total, where=there)
+        terms += there
+    found = np.divide(total, terms, out=np.full_like(total, np.nan), where=terms > 0)
+    np.fill_diagonal(found, np.nan)
+    return found
+
+
+def _labels(true: ArrayLike, predicted: ArrayLike, classes: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    right = check_labels(true, classes, "true labels")
+    said = check_labels(predicted, classes, "predictions")
+    check_together(right, said)
+    return right, said
+
+
+def _shares(
+    with_first: NDArray[np.bool_], with_second: NDArray[np.bool_], right: NDArray[np.bool_], fewest: int
+) -> Floats:
+    """Return counts of inputs with both parts over those with the first class and without the second in the truth."""
+    counts = _product(with_first, with_second)
+    images = _product(right, ~right)
+    found: Floats = np.divide(counts, images, out=np.full(counts.shape, np.nan), where=images >= max(1, fewest))
+    np.fill_diagonal(found, np.nan)
+    return found
+
+
+def _product(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> Floats:
+    """Count the inputs that have a column of the one and a column of the other."""
+    return np.asarray(one.T.astype(np.float64) @ other.astype(np.float64))
+
+
+def _square(directional: NDArray[np.floating]) -> Floats:
+    found = np.asarray(directional, np.float64)
+    if found.ndim != 2 or found.shape[0] != found.shape[1]:
+        raise DataError(f"Expected one value for every two classes, (classes, classes); found {found.shape}.")
+    return found
