@@ -12,13 +12,18 @@ from idc_core.confusion.evaluation import (
     evaluate,
     suspects,
 )
+from idc_core.confusion.evidence import Evidence, network_evidence, parse_groups
+from idc_core.confusion.found import ClassErrors, find_errors
+from idc_core.confusion.own import own_evidence
 from idc_core.confusion.statistics import Statistics, collect_statistics
 from idc_core.confusion.truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
 
 __all__ = [
     "ActivationCounts",
+    "ClassErrors",
     "Curve",
     "Evaluation",
+    "Evidence",
     "Reported",
     "Statistics",
     "Triplet",
@@ -31,9 +36,13 @@ __all__ = [
     "count_again",
     "cutoff",
     "evaluate",
+    "find_errors",
     "most_biased",
     "near_cutoff",
+    "network_evidence",
+    "own_evidence",
     "pair_confusion",
+    "parse_groups",
     "suspects",
     "third_classes",
     "type1_confusion",

@@ -1,0 +1,191 @@
+"""What is known of predictions, of a network here or from a person's own file; classes taken together in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.confusion.labels import check_labels, check_together
+from idc_core.confusion.statistics import Statistics
+from idc_core.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from idc_core.datasets import Dataset
+
+Groups = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Predictions, and how strongly the inputs behind them activate the neurons.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+    predicted : ndarray or None
+        int64 (n,), or bool (n, classes) with several labels an input; None where only a probability matrix is known.
+    true : ndarray or None
+        Right answers in the same form; None where there are none.
+    values : ndarray of float (n, neurons) or None
+        Mean scaled outputs, so that any threshold can be counted; None where only a probability matrix is known.
+    probability : ndarray of float (neurons, classes) or None
+        Given instead of `values`.
+
+    Raises
+    ------
+    DataError
+        If the parts do not fit each other.
+    """
+
+    class_names: tuple[str, ...]
+    predicted: NDArray[Any] | None = None
+    true: NDArray[Any] | None = None
+    values: NDArray[np.floating[Any]] | None = None
+    probability: NDArray[np.floating[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        classes = len(self.class_names)
+        if len(set(self.class_names)) < classes or classes < 2:
+            raise DataError(f"Expected two or more classes with different names; there are {classes}.")
+        if (self.values is None) == (self.probability is None):
+            raise DataError("Expected either activations of inputs or a probability matrix.")
+        for name, what in (("predicted", "predictions"), ("true", "true labels")):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_labels(getattr(self, name), classes, what))
+        if self.values is not None and (self.predicted is None or len(self.predicted) != len(self.values)):
+            count = 0 if self.predicted is None else len(self.predicted)
+            raise DataError(
+                f"There are activations of {len(self.values):,} inputs and predictions of {count:,}; expected both of "
+                "the same inputs."
+            )
+        if self.probability is not None and self.probability.shape[1:] != (classes,):
+            raise DataError(
+                f"The probability matrix has shape {self.probability.shape}; expected a row a neuron and a column for "
+                f"each of {classes} classes."
+            )
+        if self.true is not None and self.predicted is not None:
+            check_together(self.true, self.predicted)
+
+    @property
+    def several_labels(self) -> bool:
+        """Whether an input can have several classes."""
+        return self.predicted is not None and self.predicted.ndim == 2
+
+    @property
+    def neurons(self) -> int:
+        """Number of neurons."""
+        return self.values.shape[1] if self.values is not None else len(np.asarray(self.probability))
+
+    def grouped(self, groups: Groups) -> Evidence:
+        """Return the evidence with some classes taken together; the others stay, before the groups.
+
+        Parameters
+        ----------
+        groups : mapping of str to sequence of int
+            Classes of each group, by its name; no class may be in two.
+
+        Raises
+        ------
+        SettingError
+            If a group is empty, a class is in two groups, or a name is there already.
+        DataError
+            If only a probability matrix is known, which does not tell how often each class was predicted.
+        """
+        if not groups:
+            return self
+        target, names = _mapping(self.class_names, groups)
+        if self.values is None:
+            raise DataError(
+                "Classes cannot be taken together in a probability matrix: it does not say how often each was "
+                "predicted. Load activations and predictions instead."
+            )
+        return replace(
+            self,
+            class_names=names,
+            predicted=_together(self.predicted, target, len(names)),
+            true=_together(self.true, target, len(names)),
+        )
+
+
+def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequence[str]) -> Evidence:
+    """Return the evidence of a network's own answers to a data set.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        From `collect_statistics` on the data set's inputs.
+    data : Dataset
+        Its right answers are taken along only where its classes are the network's.
+    class_names : sequence of str
+        The classes that the network answers with.
+
+    Raises
+    ------
+    DataError
+        If the network does not tell classes apart, or the statistics are of other inputs.
+    """
+    if len(class_names) < 2:
+        raise DataError("This network answers with a number: there are no classes that it could confuse.")
+    if len(statistics.values) != len(data):
+        raise DataError(
+            f"There are activations of {len(statistics.values):,} inputs; expected the {len(data):,} tests."
+        )
+    own = tuple(class_names) == tuple(data.class_names)
+    return Evidence(tuple(class_names), statistics.predictions, data.targets if own else None, values=statistics.values)
+
+
+def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
+    """Read groups that a person wrote, such as ``pets: cat, dog``; one a line, or separated by semicolons.
+
+    Raises
+    ------
+    SettingError
+        If a line has no colon, or names a class that does not exist.
+    """
+    places = {name: index for index, name in enumerate(class_names)}
+    found: dict[str, list[int]] = {}
+    for line in text.replace(";", "\n").splitlines():
+        if not line.strip():
+            continue
+        name, colon, members = line.partition(":")
+        classes = [part.strip() for part in members.split(",") if part.strip()]
+        unknown = [one for one in classes if one not in places]
+        if not colon or not name.strip() or not classes:
+            raise SettingError(f"Expected a group as 'name: class, class', not {line.strip()!r}.")
+        if unknown:
+            some = ", ".join(class_names[:12]) + (" ..." if len(class_names) > 12 else "")
+            raise SettingError(f"There is no class {unknown[0]!r}; the classes are {some}.")
+        if name.strip() in found:
+            raise SettingError(f"Group {name.strip()!r} is there twice.")
+        found[name.strip()] = [places[one] for one in classes]
+    return found
+
+
+def _mapping(class_names: tuple[str, ...], groups: Groups) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the new class of every class, and the new names."""
+    target = np.full(len(class_names), -1, np.int64)
+    grouped = [member for members in groups.values() for member in members]
+    rest = [index for index in range(len(class_names)) if index not in set(grouped)]
+    names = (*(class_names[index] for index in rest), *groups)
+    twice = next((member for member in grouped if grouped.count(member) > 1), None)
+    if twice is not None:
+        raise SettingError(f"Class {class_names[twice]!r} is in two groups, or twice in one; expected it once.")
+    if len(set(names)) < len(names) or not all(len(members) for members in groups.values()):
+        raise SettingError("Expected groups of at least one class, with names that no other class has.")
+    target[rest] = np.arange(len(rest))
+    for place, members in enumerate(groups.values(), len(rest)):
+        target[list(members)] = place
+    return target, names
+
+
+def _together(labels: NDArray[Any] | None, target: NDArray[np.int64], classes: int) -> NDArray[Any] | None:
+    if labels is None or labels.ndim == 1:
+        return None if labels is None else target[labels]
+    found = np.zeros((len(labels), classes), bool)
+    for old, new in enumerate(target):
+        found[:, new] |= labels[:, old]
+    return found

@@ -1,0 +1,265 @@
+"""Evidence of a network and of a person's own file, groups of classes, and everything found in it."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import idc_core as idc
+from idc_core.confusion import (
+    Evidence,
+    average_bias,
+    average_disparity,
+    class_distance,
+    collect_statistics,
+    evaluate,
+    find_errors,
+    network_evidence,
+    own_evidence,
+    pair_confusion,
+    parse_groups,
+    type1_confusion,
+    type2_confusion,
+)
+from idc_core.errors import DataError, SettingError
+
+NAMES = ("cat", "dog", "bird", "plane", "ship")
+
+
+@pytest.fixture(scope="module")
+def single():
+    random = np.random.default_rng(0)
+    true = random.integers(0, 5, 300)
+    predicted = np.where(random.random(300) < 0.8, true, random.integers(0, 5, 300))
+    values = np.clip(random.random((300, 12)) + 0.3 * np.eye(5, 12)[predicted], 0, 1)
+    return Evidence(NAMES, predicted, true, values=values)
+
+
+@pytest.fixture(scope="module")
+def several():
+    random = np.random.default_rng(1)
+    true = random.random((400, 5)) < 0.4
+    predicted = true ^ (random.random((400, 5)) < 0.1)
+    return Evidence(NAMES, predicted, true, values=random.random((400, 12)))
+
+
+def test_everything_found_is_what_its_parts_say(single):
+    found = find_errors(single, 0.4, normalise=True, filtered=False, deviations=0.5, share=0.3)
+    distance = class_distance(found.probability, True)
+    directional = type1_confusion(single.true, single.predicted, 5)
+    np.testing.assert_array_equal(found.distance, distance)
+    np.testing.assert_array_equal(found.bias, average_bias(distance, filtered=False))
+    np.testing.assert_array_equal(found.confusion, pair_confusion(directional))
+    np.testing.assert_array_equal(found.disparity, average_disparity(directional))
+    # As text: a precision of nothing reported is nan, which equals nothing.
+    assert repr(found.confusion_found) == repr(evaluate(distance, found.confusion, deviations=0.5, share=0.3))
+    assert repr(found.bias_found) == repr(evaluate(found.bias, found.disparity, "high", deviations=0.5, share=0.3))
+    assert found.images.sum() == 300
+    assert found.unseen == []
+
+
+def test_suspicion_counts_standard_deviations(single):
+    found = find_errors(single)
+    upper = np.triu_indices(5, 1)
+    values = found.distance[upper]
+    np.testing.assert_allclose(found.suspicion[upper], (values.mean() - values) / values.std())
+    reported = {tuple(pair) for pair in found.suspected.tolist() if found.suspicion[tuple(pair)] > 1}
+    assert reported == {
+        tuple(pair) for pair in found.suspected.tolist() if found.distance[tuple(pair)] < found.confusion_cutoff
+    }
+    assert len(reported) == found.confusion_found.at_deviations.reported
+    assert int(found.truly_confused(found.suspected).sum()) == found.confusion_found.true_pairs
+    assert int(found.truly_biased(found.biased).sum()) == found.bias_found.true_pairs
+
+
+def test_neurons_of_a_pair(single):
+    found = find_errors(single)
+    both = np.minimum(found.probability[:, 0], found.probability[:, 3])
+    shared = found.shared_neurons(0, 3, 4)
+    assert both[shared].tolist() == sorted(both, reverse=True)[:4]
+    gap = np.abs(found.probability[:, 0] - found.probability[:, 3])
+    assert gap[found.apart_neurons(0, 3, 3)].tolist() == sorted(gap, reverse=True)[:3]
+
+
+def test_labels_never_enter_a_score(single):
+    shuffled = np.random.default_rng(5).permutation(single.true)
+    with_labels, without = (
+        find_errors(Evidence(NAMES, single.predicted, true, values=single.values)) for true in (shuffled, None)
+    )
+    np.testing.assert_array_equal(with_labels.distance, without.distance)
+    np.testing.assert_array_equal(with_labels.bias, without.bias)
+    assert without.confusion is without.directional is without.confusion_found is without.bias_found is None
+    assert without.truly_confused(without.suspected) is None
+
+
+def test_several_labels(several):
+    found = find_errors(several)
+    np.testing.assert_array_equal(found.directional, type2_confusion(several.true, several.predicted))
+    found = find_errors(several, kind="type1")
+    np.testing.assert_array_equal(found.directional, type1_confusion(several.true, several.predicted, 5))
+
+
+def test_groups_are_classes_of_their_own(single, several):
+    groups = parse_groups("pets: dog, cat\n\n machines: plane,ship;", NAMES)
+    assert groups == {"pets": [1, 0], "machines": [3, 4]}
+    found = single.grouped(groups)
+    assert found.class_names == ("bird", "pets", "machines")
+    new = np.array([1, 1, 0, 2, 2])
+    np.testing.assert_array_equal(found.predicted, new[single.predicted])
+    np.testing.assert_array_equal(found.true, new[single.true])
+    both = several.grouped(groups)
+    np.testing.assert_array_equal(both.predicted[:, 1], several.predicted[:, 0] | several.predicted[:, 1])
+    np.testing.assert_array_equal(both.predicted[:, 0], several.predicted[:, 2])
+    assert single.grouped({}) is single
+    # Counted over the union: the mean of the members, weighed by how often each is predicted.
+    merged, own = find_errors(found), find_errors(single)
+    weighed = own.probability[:, :2] @ own.images[:2] / own.images[:2].sum()
+    np.testing.assert_allclose(merged.probability[:, 1], weighed)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pets cat", "Expected a group as"),
+        ("pets: cow", "no class 'cow'"),
+        ("pets: cat\npets: dog", "there twice"),
+        ("pets: cat; others: cat", "in two groups"),
+        ("dog: cat", "no other class has"),
+        (": cat", "Expected a group as"),
+    ],
+)
+def test_groups_that_make_no_sense_are_refused(single, text, words):
+    with pytest.raises(SettingError, match=words):
+        single.grouped(parse_groups(text, NAMES))
+
+
+def test_a_network_of_the_registry():
+    model, data = idc.load_model("lenet5-digits"), idc.load_dataset("digits")
+    statistics = collect_statistics(model, data, ["conv1", "fc1"])
+    evidence = network_evidence(statistics, data, data.class_names)
+    np.testing.assert_array_equal(evidence.true, data.targets)
+    other = network_evidence(statistics, data, [f"class {i}" for i in range(10)])
+    assert other.true is None
+    with pytest.raises(DataError, match="expected the 20 tests"):
+        network_evidence(statistics, idc.load_dataset("digits", limit=20), data.class_names)
+    with pytest.raises(DataError, match="no classes"):
+        network_evidence(statistics, data, ())
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_own_probability_matrix(single):
+    found = find_errors(single)
+    own = own_evidence(npz(probability=found.probability, class_names=np.array(NAMES)))
+    np.testing.assert_array_equal(find_errors(own).distance, found.distance)
+    assert own.class_names == NAMES
+    assert find_errors(own).images is None
+    labelled = own_evidence(npz(probability=found.probability, predicted=single.predicted, true=single.true))
+    assert labelled.class_names == ("0", "1", "2", "3", "4")
+    np.testing.assert_array_equal(find_errors(labelled).confusion, found.confusion)
+    with pytest.raises(DataError, match="cannot be taken together"):
+        own.grouped({"pets": [0, 1]})
+
+
+@pytest.mark.parametrize("fixture", ["single", "several"])
+def test_own_activations(request, fixture):
+    evidence = request.getfixturevalue(fixture)
+    content = npz(
+        activations=evidence.values.astype(np.float32), predicted=evidence.predicted, true=evidence.true,
+        class_names=np.array(NAMES),
+    )  # fmt: skip
+    own = own_evidence(content, scaled=True)
+    np.testing.assert_array_equal(own.predicted, evidence.predicted)
+    np.testing.assert_allclose(find_errors(own).distance, find_errors(evidence).distance, atol=1e-6)
+
+
+def test_raw_activations_are_scaled_over_each_layer():
+    raw = np.array([[1.0, 3, 2, 10, 20], [5, 5, 5, -1, -3]])
+    own = own_evidence(npz(activations=raw, predicted=np.array([0, 1]), layer_sizes=np.array([3, 2])))
+    np.testing.assert_array_equal(own.values, [[0, 1, 0.5, 0, 1], [0, 0, 0, 1, 0]])
+    one = own_evidence(npz(activations=raw, predicted=np.array([0, 1])))
+    np.testing.assert_allclose(one.values[0], (raw[0] - 1) / 19)
+
+
+def table(rows):
+    return "\n".join(",".join(map(str, row)) for row in rows).encode()
+
+
+def test_tables():
+    matrix = own_evidence(table([("neuron", "cat", "dog"), (0, 0.5, 1), (1, 0, 0.25)]), "matrix.csv")
+    assert matrix.class_names == ("cat", "dog")
+    np.testing.assert_array_equal(matrix.probability, [[0.5, 1], [0, 0.25]])
+    rows = [("predicted", "a", "b", "true"), ("dog", 0.5, 1, "cat"), ("cat", 0, 2, "cat")]
+    one = own_evidence(table(rows), "tests.csv")
+    assert one.class_names == ("cat", "dog")
+    np.testing.assert_array_equal(one.predicted, [1, 0])
+    np.testing.assert_array_equal(one.true, [0, 0])
+    np.testing.assert_array_equal(one.values, [[0, 1], [0, 1]])
+    many = own_evidence(table([("predicted", "a", "b"), ("2|0", 1, 2), ("", 0, 1)]), "tests.csv")
+    assert many.class_names == ("0", "1", "2")
+    np.testing.assert_array_equal(many.predicted, [[True, False, True], [False, False, False]])
+
+
+TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"not a zip", "own.npz", "neither an npz file nor a table"),
+        (npz(inputs=np.zeros(3)), "own.npz", "expected an array probability, or activations"),
+        (npz(probability=np.zeros((2, 2)), **TWO), "own.npz", "expected an array probability, or activations"),
+        (npz(activations=np.zeros((2, 3))), "own.npz", "need an array predicted"),
+        (npz(activations=np.zeros((3, 3)), predicted=np.array([0, 1])), "own.npz", "activations of 3 inputs"),
+        (npz(**TWO, true=np.array([0, 1, 1])), "own.npz", "3 true labels and 2 predictions"),
+        (npz(**TWO, true=np.array([0, -1])), "own.npz", "must lie in 0..1"),
+        (npz(**TWO, class_names=np.array(["a", "a"])), "own.npz", "different names"),
+        (npz(**TWO, ids=np.array([1, 2]), label_ids=np.array([2, 1])), "own.npz", "of other inputs than the labels"),
+        (npz(**TWO, layer_sizes=np.array([2, 2])), "own.npz", "sum to 3"),
+        (npz(activations=np.full((2, 3), np.nan), predicted=np.array([0, 1])), "own.npz", "not finite"),
+        (npz(activations=np.array([["a"]]), predicted=np.array([0])), "own.npz", "table of numbers"),
+        (npz(activations=np.zeros((2, 3)), predicted=np.array([0, 10**9])), "own.npz", "classes numbered from 0"),
+        (npz(**TWO, true=np.array([{}, {}])), "own.npz", "Python objects"),
+        (npz(probability=np.zeros((2, 3)), class_names=np.array(["a", "b"])), "own.npz", "each of 2 classes"),
+        (b"\xff\xfe\x00", "own.csv", "no table in UTF-8"),
+        (b"a,b", "own.csv", "at least one row"),
+        (b"a,b\n1,2,3", "own.csv", "row 2 has 3 columns"),
+        (b"a,b\n1,x", "own.csv", "expected numbers"),
+    ],
+)
+def test_bad_files_are_refused(content, name, words):
+    with pytest.raises(DataError, match=words):
+        own_evidence(content, name)
+
+
+def test_unknown_names_in_a_table_are_refused():
+    with pytest.raises(DataError, match="row 3 has the predicted class 'cow'"):
+        own_evidence(table([("predicted", "a"), ("cat", 1), ("cow", 2)]), "x.csv", class_names=("cat", "dog"))
+    with pytest.raises(DataError, match=r"lie in 0\.\.1, but these reach"):
+        own_evidence(npz(activations=np.full((2, 3), 2.0), predicted=np.array([0, 1])), scaled=True)
+    with pytest.raises(DataError, match=r"nowhere\.npz cannot be read"):
+        own_evidence(Path("nowhere.npz"))
+
+
+def test_what_cannot_be_found(single):
+    with pytest.raises(SettingError, match="Type 2 errors need several labels"):
+        find_errors(single, kind="type2")
+    with pytest.raises(DataError, match="two or more classes; there is 1"):
+        find_errors(Evidence(NAMES, np.zeros(4, int), values=np.zeros((4, 2))))
+    two = find_errors(Evidence(("a", "b"), np.array([0, 1]), np.array([1, 0]), values=np.eye(2)))
+    assert two.bias is None
+    assert two.disparity is None
+    assert two.biased.shape == (0, 2)
+
+
+def test_a_class_without_predictions_is_named(single):
+    kept = single.predicted != 2
+    found = find_errors(Evidence(NAMES, single.predicted[kept], single.true[kept], values=single.values[kept]))
+    assert found.unseen == ["bird"]
+    assert found.confusion_found.undefined == 4
+    assert not (found.suspected == 2).any()
