@@ -37,9 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = WEIGHTS_FOLDER if arguments.out is None else arguments.out
     with ProgressLine() as progress:
-        card = train(
-            arguments.name, out=folder, seed=arguments.seed, device=arguments.device, on_progress=progress
-        )
+        card = train(arguments.name, out=folder, seed=arguments.seed, device=arguments.device, on_progress=progress)
     print(f"{card.label}: {card.parameters:,} parameters, fingerprint {card.fingerprint}")
     for name, value in card.metrics.items():
         print(f"  {name.replace('_', ' ')}: {value:.4f}")

@@ -15,7 +15,7 @@ from idc_core.confusion.evaluation import (
 from idc_core.confusion.evidence import Evidence, network_evidence, parse_groups
 from idc_core.confusion.found import ClassErrors, find_errors
 from idc_core.confusion.own import own_evidence
-from idc_core.confusion.statistics import Statistics, collect_statistics
+from idc_core.confusion.statistics import Statistics, collect_statistics, countable_layers
 from idc_core.confusion.truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "collect_statistics",
     "cost_effectiveness",
     "count_again",
+    "countable_layers",
     "cutoff",
     "evaluate",
     "find_errors",

@@ -43,6 +43,12 @@ class Statistics:
         return np.asarray(self.scores.argmax(1), np.int64)
 
 
+def countable_layers(model: nn.Module) -> tuple[str, ...]:
+    """Return the names of a network's convolutions and linear layers, in the order of ``named_modules()``."""
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
+    return tuple(name for name, module in model.named_modules() if name and isinstance(module, kinds))
+
+
 def collect_statistics(
     model: nn.Module, inputs: Inputs, layers: str | Sequence[str], *, batch_size: int | None = None,
     on_progress: Progress | None = None,

@@ -1,0 +1,272 @@
+"""`confusion`: which classes a network seems to confuse, and between which it seems unfair, without labels."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.errors import SettingError
+
+if TYPE_CHECKING:
+    from idc_core.confusion import ClassErrors, Evaluation, Evidence
+
+OVER_THE_LIMIT = 1
+"""Exit status where a named pair is over its limit."""
+
+JSON_FORMAT = 1
+"""Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
+
+MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
+    "suspicion": lambda found: found.suspicion,
+    "bias": lambda found: found.bias,
+    "confusion": lambda found: found.confusion,
+    "disparity": lambda found: found.disparity,
+}
+"""What a limit can be on; the last two need right answers."""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the parser of `confusion`."""
+    parser = subparsers.add_parser(
+        "confusion",
+        help="rank the pairs of classes that a network seems to confuse or to treat unequally, without labels",
+        description="Compares how often the inputs predicted as each class activate the neurons: classes that activate "
+        "them alike are suspected of being confused (DeepInspect). Where right answers are known, the true confusion "
+        f"is shown beside it. Ends with status {OVER_THE_LIMIT} if a pair named by --at-most is over its limit.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--model", default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
+    add("--data", metavar="NAME", help="the data set whose test split is run (the network's own)")
+    add("--own", type=Path, metavar="FILE", help="a file of own predictions instead: npz or csv")
+    add("--scaled", action="store_true", help="activations of --own are scaled to 0..1 already")
+    add("--layers", metavar="NAME,NAME,...", help="layers whose neurons count (all convolutions and linear layers)")
+    add("--threshold", type=float, default=0.5, metavar="X", help="scaled output above which a neuron is active (0.5)")
+    add("--normalise", action="store_true", help="divide by the neurons that either class activates, as published")
+    add("--unfiltered", action="store_true", help="average bias over all third classes, far ones too")
+    add("--kind", choices=("type1", "type2"), help="which true errors: instead of, or beside the right class")
+    groups = "take classes together, such as 'pets: cat, dog; vehicles: car, truck'"
+    add("--groups", default="", metavar="TEXT", help=groups)
+    add("--top", type=int, default=20, metavar="N", help="how many pairs to print (%(default)s)")
+    limit = "a pair and the most that is allowed, such as cat:dog=1.5; can be given several times"
+    add("--at-most", action="append", default=[], metavar="PAIR=X", help=limit)
+    measure = "what the limits are on: " + ", ".join(MEASURES) + " (%(default)s: standard deviations below the mean)"
+    add("--measure", choices=tuple(MEASURES), default="suspicion", help=measure)
+    add("--limit-test", type=int, metavar="N", help="use only the first N tests")
+    add("--json", type=Path, metavar="FILE", help="also write everything to FILE")
+    add("--csv", type=Path, metavar="FILE", help="also write all pairs to FILE")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Find class-level errors, print the ranked pairs, and return the exit status."""
+    check_folder(arguments.json, "--json")
+    check_folder(arguments.csv, "--csv")
+    if arguments.top < 0:
+        raise SettingError(f"--top must be 0 or more, not {arguments.top}.")
+    from idc_core.confusion import find_errors, parse_groups
+
+    with ProgressLine() as progress:
+        evidence, title = _own(arguments) if arguments.own is not None else _of_network(arguments, progress)
+        evidence = evidence.grouped(parse_groups(arguments.groups, evidence.class_names))
+        limits = [_limit(text, evidence.class_names) for text in arguments.at_most]
+        found = find_errors(
+            evidence,
+            arguments.threshold,
+            normalise=arguments.normalise,
+            filtered=not arguments.unfiltered,
+            kind=arguments.kind,
+            on_progress=progress,
+        )
+    over = _check(found, arguments.measure, limits)
+    print(render(found, title, arguments.top, over))
+    if arguments.json is not None:
+        document = make_document(found, title, arguments, over)
+        write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
+    if arguments.csv is not None:
+        write_whole(arguments.csv, _csv(records(found, len(found.suspected))), "--csv")
+    return OVER_THE_LIMIT if any(line["over"] for line in over) else 0
+
+
+def _own(arguments: argparse.Namespace) -> tuple[Evidence, str]:
+    from idc_core.confusion import own_evidence
+
+    for option, value in (("--data", arguments.data), ("--layers", arguments.layers)):
+        if value is not None:
+            raise SettingError(f"{option} says what a network is run on; it has no meaning beside --own.")
+    return own_evidence(arguments.own, scaled=arguments.scaled), str(arguments.own)
+
+
+def _of_network(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[Evidence, str]:
+    from idc_core.confusion import collect_statistics, countable_layers, network_evidence
+    from idc_core.datasets import DATASETS, load_dataset
+    from idc_core.models import load_model
+
+    model = load_model(arguments.model)
+    own = DATASETS[model.card.dataset]
+    name = model.card.dataset if arguments.data is None else arguments.data
+    data = load_dataset(name, "test", arguments.limit_test, on_progress=progress)
+    if data.inputs.shape[1:] != own.input_shape or data.task != own.task:
+        raise SettingError(f"{model.card.name} takes inputs of shape {own.input_shape}; {name} has others.")
+    layers = countable_layers(model) if arguments.layers is None else tuple(arguments.layers.split(","))
+    statistics = collect_statistics(model, data, layers, on_progress=progress)
+    title = (
+        f"{model.card.label}, {len(data):,} tests of {name}, {statistics.values.shape[1]:,} neurons of "
+        f"{', '.join(layers)}"
+    )
+    return network_evidence(statistics, data, own.class_names), title
+
+
+def _limit(text: str, class_names: tuple[str, ...]) -> tuple[int, int, float]:
+    """Read a limit such as ``cat:dog=1.5``."""
+    pair, equals, number = text.rpartition("=")
+    # A class's own name may hold the colon.
+    cuts = [(pair[:i], pair[i + 1 :]) for i, letter in enumerate(pair) if letter == ":"]
+    known = [cut for cut in cuts if cut[0] in class_names and cut[1] in class_names and cut[0] != cut[1]]
+    try:
+        most = float(number)
+    except ValueError:
+        most = math.nan
+    if not equals or math.isnan(most) or not known:
+        some = ", ".join(class_names[:12]) + (" ..." if len(class_names) > 12 else "")
+        raise SettingError(f"Expected --at-most as class:class=number, not {text!r}; the classes are {some}.")
+    return class_names.index(known[0][0]), class_names.index(known[0][1]), most
+
+
+def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]]) -> list[dict[str, Any]]:
+    """Return, for each limit, the pair's value and whether it is over."""
+    values = MEASURES[measure](found)
+    if limits and values is None:
+        raise SettingError(f"There is no {measure} here to hold a limit to: choose another --measure.")
+    lines = []
+    for first, second, most in limits:
+        value = float(values[first, second])
+        pair = [found.class_names[first], found.class_names[second]]
+        if math.isnan(value):
+            raise SettingError(
+                f"The {measure} of {pair[0]} and {pair[1]} is undefined: no input is predicted as one of them, or too "
+                "few have the class."
+            )
+        lines.append({"pair": pair, "measure": measure, "value": value, "at_most": most, "over": value > most})
+    return lines
+
+
+def records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
+    """Return the most suspected pairs, one record each; what is undefined is None."""
+    pairs = found.suspected[:most]
+    hits = found.truly_confused(pairs)
+    columns = {
+        "distance": found.distance,
+        "suspicion": found.suspicion,
+        "bias": found.bias,
+        "confusion": found.confusion,
+        "disparity": found.disparity,
+    }
+    return [
+        {
+            "rank": rank + 1,
+            "first": found.class_names[a],
+            "second": found.class_names[b],
+            **{name: None if values is None else _finite(values[a, b]) for name, values in columns.items()},
+            "reported": bool(found.distance[a, b] < found.confusion_cutoff),
+            "truly_confused": None if hits is None else bool(hits[rank]),
+        }
+        for rank, (a, b) in enumerate(pairs.tolist())
+    ]
+
+
+def make_document(
+    found: ClassErrors, title: str, arguments: argparse.Namespace, over: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return everything as plain values that JSON can hold."""
+    return {
+        "format": JSON_FORMAT,
+        "what": title,
+        "settings": {
+            "threshold": arguments.threshold,
+            "normalise": arguments.normalise,
+            "filtered": not arguments.unfiltered,
+        },
+        "classes": list(found.class_names),
+        "never_predicted": found.unseen,
+        "confusion": _evaluation(found.confusion_found),
+        "bias": _evaluation(found.bias_found),
+        "limits": over,
+        "pairs": records(found, len(found.suspected)),
+    }
+
+
+def _evaluation(found: Evaluation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    flat = vars(found) | {name: vars(getattr(found, name)) for name in ("at_deviations", "at_share")}
+    return {
+        name: {k: _finite(v) for k, v in value.items()} if isinstance(value, dict) else _finite(value)
+        for name, value in flat.items()
+    }
+
+
+def _finite(value: float) -> float | int | None:
+    if isinstance(value, int):
+        return value
+    return float(value) if math.isfinite(value) else None
+
+
+def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]]) -> str:
+    """Return the text that the command prints."""
+    parts = [title]
+    if found.unseen:
+        parts.append(f"no input is predicted as {', '.join(found.unseen)}: nothing can be said of these classes")
+    rows: list[tuple[str, ...]] = [("RANK", "PAIR", "DISTANCE", "SUSPICION", "BIAS", "CONFUSION", "SEEN")]
+    for one in records(found, top):
+        seen = {None: "", True: "confused", False: "" if not one["reported"] else "not confused"}[one["truly_confused"]]
+        rows.append(
+            (
+                f"{one['rank']:,}", f"{one['first']} - {one['second']}", f"{one['distance']:.4f}",
+                f"{one['suspicion']:+.2f}", *(_short(one[name]) for name in ("bias", "confusion")), seen,
+            )
+        )  # fmt: skip
+    if top:
+        parts.append(table(rows, "><>>>><"))
+    reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())
+    parts.append(
+        f"{reported:,} of {len(found.suspected):,} pairs are closer than mean less one standard deviation "
+        f"({found.confusion_cutoff:.4f})"
+    )
+    for name, beside in (("confusion", found.confusion_found), ("bias", found.bias_found)):
+        if beside is not None:
+            parts.append(_summary(name, beside))
+    for line in over:
+        verdict = "over" if line["over"] else "within"
+        parts.append(
+            f"{' - '.join(line['pair'])}: {line['measure']} {line['value']:.4g} is {verdict} the limit "
+            f"{line['at_most']:g}"
+        )
+    return "\n\n".join(parts)
+
+
+def _summary(name: str, found: Evaluation) -> str:
+    at = found.at_deviations
+    return (
+        f"{name} beside the labels: {at.true_positives} of {found.true_pairs} true pairs among {at.reported} reported "
+        f"(precision {_short(at.precision)}, recall {_short(at.recall)}), rank correlation {_short(found.spearman)}, "
+        f"gain over a random order {_short(found.gain)}"
+    )
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else "-" if math.isnan(value) else f"{value:.3f}"
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
