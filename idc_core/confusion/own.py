@@ -19,6 +19,9 @@ from idc_core.suites.own import read_arrays
 ARRAYS = ("probability", "activations", "layer_sizes", "predicted", "true", "class_names", "ids", "label_ids")
 """Arrays that an npz file can hold; others are left alone."""
 
+MOST_CLASSES = 5000
+"""Classes at most: every two are compared."""
+
 MARK = "|"
 """Between several labels of an input in a CSV table."""
 
@@ -107,9 +110,13 @@ def _class_count(*arrays: NDArray[Any] | None) -> int:
     for one in given:
         if one.ndim == 2:
             return int(one.shape[1])
-    largest = max((int(one.max()) for one in given if one.size and one.dtype.kind in "iu"), default=0)
-    if largest >= 100_000:
-        raise DataError(f"The labels reach {largest:,}; expected classes numbered from 0.")
+    numbers = np.concatenate([one.ravel() for one in given if one.dtype.kind in "iu"] or [np.zeros(1, np.int64)])
+    smallest, largest = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if smallest < 0 or largest >= MOST_CLASSES:
+        raise DataError(
+            f"The labels reach from {smallest:,} to {largest:,}; expected classes numbered from 0, at most "
+            f"{MOST_CLASSES:,}."
+        )
     return largest + 1
 
 

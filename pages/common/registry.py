@@ -110,6 +110,11 @@ PAGES: dict[str, PageEntry] = {
             "Do other criteria see the same?",
             "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",
         ),
+        PageEntry(
+            "classes", "Class errors", "Compare", ":material/balance:",
+            "Which classes does it confuse, and for whom is it unfair?",
+            "Pairs of classes that activate the neurons alike, beside what labels say; bias, own predictions, groups.",
+        ),
     )
 }  # fmt: skip
 """Pages by name, in the order of the menus."""

@@ -217,7 +217,7 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
         (npz(activations=np.zeros((2, 3))), "own.npz", "need an array predicted"),
         (npz(activations=np.zeros((3, 3)), predicted=np.array([0, 1])), "own.npz", "activations of 3 inputs"),
         (npz(**TWO, true=np.array([0, 1, 1])), "own.npz", "3 true labels and 2 predictions"),
-        (npz(**TWO, true=np.array([0, -1])), "own.npz", "must lie in 0..1"),
+        (npz(**TWO, true=np.array([0, -1])), "own.npz", "classes numbered from 0"),
         (npz(**TWO, class_names=np.array(["a", "a"])), "own.npz", "different names"),
         (npz(**TWO, ids=np.array([1, 2]), label_ids=np.array([2, 1])), "own.npz", "of other inputs than the labels"),
         (npz(**TWO, layer_sizes=np.array([2, 2])), "own.npz", "sum to 3"),

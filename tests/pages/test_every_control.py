@@ -26,6 +26,8 @@ DEPENDS = {
     "columns": "as many neurons as fit",
     "colour": "whether it is covered",
     "criteria": "all;",
+    "pair-first": "the most suspected pair",
+    "pair-second": "the most suspected pair",
 }
 """Controls whose default is told by what it is, as it depends on the bench or is many things."""
 

@@ -1,0 +1,78 @@
+"""What lies behind a pair of classes: inputs confused or torn between the two, relevance, and cells that both reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.confusion.evidence import Evidence
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def confused(evidence: Evidence, first: int, second: int) -> Ints:
+    """Return the inputs of one of two classes that are predicted as the other one, int64 (k,).
+
+    With several labels: inputs with one of the two in the truth and the other one only in the prediction.
+    """
+    true, predicted = evidence.true, evidence.predicted
+    if true is None or predicted is None:
+        return np.zeros(0, np.int64)
+    if true.ndim == 2:
+        wrong = [true[:, a] & ~true[:, b] & predicted[:, b] for a, b in ((first, second), (second, first))]
+    else:
+        wrong = [(true == a) & (predicted == b) for a, b in ((first, second), (second, first))]
+    return np.flatnonzero(wrong[0] | wrong[1]).astype(np.int64)
+
+
+def between(scores: NDArray[np.floating[Any]], first: int, second: int) -> Ints:
+    """Return the inputs whose two highest scores are those of two classes, the closest scores first, int64 (k,).
+
+    Parameters
+    ----------
+    scores : ndarray of float (n, classes)
+        Before the softmax.
+    """
+    if scores.shape[1] < 2:
+        return np.zeros(0, np.int64)
+    highest = np.sort(np.argpartition(-scores, 1, axis=1)[:, :2], axis=1)
+    rows = np.flatnonzero((highest == sorted((first, second))).all(1))
+    margin = np.abs(scores[rows, first] - scores[rows, second])
+    return rows[np.argsort(margin, kind="stable")].astype(np.int64)
+
+
+def layer_relevance(relevance: NDArray[np.floating[Any]], rows: Ints) -> Floats:
+    """Return the mean relevance of every neuron over some inputs, float64 (neurons,); NaN without inputs."""
+    if not len(rows):
+        return np.full(relevance.shape[1], np.nan)
+    return np.asarray(relevance[rows].mean(0, dtype=np.float64))
+
+
+def shared_cells(
+    first: NDArray[np.integer[Any]], second: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.integer[Any]], Ints]:
+    """Return the cells that inputs of both classes reach.
+
+    Parameters
+    ----------
+    first, second : ndarray of int (n, m)
+        Clusters of the inputs of either class.
+
+    Returns
+    -------
+    cells : ndarray of int (k, m)
+        Most inputs of the rarer class first.
+    counts : ndarray, int64 (k, 2)
+        Inputs of either class in each.
+    """
+    cells, place = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    counts = np.stack(
+        [np.bincount(part, minlength=len(cells)) for part in (place[: len(first)], place[len(first) :])], axis=1
+    )
+    both = np.flatnonzero(counts.min(1) > 0)
+    order = both[np.argsort(-counts[both].min(1), kind="stable")]
+    return cells[order], counts[order].astype(np.int64)

@@ -1,0 +1,241 @@
+"""The Class errors page: the engine's own numbers, a chosen pair, groups, own predictions, many classes."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import idc_core as idc
+from idc_core.confusion import (
+    activation_probability,
+    average_bias,
+    class_distance,
+    countable_layers,
+    pair_confusion,
+    suspects,
+    type1_confusion,
+)
+from pages.common.bench import DEFAULT
+from pages.common.registry import PAGES
+from pages.common.results import open_view
+
+ROOT = Path(__file__).parents[2]
+
+
+def opened(**parameters) -> AppTest:
+    """Open the page through the front door."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for key, value in parameters.items():
+        app.query_params[key] = value
+    app.switch_page(str(PAGES["classes"].file)).run().run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def words(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def table(app, column):
+    return next(frame.value for frame in app.dataframe if column in frame.value)
+
+
+def spec(app, index=0) -> dict:
+    return json.loads(app.get("plotly_chart")[index].proto.spec)
+
+
+def title(figure) -> str:
+    return figure["layout"]["title"]["text"].replace("<br>", " ")
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Distances and truth of the default bench, from the network."""
+    view = open_view(DEFAULT)
+    probability = activation_probability(view.model, view.test, countable_layers(view.model))
+    truth = pair_confusion(type1_confusion(view.test.targets, view.analysis.predictions, 10))
+    return view, class_distance(probability), truth
+
+
+def test_pairs_are_ranked_as_the_engine_ranks_them(found):
+    view, distance, truth = found
+    app = opened()
+    shown = table(app, "suspicion")
+    pairs = suspects(distance)
+    names = np.array(view.test.class_names)
+    assert shown["first"].tolist() == names[pairs[:, 0]].tolist()
+    assert shown["second"].tolist() == names[pairs[:, 1]].tolist()
+    np.testing.assert_allclose(shown["distance"], distance[tuple(pairs.T)])
+    np.testing.assert_allclose(shown["confusion (%)"], 100 * truth[tuple(pairs.T)])
+    np.testing.assert_allclose(shown["average bias"], average_bias(distance)[tuple(pairs.T)])
+    values = truth[np.triu_indices(10, 1)]
+    assert (shown["seen"].isin(["hit", "missed"])).sum() == (values > values.mean() + values.std()).sum()
+    first = f"{names[pairs[0, 0]]} and {names[pairs[0, 1]]}"
+    assert f"**Without looking at a label, {first} are the most suspected" in words(app)
+    assert first in title(spec(app))
+
+
+def test_threshold_counts_again(found):
+    view = found[0]
+    app = opened()
+    app.slider(key="activation").set_value(0.3).run()
+    assert not app.exception
+    probability = activation_probability(view.model, view.test, countable_layers(view.model), threshold=0.3)
+    distance = class_distance(probability)
+    np.testing.assert_allclose(np.sort(table(app, "suspicion")["distance"]), np.sort(distance[np.triu_indices(10, 1)]))
+
+
+def test_normalised_and_unfiltered(found):
+    view = found[0]
+    app = opened(normalise="true", near="false")
+    probability = activation_probability(view.model, view.test, countable_layers(view.model))
+    distance = class_distance(probability, True)
+    shown = table(app, "suspicion")
+    np.testing.assert_allclose(np.sort(shown["distance"]), np.sort(distance[np.triu_indices(10, 1)]))
+    bias = average_bias(distance, filtered=False)[np.triu_indices(10, 1)]
+    np.testing.assert_allclose(np.sort(shown["average bias"]), np.sort(bias))
+
+
+def test_counted_layers_are_chosen(found):
+    view = found[0]
+    app = opened(counted="fc1,fc2")
+    distance = class_distance(activation_probability(view.model, view.test, ["fc1", "fc2"]))
+    np.testing.assert_allclose(np.sort(table(app, "suspicion")["distance"]), np.sort(distance[np.triu_indices(10, 1)]))
+    assert set(table(app, "neuron")["layer"]) <= {"fc1", "fc2"}
+
+
+def test_a_chosen_pair_shows_what_is_behind_it(found):
+    view, _, _ = found
+    wrong = (view.test.targets == 1) & (view.analysis.predictions == 8)
+    wrong |= (view.test.targets == 8) & (view.analysis.predictions == 1)
+    assert wrong.any()
+    app = opened(pair="1-8")
+    assert app.header[1].value == "Behind 1 and 8"
+    assert f"**{wrong.sum()} test" in words(app)
+    galleries = [json.loads(one.proto.json) for one in app.get("bidi_component") if '"tiles"' in one.proto.json]
+    numbers = [tile["test"] for tile in galleries[0]["tiles"]]
+    assert numbers == view.test.ids[wrong][:20].tolist()
+    neurons = table(app, "neuron")
+    assert {"relevance for 1", "relevance for 8", "clusters"} <= set(neurons.columns)
+    own = neurons[neurons["layer"] == "fc2"]
+    said = view.analysis.predictions == 1
+    for _, row in own.iterrows():
+        mean = view.test_traces.relevance["fc2"][said, row["neuron"]].mean(dtype=np.float64)
+        assert row["relevance for 1"] == pytest.approx(mean, rel=1e-5)
+    assert "both classes reach" in words(app)
+
+
+def test_a_pair_is_chosen_by_its_names():
+    app = opened()
+    app.selectbox(key="pair-first").set_value(4).run()
+    app.selectbox(key="pair-second").set_value(7).run()
+    assert not app.exception
+    assert "Behind 4 and 7" in [one.value for one in app.header]
+    assert "".join(app.query_params["pair"]) == "4-7"
+    app.selectbox(key="pair-second").set_value(4).run()
+    assert "Behind 4 and 7" in [one.value for one in app.header], "a class is not compared with itself"
+
+
+def test_groups_become_classes():
+    app = opened(groups="round: 0, 6, 8, 9; straight: 1, 4, 7")
+    shown = table(app, "suspicion")
+    assert set(shown["first"]) | set(shown["second"]) == {"2", "3", "5", "round", "straight"}
+    app.text_area(key="groups").set_value("round: 0, nine").run()
+    assert "There is no class 'nine'" in words(app)
+    assert not app.exception
+
+
+def npz(**arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def upload(app, content, name="own.npz"):
+    app.file_uploader(key="own-predictions").upload(name, content, "application/octet-stream").run()
+    assert not app.exception
+    return app
+
+
+def predictions(classes, inputs=0, seed=0):
+    random = np.random.default_rng(seed)
+    probability = np.clip(random.random((60, 1)) + 0.2 * random.standard_normal((60, classes)), 0, 1)
+    probability[:, 1] = np.clip(probability[:, 0] + 0.01, 0, 1)
+    return probability.astype(np.float32)
+
+
+@pytest.mark.parametrize("classes", [5, 100, 1000])
+def test_own_probability_matrix_of_any_number_of_classes(classes):
+    app = upload(opened(), npz(probability=predictions(classes)))
+    assert "your own predictions" in words(app)
+    shown = table(app, "suspicion")
+    assert len(shown) == min(500, classes * (classes - 1) // 2)
+    distance = class_distance(predictions(classes))
+    first = suspects(distance)[0]
+    assert (shown["first"][0], shown["second"][0]) == (str(first[0]), str(first[1]))
+    assert "confusion (%)" not in shown
+    drawn = [one for one in app.get("plotly_chart") if one.key.startswith("distances")]
+    assert sum(len(one.proto.spec) for one in drawn) < 1_500_000
+    assert len(drawn) == (1 if classes == 5 else 2), "many classes also show those around the pair"
+
+
+def test_own_predictions_with_several_labels():
+    random = np.random.default_rng(0)
+    true = random.random((400, 6)) < 0.4
+    predicted = true ^ (random.random((400, 6)) < 0.08)
+    names = np.array(["woman", "man", "skis", "bag", "oven", "tie"])
+    content = npz(activations=random.random((400, 30)), predicted=predicted, true=true, class_names=names)
+    app = upload(opened(), content)
+    assert {"woman", "man"} <= set(table(app, "suspicion")["first"])
+    beside = table(app, "suspicion")["confusion (%)"].to_numpy()
+    app.button_group(key="kind").set_value("type1").run()
+    assert not app.exception
+    assert not np.array_equal(beside, table(app, "suspicion")["confusion (%)"].to_numpy())
+    app.text_area(key="groups").set_value("people: woman, man").run()
+    assert not app.exception
+    assert "people" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"nothing", "neither an npz file nor a table"),
+        (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1])), "expected both of the same inputs"),
+        (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1, -1])), "classes numbered from 0"),
+    ],
+)
+def test_bad_files_say_why_and_leave_the_page(content, said):
+    app = upload(opened(), content)
+    assert said in words(app)
+    assert len(table(app, "suspicion")) == 45
+
+
+def test_a_class_that_is_never_predicted_is_named():
+    values = np.random.default_rng(0).random((30, 8))
+    content = npz(activations=values, predicted=np.arange(30) % 3, class_names=np.array(["a", "b", "c", "d"]))
+    app = upload(opened(), content)
+    assert "No input is predicted as d: nothing can be said of this class." in words(app)
+    assert len(table(app, "suspicion")) == 3
+
+
+def test_pinned_bench_beside():
+    app = opened(pin="layer=fc1")
+    assert "On both benches" in words(app)
+
+
+def test_network_is_run_once(monkeypatch):
+    opened()
+    import idc_core.confusion.statistics as statistics
+
+    def fail(*args, **kwargs):
+        raise AssertionError("a second pass")
+
+    monkeypatch.setattr(statistics, "collect_statistics", fail)
+    app = opened(activation="0.65")
+    assert len(table(app, "suspicion")) == 45
+    assert idc.load_dataset("digits").class_names[0] == "0"
