@@ -21,7 +21,7 @@ from idc_core.confusion.evaluation import Evaluation, cost_effectiveness  # noqa
 from idc_core.confusion.order import cluster_order, neighbours  # noqa: E402
 from idc_core.errors import CancelledError, IdcError  # noqa: E402
 from idc_core.figures import classes as figures  # noqa: E402
-from pages.common import classes, classes_bias, classes_pair  # noqa: E402
+from pages.common import classes, classes_bias, classes_pair, classes_suite  # noqa: E402
 from pages.common.classes import Looked, Settings  # noqa: E402
 
 MOST_PAIRS = 500
@@ -52,7 +52,7 @@ def sentence(looked: Looked) -> str:
         at = one.at_deviations
         text += f"; {at.true_positives} of the {one.true_pairs} truly confused are among them"
         if np.isfinite(one.spearman):
-            text += f" (rank correlation of distance and confusion {one.spearman:.2f})"
+            text += f" (rank correlation of distance and confusion {one.spearman:.2f})".replace("-", "\u2212")
     return f"{text}.{classes_bias.sentence(looked)}"
 
 
@@ -192,11 +192,11 @@ def draw_effectiveness(looked: Looked, one: View) -> None:
 
 def _effect(confusion: Evaluation | None, bias: Evaluation | None) -> str:
     parts = [
-        f"{percent(one.gain) if one.gain >= 0 else f'{100 * one.gain:.1f} %'} of {percent(one.optimal_gain)} for {name}"
-        for name, one in (("confusion", confusion), ("bias", bias))
+        f"{100 * one.gain:.0f}\u00a0% (at best {100 * one.optimal_gain:.0f}\u00a0%) for {name}".replace("-", "\u2212")
+        for name, one in (("confused pairs", confusion), ("unequally treated ones", bias))
         if one is not None and np.isfinite(one.gain)
     ]
-    return f"Gain over a random order, and the best possible: {', '.join(parts)}"
+    return f"Inspecting the most suspected first gains over a random order {' and '.join(parts)}"
 
 
 def draw_side(shown: View, chosen: Selection, key: str) -> None:
@@ -289,6 +289,7 @@ st.header("What would inspecting them find?", anchor=False)
 draw_effectiveness(looked, view)
 
 if own is None:
+    classes_suite.draw(view, looked)
     pins.beside(view, draw_side, compare)
 
 layout.computed(

@@ -108,14 +108,27 @@ class ClassErrors:
         return _beyond(self.disparity, self.bias_found, pairs)
 
     def shared_neurons(self, first: int, second: int, most: int = 20) -> Ints:
-        """Return the neurons that both classes activate most often, int64 (k,).
+        """Return the neurons that both classes activate and the others do not, int64 (k,).
 
-        Ranked by the smaller of the two probabilities; neurons that one of them never activates are left out.
+        Ranked by the smaller of the two probabilities, less the mean of the other classes (`others`); neurons that one
+        of the two never activates are left out.
         """
         both = np.minimum(self.probability[:, first], self.probability[:, second])
-        order: Ints = np.argsort(-both, kind="stable")[:most]
-        shared: Ints = order[both[order] > 0]
+        order: Ints = np.argsort(self.others(first, second) - both, kind="stable")
+        shared: Ints = order[both[order] > 0][:most]
         return shared
+
+    def others(self, first: int, second: int) -> Floats:
+        """Return how often the classes but two activate each neuron on average, float64 (neurons,); 0 without any."""
+        known = np.flatnonzero(np.isfinite(np.diag(self.distance)))
+        rest = self._total - self.probability[:, first] - self.probability[:, second]
+        found: Floats = np.maximum(rest, 0.0) / max(1, len(known) - 2)
+        return found if len(known) > 2 else np.zeros_like(found)
+
+    @cached_property
+    def _total(self) -> Floats:
+        total: Floats = np.nansum(self.probability, axis=1, dtype=np.float64)
+        return total
 
     def apart_neurons(self, first: int, second: int, most: int = 20) -> Ints:
         """Return the neurons that tell the two classes apart most, int64 (k,): the largest terms of the distance."""

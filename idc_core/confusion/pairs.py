@@ -28,6 +28,12 @@ def confused(evidence: Evidence, first: int, second: int) -> Ints:
     return np.flatnonzero(wrong[0] | wrong[1]).astype(np.int64)
 
 
+def confused_in(evidence: Evidence, pairs: Ints) -> Ints:
+    """Return the inputs that are confused in any of several pairs (k, 2), int64 (n,)."""
+    rows = [confused(evidence, first, second) for first, second in pairs.tolist()]
+    return np.unique(np.concatenate(rows)) if rows else np.zeros(0, np.int64)
+
+
 def between(scores: NDArray[np.floating[Any]], first: int, second: int) -> Ints:
     """Return the inputs whose two highest scores are those of two classes, the closest scores first, int64 (k,).
 

@@ -191,7 +191,7 @@ def third_classes(
     figure.update_xaxes(title="bias of the third class", range=[-limit, limit], zeroline=True)
     order = [names[one] for one in shown]
     figure.update_yaxes(type="category", categoryorder="array", categoryarray=order, autorange="reversed")
-    figure.update_layout(barmode="overlay", bargap=0.3)
+    figure.update_layout(barmode="overlay", bargap=0.3, showlegend=True)
     finish(figure, title, colours, height=190 + 24 * max(3, len(shown)), wrap=68)
     return figure.update_layout(margin={"l": 30 + 7 * max((len(name) for name in order), default=0)})
 

@@ -17,7 +17,7 @@ from pages.common.results import View
 from pages.common.work import Waiting
 
 TRIPLETS = 50
-EXAMPLES = 4
+EXAMPLES = 3
 THIRD = "third"
 """Name in the address: the third class that is looked at."""
 
@@ -53,8 +53,8 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
         st.caption("No third class is near enough to either of the two to count.")
         return pd.DataFrame({"third class": looked.names, "bias": bias})
     most = int(known[np.argmax(np.abs(bias[known]))])
-    closer = names[0] if bias[most] > 0 else names[1]
-    title = f"{looked.names[most]} lies closest to {closer} by far: bias {abs(bias[most]):.2f}"
+    closer, other = names if bias[most] > 0 else names[::-1]
+    title = f"{looked.names[most]} leans most: it lies closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
 
     def clicked(points: list[dict[str, Any]]) -> None:
         address.keep(THIRD, str(int(np.ravel(points[0]["customdata"])[0])))

@@ -50,11 +50,12 @@ def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
 
 
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
-    """Show the neurons that both classes activate most, with relevance and clusters where the bench knows them."""
+    """Show the neurons that both classes activate more than others do, with relevance and clusters where known."""
     found = looked.found
     shared = found.shared_neurons(*pair, NEURONS)
     first, second = (looked.names[one] for one in pair)
     rows: list[dict[str, Any]] = []
+    others = found.others(*pair)
     relevance = _relevance(view, looked, pair)
     for index in shared.tolist():
         layer, neuron = looked.neuron_of(index)
@@ -63,6 +64,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
             "neuron": neuron,
             f"active for {first} (%)": 100 * found.probability[index, pair[0]],
             f"active for {second} (%)": 100 * found.probability[index, pair[1]],
+            "for the others (%)": 100 * others[index],
         }
         if relevance is not None:
             own = layer == view.bench.layer
@@ -97,7 +99,8 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     )  # fmt: skip
     if looked.layers:
         st.caption(
-            "Choose a row to select its neuron, with its layer, on all pages. Relevance, summed over positions and "
+            "Those first that the two activate more than the other classes do. Choose a row to select its neuron, with "
+            "its layer, on all pages. Relevance, summed over positions and "
             f"averaged over the tests answered as the class, and clusters are known of layer {view.bench.layer}: the "
             "sidebar's."
         )

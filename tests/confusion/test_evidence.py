@@ -76,8 +76,10 @@ def test_suspicion_counts_standard_deviations(single):
 def test_neurons_of_a_pair(single):
     found = find_errors(single)
     both = np.minimum(found.probability[:, 0], found.probability[:, 3])
+    others = found.probability[:, [1, 2, 4]].mean(1)
+    np.testing.assert_allclose(found.others(0, 3), others, rtol=1e-12)
     shared = found.shared_neurons(0, 3, 4)
-    assert both[shared].tolist() == sorted(both, reverse=True)[:4]
+    np.testing.assert_allclose((both - others)[shared], sorted(both - others, reverse=True)[:4], rtol=1e-12)
     gap = np.abs(found.probability[:, 0] - found.probability[:, 3])
     assert gap[found.apart_neurons(0, 3, 3)].tolist() == sorted(gap, reverse=True)[:3]
 
@@ -253,6 +255,7 @@ def test_what_cannot_be_found(single):
         find_errors(Evidence(NAMES, np.zeros(4, int), values=np.zeros((4, 2))))
     two = find_errors(Evidence(("a", "b"), np.array([0, 1]), np.array([1, 0]), values=np.eye(2)))
     assert two.bias is None
+    assert not two.others(0, 1).any()
     assert two.disparity is None
     assert two.biased.shape == (0, 2)
 

@@ -239,3 +239,25 @@ def test_network_is_run_once(monkeypatch):
     app = opened(activation="0.65")
     assert len(table(app, "suspicion")) == 45
     assert idc.load_dataset("digits").class_names[0] == "0"
+
+
+def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
+    from idc_core.suites.kept import kept, open_kept
+
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    view, distance, _ = found
+    app = opened()
+    values = distance[np.triu_indices(10, 1)]
+    reported = {
+        tuple(pair) for pair in suspects(distance).tolist() if distance[tuple(pair)] < values.mean() - values.std()
+    }
+    said = zip(view.test.targets.tolist(), view.analysis.predictions.tolist(), strict=True)
+    rows = [i for i, (true, answer) in enumerate(said) if (min(true, answer), max(true, answer)) in reported]
+    assert f"**{len(rows)} tests**" in words(app)
+    app.button(key="keep-confused").click().run()
+    assert not app.exception
+    assert "Kept as" in words(app)
+    (name,) = kept(view.test)
+    suite = open_kept(name)
+    np.testing.assert_array_equal(suite.targets, view.test.targets[rows])
+    assert "suspected without labels" in suite.provenance[0].label

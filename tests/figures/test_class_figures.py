@@ -1,0 +1,64 @@
+"""Figures of the Class errors page: what is drawn, what can be clicked, what is marked, and how large they get."""
+
+import numpy as np
+import pytest
+
+from idc_core.confusion import cost_effectiveness
+from idc_core.confusion.order import cluster_order
+from idc_core.figures import classes as figures
+
+
+def distances(count, seed=0):
+    values = np.triu(np.random.default_rng(seed).random((count, count)) + 0.1, 1)
+    return values + values.T
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_pair_of_few_classes_can_be_clicked(dark):
+    distance = distances(9)
+    order = cluster_order(distance)
+    names = [f"class {i}" for i in range(9)]
+    marks = {"hit": np.array([[0, 3]]), "missed": np.zeros((0, 2), np.int64)}
+    figure = figures.distance_map(distance, order, names, marks, "A finding", selected=(2, 5), dark=dark)
+    heatmap, squares, hit, missed = figure.data
+    assert heatmap.z.shape == (9, 9)
+    for x, y, pair in zip(squares.x, squares.y, squares.customdata, strict=True):
+        assert (order[y], order[x]) == tuple(pair)
+        assert heatmap.z[y, x] == pytest.approx(distance[tuple(pair)], rel=1e-6)
+    assert len(squares.x) == 72
+    assert squares.text is not None
+    assert (len(hit.x), len(missed.x)) == (1, 0)
+    x, y = hit.x[0], hit.y[0]
+    assert {order[round(x - 0.32)], order[round(y + 0.3)]} == {0, 3}
+    assert len(figure.layout.shapes) == 2
+    assert list(figure.layout.xaxis.ticktext) == [names[one] for one in order]
+
+
+@pytest.mark.parametrize("count", [100, 1000])
+def test_many_classes_stay_small(count):
+    distance = distances(count)
+    order = cluster_order(distance)
+    figure = figures.distance_map(distance, order, [str(i) for i in range(count)], {"hit": np.array([[0, 1]])}, "Many")
+    assert len(figure.data) == 1
+    assert figure.data[0].z.shape == (min(count, 200),) * 2
+    assert np.nanmin(figure.data[0].z) == pytest.approx(distance[distance > 0].min(), rel=1e-6)
+    assert len(figure.to_json()) < 700_000
+
+
+def test_third_classes_lean_to_either_side():
+    bias = np.array([np.nan, np.nan, 0.4, -0.6, 0, 0.1])
+    figure = figures.third_classes(bias, list("abcdef"), ("a", "b"), "A finding", most=2)
+    closer, farther = figure.data
+    assert closer.name == "closer to a"
+    assert (closer.customdata.tolist(), farther.customdata.tolist()) == ([2], [3])
+    assert list(figure.layout.yaxis.categoryarray) == ["d", "c"]
+    assert farther.marker.pattern.shape == "/"
+
+
+def test_effectiveness_shows_random_and_best():
+    score, truth = distances(8), distances(8, 1)
+    curve = cost_effectiveness(score, truth)
+    figure = figures.cost_effectiveness({"confused pairs": curve}, "A finding")
+    assert [line.name for line in figure.data] == ["random order", "confused pairs", "confused pairs, best possible"]
+    np.testing.assert_allclose(figure.data[1].y, 100 * curve.found)
+    assert len({line.line.dash for line in figure.data}) == 3
