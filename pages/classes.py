@@ -12,6 +12,7 @@ from pages.common import layout, pins
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
 from pages.common.selection import Selection
+from pages.common.takeaway import csv
 from pages.common.text import percent, plural
 
 view = open_bench(frame("classes"))
@@ -136,6 +137,11 @@ def pair_table(looked: Looked, most: int) -> pd.DataFrame:
         table["confusion (%)"] = 100 * found.confusion[a, b]
         table["seen"] = np.select([reported & true, reported, true], ["hit", "false alarm", "missed"], "")
     return pd.DataFrame(table)
+
+
+def all_pairs() -> bytes:
+    """Write all pairs as a table; made only when it is asked for, as there can be half a million."""
+    return csv(pair_table(looked, len(looked.found.suspected))).encode()
 
 
 def draw_pairs(looked: Looked) -> None:
@@ -306,8 +312,8 @@ layout.computed(
     f"Source: {SOURCE}. The published program departs from its paper in its bias, which uses labels; its form is in "
     "the engine as an option, for reproducing the published tables.",
 )
-tables = {"class-pairs": pair_table(looked, len(looked.found.suspected)), "shared-neurons": neuron_table}
+tables = {"shared-neurons": neuron_table}
 for name, table in (("third-classes", third_table), ("triplets", triplet_table)):
     if table is not None:
         tables[name] = table
-layout.take_away(tables)
+layout.take_away(tables, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", all_pairs)})

@@ -1,6 +1,7 @@
 """The engine against the definitions, written down slowly; what merges, what is undefined, what is refused."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -187,6 +188,15 @@ def test_distances_over_several_blocks():
         np.testing.assert_allclose(
             class_distance(matrix, normalise), slow.distance(matrix, normalise), rtol=1e-12, atol=1e-15
         )
+
+
+def test_distances_need_little_memory_beside_the_matrix():
+    matrix = np.random.default_rng(0).random((20_000, 100))
+    tracemalloc.start()
+    class_distance(matrix, True)
+    beside = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert beside < matrix.nbytes / 2
 
 
 def test_no_neuron_active_is_no_distance():
