@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.evaluation import Curve
 from idc_core.confusion.order import fold
-from idc_core.figures.palette import Palette, palette
+from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import finish
 
 MOST_CLICKABLE = 40
@@ -119,7 +119,7 @@ def _squares(
         x=columns, y=rows, mode="markers+text" if numbers else "markers", showlegend=False,
         marker={"symbol": "square", "size": 20, "opacity": 0}, customdata=np.stack([first, second], axis=1),
         text=[f"{value:.2f}" for value in values] if numbers else None, textposition="middle center",
-        textfont={"size": 10, "color": "#12161a"},
+        textfont={"size": 10, "color": ON_FILL},
         hovertext=[f"{names[a]} and {names[b]}<br>distance {v:.4g}" for a, b, v in zip(first, second, values,
                                                                                       strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -130,11 +130,15 @@ def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping
     """Mark pairs in the lower half, off the middle of their squares, where a number may stand."""
     label, symbol = MARKS[key]
     drawn = [(place[a], place[b]) for a, b in pairs.tolist() if a in place and b in place]
-    figure.add_scatter(
-        x=[min(pair) + 0.32 for pair in drawn], y=[max(pair) - 0.3 for pair in drawn], mode="markers",
-        name=f"{label} ({len(drawn)})", hoverinfo="skip", visible=True if drawn else "legendonly",
-        marker={"symbol": symbol, "size": 7, "color": "#12161a", "line": {"width": 1.6, "color": "#12161a"}},
-    )  # fmt: skip
+    # Squares are pale on either ground, the legend lies on the ground itself: a mark for each.
+    for ink, x, y, shown in (
+        (ON_FILL, [min(pair) + 0.32 for pair in drawn], [max(pair) - 0.3 for pair in drawn], False),
+        (colours.ink, [None], [None], True),
+    ):
+        figure.add_scatter(
+            x=x, y=y, mode="markers", name=f"{label} ({len(drawn)})", hoverinfo="skip", showlegend=shown,
+            legendgroup=key, marker={"symbol": symbol, "size": 7, "color": ink, "line": {"width": 1.6, "color": ink}},
+        )  # fmt: skip
 
 
 def _frame(figure: go.Figure, row: int, column: int, small: bool, colours: Palette) -> None:
@@ -184,7 +188,7 @@ def third_classes(
         figure.add_bar(
             x=bias[bars], y=[names[one] for one in bars], orientation="h", name=name, customdata=bars,
             marker={"color": colour, "line": {"color": colours.ink, "width": 1},
-                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#12161a", "size": 7}},
+                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7}},
             hovertemplate="%{y}<br>bias %{x:+.3f}<extra></extra>",
         )  # fmt: skip
     limit = float(np.abs(bias[shown]).max(initial=0.0)) * 1.15 or 1.0

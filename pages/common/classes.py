@@ -147,7 +147,7 @@ def choose_numbers(several: bool) -> dict[str, Any]:
         )  # fmt: skip
     with columns[2], st.container(horizontal=True):
         normalise = st.toggle(
-            "As published: per active neuron", key="normalise", bind="query-params",
+            "As published", key="normalise", bind="query-params",
             help="Divide a distance by the root of the number of neurons that either class activates, as the published "
             "tables do; the paper's equation (2) does not. Default off.",
         )  # fmt: skip

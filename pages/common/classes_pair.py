@@ -68,9 +68,8 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
         }
         if relevance is not None:
             own = layer == view.bench.layer
-            row[f"relevance for {first}"] = relevance[0][neuron] if own else np.nan
-            row[f"relevance for {second}"] = relevance[1][neuron] if own else np.nan
-            row["clusters"] = _clusters(view, looked, pair, neuron) if own else ""
+            for name, values in zip((first, second), relevance, strict=True):
+                row[f"relevance for {name}"] = f"{values[neuron]:+.3g}" if own else ""
         rows.append(row)
     table = pd.DataFrame(rows)
     both = np.minimum(found.probability[:, pair[0]], found.probability[:, pair[1]])
@@ -88,21 +87,20 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
             classes.open_neuron(looked, int(shared[chosen[0]]))
 
     number = st.column_config.NumberColumn(format="%.1f")
-    small = st.column_config.NumberColumn(format="%.3g")
+    right = st.column_config.TextColumn(alignment="right")
     st.dataframe(
         table if looked.layers else table.drop(columns="layer"),
         hide_index=True, height="content", key=key,
         on_select=picked if looked.layers else "ignore", selection_mode="single-row",
         column_config={name: number for name in table.columns if name.endswith("(%)")}
-        | {name: small for name in table.columns if name.startswith("relevance")},
+        | {name: right for name in table.columns if name.startswith("relevance")},
         alt=f"Neurons that {first} and {second} both activate",
     )  # fmt: skip
     if looked.layers:
         st.caption(
             "Those first that the two activate more than the other classes do. Choose a row to select its neuron, with "
             "its layer, on all pages. Relevance, summed over positions and "
-            f"averaged over the tests answered as the class, and clusters are known of layer {view.bench.layer}: the "
-            "sidebar's."
+            f"averaged over the tests answered as the class, is shown for layer {view.bench.layer}, the sidebar's."
         )
         with st.container(horizontal=True):
             for name in ("neurons", "clusters"):
@@ -120,17 +118,36 @@ def _relevance(
     return first, second
 
 
-def _clusters(view: View, looked: Looked, pair: tuple[int, int], neuron: int) -> str:
-    """Say in which cluster most tests of each class are, for an important neuron."""
-    places = np.flatnonzero(view.analysis.important == neuron)
-    if not len(places) or looked.positions is None:
-        return "not among the important ones"
-    said = []
-    for one in pair:
-        rows = looked.positions[looked.of_class(one)]
-        counts = np.bincount(view.analysis.assignments[rows, places[0]], minlength=1)
-        said.append(f"{counts.argmax()} ({100 * counts.max() / max(1, counts.sum()):.0f} %)")
-    return f"{said[0]} and {said[1]} of {view.sizes[places[0]]}"
+def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDArray[np.int64]) -> None:
+    """Show in which cluster of each important neuron most tests of each class are, and their relevance."""
+    relevance = _relevance(view, looked, pair)
+    if relevance is None:
+        return
+    assignments, important = view.analysis.assignments, view.analysis.important
+    rows: list[dict[str, Any]] = [
+        {"neuron": int(neuron), "clusters": k} for neuron, k in zip(important, view.sizes, strict=True)
+    ]
+    for one, values in zip(pair, relevance, strict=True):
+        tests = positions[looked.of_class(one)]
+        for rank, row in enumerate(rows):
+            counts = np.bincount(assignments[tests, rank], minlength=1)
+            share = 100 * counts.max() / max(1, len(tests))
+            row[f"cluster of most {looked.names[one]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
+            row[f"relevance for {looked.names[one]}"] = f"{values[row['neuron']]:+.3g}"
+    key = "pair-important"
+
+    def picked() -> None:
+        chosen = st.session_state[key].selection.rows
+        if chosen:
+            select(neuron=int(important[chosen[0]]))
+
+    table = pd.DataFrame(rows)
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        table, hide_index=True, height="content", key=key, on_select=picked, selection_mode="single-row",
+        column_config=dict.fromkeys(table.columns[2:], right),
+        alt="Important neurons with their clusters and relevance for both classes",
+    )  # fmt: skip
 
 
 def _tell_apart(looked: Looked, pair: tuple[int, int]) -> str:
@@ -147,13 +164,15 @@ def _tell_apart(looked: Looked, pair: tuple[int, int]) -> str:
 
 
 def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
-    """Show the cells that tests of both classes reach."""
+    """Show the important neurons' clusters of both classes, and the cells that tests of both reach."""
     if looked.positions is None:
         return
     first, second = (looked.positions[looked.of_class(one)] for one in pair)
     cells, counts = shared_cells(view.analysis.assignments[first], view.analysis.assignments[second])
     inside = counts.sum(0)
     names = [looked.names[one] for one in pair]
+    st.subheader(f"Clusters and cells in layer {view.bench.layer}", anchor=False)
+    _clusters(view, looked, pair, looked.positions)
     st.markdown(
         f"In layer {view.bench.layer} both classes reach **{plural(len(cells), 'cell')}**; in them lie "
         f"{inside[0]:,} of {len(first):,} tests answered as {names[0]} and {inside[1]:,} of {len(second):,} as "
@@ -182,6 +201,7 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the inputs of the two classes on a plane, by all counted neurons."""
     values, true = looked.evidence.values, looked.evidence.true
     if values is None:
+        st.caption("A probability matrix does not tell single inputs apart, so there is none to lay out.")
         return
     rows = sample(np.union1d(looked.of_class(pair[0]), looked.of_class(pair[1])))
     if len(rows) < 3:

@@ -6,6 +6,7 @@ import pytest
 from idc_core.confusion import cost_effectiveness
 from idc_core.confusion.order import cluster_order
 from idc_core.figures import classes as figures
+from idc_core.figures.palette import palette
 
 
 def distances(count, seed=0):
@@ -20,7 +21,7 @@ def test_every_pair_of_few_classes_can_be_clicked(dark):
     names = [f"class {i}" for i in range(9)]
     marks = {"hit": np.array([[0, 3]]), "missed": np.zeros((0, 2), np.int64)}
     figure = figures.distance_map(distance, order, names, marks, "A finding", selected=(2, 5), dark=dark)
-    heatmap, squares, hit, missed = figure.data
+    heatmap, squares, hit, hit_named, missed, _ = figure.data
     assert heatmap.z.shape == (9, 9)
     for x, y, pair in zip(squares.x, squares.y, squares.customdata, strict=True):
         assert (order[y], order[x]) == tuple(pair)
@@ -30,6 +31,9 @@ def test_every_pair_of_few_classes_can_be_clicked(dark):
     assert (len(hit.x), len(missed.x)) == (1, 0)
     x, y = hit.x[0], hit.y[0]
     assert {order[round(x - 0.32)], order[round(y + 0.3)]} == {0, 3}
+    assert hit_named.showlegend
+    assert not hit.showlegend
+    assert hit_named.marker.color == palette(dark).ink, "the legend lies on the ground"
     assert len(figure.layout.shapes) == 2
     assert list(figure.layout.xaxis.ticktext) == [names[one] for one in order]
 

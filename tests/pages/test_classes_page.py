@@ -121,12 +121,16 @@ def test_a_chosen_pair_shows_what_is_behind_it(found):
     numbers = [tile["test"] for tile in galleries[0]["tiles"]]
     assert numbers == view.test.ids[wrong][:20].tolist()
     neurons = table(app, "neuron")
-    assert {"relevance for 1", "relevance for 8", "clusters"} <= set(neurons.columns)
+    assert {"relevance for 1", "relevance for 8", "for the others (%)"} <= set(neurons.columns)
     own = neurons[neurons["layer"] == "fc2"]
     said = view.analysis.predictions == 1
     for _, row in own.iterrows():
         mean = view.test_traces.relevance["fc2"][said, row["neuron"]].mean(dtype=np.float64)
-        assert row["relevance for 1"] == pytest.approx(mean, rel=1e-5)
+        assert row["relevance for 1"] == f"{mean:+.3g}"
+    important = table(app, "cluster of most 1")
+    assert important["neuron"].tolist() == view.analysis.important.tolist()
+    counts = np.bincount(view.analysis.assignments[said, 2])
+    assert important["cluster of most 1"][2] == f"{counts.argmax()} ({100 * counts.max() / said.sum():.0f} %)"
     assert "both classes reach" in words(app)
 
 
