@@ -99,9 +99,9 @@ def _draw_distances(
     clickable: bool,
 ) -> None:  # fmt: skip
     def clicked(points: list[dict[str, Any]]) -> None:
-        told = points[0].get("customdata")
-        if told is not None and len(np.ravel(told)) == 2:
-            classes.keep_pair(*(int(place) for place in np.ravel(told)))
+        told = np.ravel(points[0].get("customdata"))[0]
+        if told is not None:
+            classes.keep_pair(*map(int, str(told).split("-")))
 
     layout.chart(
         one, key,

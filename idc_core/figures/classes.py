@@ -63,7 +63,7 @@ def distance_map(
     Returns
     -------
     plotly.graph_objects.Figure
-        Up to `MOST_CLICKABLE` classes the squares can be clicked: `customdata` holds the two classes.
+        Up to `MOST_CLICKABLE` classes the squares can be clicked: `customdata` holds the two classes, such as ``3-5``.
     """
     colours = palette(dark)
     folded, groups = fold(distance, order, MOST_ROWS)
@@ -117,7 +117,8 @@ def _squares(
     numbers = len(order) <= MOST_NUMBERS
     figure.add_scatter(
         x=columns, y=rows, mode="markers+text" if numbers else "markers", showlegend=False,
-        marker={"symbol": "square", "size": 20, "opacity": 0}, customdata=np.stack([first, second], axis=1),
+        marker={"symbol": "square", "size": 20, "opacity": 0},
+        customdata=[f"{a}-{b}" for a, b in zip(first, second, strict=True)],
         text=[f"{value:.2f}" for value in values] if numbers else None, textposition="middle center",
         textfont={"size": 10, "color": ON_FILL},
         hovertext=[f"{names[a]} and {names[b]}<br>distance {v:.4g}" for a, b, v in zip(first, second, values,

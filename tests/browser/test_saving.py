@@ -19,7 +19,7 @@ from pages.common.text import cell_name
 pytestmark = pytest.mark.browser
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHARTS = {"clusters": "histograms", "coverage": "grid", "overview": "grid"}
+CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ def test_every_pair_of_few_classes_can_be_clicked(dark):
     heatmap, squares, hit, hit_named, missed, _ = figure.data
     assert heatmap.z.shape == (9, 9)
     for x, y, pair in zip(squares.x, squares.y, squares.customdata, strict=True):
-        assert (order[y], order[x]) == tuple(pair)
-        assert heatmap.z[y, x] == pytest.approx(distance[tuple(pair)], rel=1e-6)
+        assert pair == f"{order[y]}-{order[x]}"
+        assert heatmap.z[y, x] == pytest.approx(distance[order[y], order[x]], rel=1e-6)
     assert len(squares.x) == 72
     assert squares.text is not None
     assert (len(hit.x), len(missed.x)) == (1, 0)

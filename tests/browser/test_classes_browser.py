@@ -1,0 +1,85 @@
+"""The Class errors page as a person uses it: a click on a square, a bar and a row, and the threshold's slider."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def figure(visitor, words):
+    """The chart whose title holds these words."""
+    found = visitor.page.locator(".js-plotly-plot").filter(has_text=words).first
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def click(visitor, mark):
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    visitor.page.mouse.move(*place)
+    visitor.page.wait_for_timeout(200)
+    visitor.page.mouse.click(*place)
+    visitor.settle()
+
+
+def heading(visitor):
+    return visitor.page.get_by_role("heading", name=re.compile("^Behind "))
+
+
+def test_a_click_on_a_square_looks_at_its_pair(visitor):
+    visitor.open("classes")
+    expect(heading(visitor)).to_have_text("Behind 1 and 8")
+    squares = figure(visitor, "activate the neurons most alike").locator(".scatterlayer .trace").first
+    assert squares.locator(".points path").count() == 90
+    click(visitor, squares.locator(".points path").nth(3))
+    first, second = re.search(r"pair=(\d)-(\d)", visitor.page.url).groups()
+    assert first != second
+    expect(heading(visitor)).to_have_text(f"Behind {first} and {second}")
+    visitor.page.reload()
+    visitor.settle()
+    expect(heading(visitor)).to_have_text(f"Behind {first} and {second}")
+    assert not [error for error in visitor.errors if "404" not in error]
+
+
+def test_a_click_on_a_third_class_shows_its_pictures(visitor):
+    visitor.open("classes?pair=1-8")
+    bars = figure(visitor, "leans most").locator(".bars .point path")
+    assert bars.count() == 3
+    click(visitor, bars.nth(1))
+    third = re.search(r"third=(\d)", visitor.page.url)[1]
+    expect(visitor.page.get_by_text(f"Answered as {third}")).to_be_visible()
+
+
+def test_the_threshold_is_counted_again_at_once(visitor):
+    visitor.open("classes")
+    before = figure(visitor, "activate the neurons most alike").inner_text()
+    slider = visitor.page.get_by_role("slider", name="Activation threshold")
+    slider.focus()
+    for _ in range(4):
+        slider.press("ArrowLeft")
+    visitor.settle()
+    assert "activation=0.3" in visitor.page.url
+    assert figure(visitor, "activate the neurons most alike").inner_text() != before
+
+
+def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
+    random = np.random.default_rng(0)
+    predicted = random.random((200, 4)) < 0.5
+    file = tmp_path / "own.npz"
+    true = predicted ^ (random.random((200, 4)) < 0.1)
+    names = np.array(["woman", "man", "bag", "skis"])
+    np.savez(file, activations=random.random((200, 12)), predicted=predicted, true=true, class_names=names)
+    visitor.open("classes")
+    visitor.page.get_by_text("Own predictions, and groups of classes").click()
+    visitor.page.locator("input[type=file]").set_input_files(file)
+    expect(visitor.page.get_by_text("Shown are your own predictions")).to_be_visible(timeout=30_000)
+    visitor.settle()
+    assert re.search("Behind (woman|man|bag|skis) and (woman|man|bag|skis)", heading(visitor).inner_text())
+    visitor.page.get_by_role("textbox", name="Groups of classes").fill("people: woman, man")
+    visitor.page.keyboard.press("Control+Enter")
+    visitor.settle()
+    assert "people" in figure(visitor, "activate the neurons most alike").inner_text()
