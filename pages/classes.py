@@ -129,13 +129,13 @@ def pair_table(looked: Looked, most: int) -> pd.DataFrame:
     if found.bias is not None:
         table["average bias"] = found.bias[a, b]
     reported = found.distance[a, b] < found.confusion_cutoff
-    table["reported"] = np.where(reported, "yes", "")
+    table["reported"] = np.where(reported, "yes", "no")
     true = found.truly_confused(pairs)
     if true is not None and found.directional is not None and found.confusion is not None:
         table["first as second (%)"] = 100 * found.directional[a, b]
         table["second as first (%)"] = 100 * found.directional[b, a]
         table["confusion (%)"] = 100 * found.confusion[a, b]
-        table["seen"] = np.select([reported & true, reported, true], ["hit", "false alarm", "missed"], "")
+        table["seen"] = np.select([reported & true, reported, true], ["hit", "false alarm", "missed"], "clear")
     return pd.DataFrame(table)
 
 

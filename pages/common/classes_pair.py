@@ -69,7 +69,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
         if relevance is not None:
             own = layer == view.bench.layer
             for name, values in zip((first, second), relevance, strict=True):
-                row[f"relevance for {name}"] = f"{values[neuron]:+.3g}" if own else ""
+                row[f"relevance for {name}"] = float(values[neuron]) if own else np.nan
         rows.append(row)
     table = pd.DataFrame(rows)
     both = np.minimum(found.probability[:, pair[0]], found.probability[:, pair[1]])
@@ -86,10 +86,14 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
         if chosen:
             classes.open_neuron(looked, int(shared[chosen[0]]))
 
+    # As text: an empty number is drawn as the word None.
+    shown = table.copy()
+    for name in (name for name in table.columns if name.startswith("relevance")):
+        shown[name] = [f"{value:+.3g}" if np.isfinite(value) else "" for value in table[name]]
     number = st.column_config.NumberColumn(format="%.1f")
     right = st.column_config.TextColumn(alignment="right")
     st.dataframe(
-        table if looked.layers else table.drop(columns="layer"),
+        shown if looked.layers else shown.drop(columns="layer"),
         hide_index=True, height="content", key=key,
         on_select=picked if looked.layers else "ignore", selection_mode="single-row",
         column_config={name: number for name in table.columns if name.endswith("(%)")}

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.confusion.pairs import confused_in
-from idc_core.errors import IdcError
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
 from pages.common import layout
 from pages.common.classes import Looked
 from pages.common.registry import PAGES
 from pages.common.results import View
-from pages.common.text import plural
+from pages.common.text import count, plural
+from pages.common.work import Waiting
+
+if TYPE_CHECKING:
+    from idc_core.confusion.repair import Repair
+
+SEEDS = 2
+
+ASKED = "repair-asked"
+"""In the session: what retraining was asked for."""
 
 SAID = "confused-suite-said"
 """In the session: what became of keeping the suite."""
@@ -40,9 +53,8 @@ def draw(view: View, looked: Looked) -> None:
             "Keep them as a suite", key="keep-confused", on_click=_keep, args=(view, looked, rows, len(reported)),
             help="Writes these tests to this machine, so that they can be chosen wherever suites are.",
         )  # fmt: skip
-        for name in ("suites", "testsets", "robustness"):
-            if name in PAGES:
-                st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
+        for name in ("testsets", "robustness"):
+            st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
     if said := st.session_state.pop(SAID, ""):
         st.info(said)
     st.caption(
@@ -50,6 +62,79 @@ def draw(view: View, looked: Looked) -> None:
         "so look at others before and after."
     )
     layout.take_inputs(view, rows, key="confused-inputs")
+    _draw_repair(view, looked)
+
+
+def _draw_repair(view: View, looked: Looked) -> None:
+    """Retrain with the confused inputs of one half of the tests, when asked to, and measure the other half."""
+    key = (looked.key, view.train.fingerprint)
+    st.subheader("Does training on them help?", anchor=False)
+    epochs = st.slider(
+        "Epochs of retraining",
+        1,
+        5,
+        1,
+        key="repair-epochs",
+        width=260,
+        help="How many passes over the training data each network is trained further. From 1 to 5; default 1.",
+    )
+    steps = epochs * len(view.train) * 3 * SEEDS
+    st.caption(
+        f"{3 * SEEDS} copies of the network are trained further: with the inputs confused in the reported pairs of a "
+        "random half of the tests, with as many random ones of that half, and with nothing added; "
+        f"{count(steps)} inputs in all. The other half is what is measured."
+    )
+    if st.button("Retrain and compare", key="repair", help="Can take minutes for large training data; can be stopped."):
+        st.session_state[ASKED] = (key, epochs)
+    if st.session_state.get(ASKED) != (key, epochs):
+        return
+
+    def work(report: Progress) -> Repair:
+        from idc_core.confusion.repair import repair
+
+        found = looked.found
+        return repair(
+            view.model, view.train, view.test, looked.layers, threshold=found.threshold, deviations=found.deviations,
+            seeds=SEEDS, epochs=epochs, on_progress=report,
+        )  # fmt: skip
+
+    try:
+        done: Repair = Waiting(1).get("repairs", (key, epochs), "retraining", work)
+    except CancelledError:
+        st.session_state.pop(ASKED)
+        return
+    except IdcError as error:
+        st.warning(str(error))
+        return
+    _draw_done(done)
+
+
+def _draw_done(done: Repair) -> None:
+    """Show accuracy and confusion before and after."""
+    rows = [("before", done.before[None])]
+    labels = ("nothing added", "confused inputs added", "as many random inputs added")
+    rows += list(zip(labels, done.after.values(), strict=True))
+    means = {label: 100 * values.mean(0) for label, values in rows}
+    confused, nothing, random = (means[label][1] for label in (labels[1], labels[0], labels[2]))
+    st.markdown(
+        f"On the {plural(done.measured, 'test')} of the other half, the mean confusion of the "
+        f"{plural(len(done.pairs), 'reported pair')} was **{means['before'][1]:.2f} %**; after retraining with the "
+        f"{plural(done.added, 'confused input')} of the first half it is **{confused:.2f} %**, with nothing added "
+        f"{nothing:.2f} %, with as many random ones {random:.2f} %."
+    )
+    columns = ("accuracy (%)", "confusion of reported pairs (%)", "of the other pairs (%)")
+    table = {"network": list(means), **{name: [means[one][i] for one in means] for i, name in enumerate(columns)}}
+    spread = [f"{100 * np.ptp(values[:, 1]):.2f}" if len(values) > 1 else "" for _, values in rows]
+    st.dataframe(
+        pd.DataFrame(table | {"between the seeds (%)": spread}), hide_index=True,
+        column_config={name: st.column_config.NumberColumn(format="%.2f") for name in columns}
+        | {"between the seeds (%)": st.column_config.TextColumn(alignment="right")},
+        alt="Accuracy and confusion before and after retraining",
+    )  # fmt: skip
+    st.caption(
+        f"Means over {plural(len(done.after['nothing']), 'seed')}; the last column is how far the seeds lie apart in "
+        "the confusion of the reported pairs. A difference smaller than that says nothing."
+    )
 
 
 def _keep(view: View, looked: Looked, rows: NDArray[np.int64], pairs: int) -> None:

@@ -47,7 +47,7 @@ KEPT = {
     "kept": 6, "parts": 24, "seen": 64, "made": 24,
     "retrained-tests": 2, "retraining": 64,
     "searches": 24, "companions": 12,
-    "statistics": 6, "class-errors": 48, "own-predictions": 4,
+    "statistics": 6, "class-errors": 48, "own-predictions": 4, "repairs": 12,
 }  # fmt: skip
 """Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
 

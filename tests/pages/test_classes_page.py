@@ -265,3 +265,14 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
     suite = open_kept(name)
     np.testing.assert_array_equal(suite.targets, view.test.targets[rows])
     assert "suspected without labels" in suite.provenance[0].label
+
+
+def test_retraining_shows_before_and_after(found):
+    app = opened(deviations="0.5")
+    assert "before" not in [value for frame in app.dataframe for value in frame.value.iloc[:, 0].astype(str)]
+    app.button(key="repair").click().run(timeout=200)
+    assert not app.exception
+    shown = table(app, "of the other pairs (%)")
+    assert shown["network"].tolist()[0] == "before"
+    assert len(shown) == 4
+    assert "tests** of the other half" in words(app) or "tests of the other half" in words(app)
