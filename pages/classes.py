@@ -22,8 +22,8 @@ from idc_core.confusion.evaluation import Evaluation, cost_effectiveness  # noqa
 from idc_core.confusion.order import cluster_order, neighbours  # noqa: E402
 from idc_core.errors import CancelledError, IdcError  # noqa: E402
 from idc_core.figures import classes as figures  # noqa: E402
-from pages.common import classes, classes_bias, classes_pair, classes_suite  # noqa: E402
-from pages.common.classes import Looked, Settings  # noqa: E402
+from pages.sections.classes import behind, looking, remedy, unfair  # noqa: E402
+from pages.sections.classes.looking import Looked, Settings  # noqa: E402
 
 MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file that can be taken away."""
@@ -54,7 +54,7 @@ def sentence(looked: Looked) -> str:
         text += f"; {at.true_positives} of the {one.true_pairs} truly confused are among them"
         if np.isfinite(one.spearman):
             text += f" (rank correlation of distance and confusion {one.spearman:.2f})".replace("-", "\u2212")
-    return f"{text}.{classes_bias.sentence(looked)}"
+    return f"{text}.{unfair.sentence(looked)}"
 
 
 def marks(looked: Looked) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _draw_distances(
     def clicked(points: list[dict[str, Any]]) -> None:
         told = np.ravel(points[0].get("customdata"))[0]
         if told is not None:
-            classes.keep_pair(*map(int, str(told).split("-")))
+            looking.keep_pair(*map(int, str(told).split("-")))
 
     layout.chart(
         one, key,
@@ -152,7 +152,7 @@ def draw_pairs(looked: Looked) -> None:
     def picked() -> None:
         rows = st.session_state[key].selection.rows
         if rows:
-            classes.keep_pair(*pairs[rows[0]].tolist())
+            looking.keep_pair(*pairs[rows[0]].tolist())
 
     shares = st.column_config.NumberColumn(format="%.2f")
     table = pair_table(looked, MOST_PAIRS)
@@ -222,7 +222,7 @@ def other_look(shown: View) -> Looked:
     offered = countable_layers(shown.model)
     layers = tuple(name for name in settings.layers if name in offered) or offered
     groups = settings.groups if shown.train.class_names == view.train.class_names else ""
-    return classes.look(shown, replace(settings, layers=layers, groups=groups), None)
+    return looking.look(shown, replace(settings, layers=layers, groups=groups), None)
 
 
 def compare(here: View, there: View) -> str:
@@ -241,23 +241,23 @@ with st.expander("Own predictions, and groups of classes"):
     left, right = st.columns([3, 2], gap="large")
     with left:
         try:
-            own = classes.choose_own()
+            own = looking.choose_own()
         except CancelledError:
             st.stop()
         except IdcError as error:
             st.warning(str(error))
             own = None
     with right:
-        groups = classes.choose_groups()
+        groups = looking.choose_groups()
 if own is None and not view.is_classifier:
     finding.markdown("**This network answers with a number, so there are no classes that it could confuse.**")
     st.caption("Choose a network with classes in the sidebar, or load predictions of another one above.")
     st.stop()
-layers = classes.choose_layers(view) if own is None else ()
-numbers = classes.choose_numbers(own is not None and own.several_labels)
+layers = looking.choose_layers(view) if own is None else ()
+numbers = looking.choose_numbers(own is not None and own.several_labels)
 settings = Settings(layers=layers, groups=groups, **numbers)
 try:
-    looked = classes.look(view, settings, own)
+    looked = looking.look(view, settings, own)
 except CancelledError:
     st.stop()
 except IdcError as error:
@@ -267,35 +267,35 @@ if own is not None:
     st.info("Shown are your own predictions, not the bench's network.")
 if looked.found.unseen:
     st.caption(
-        f"No input is predicted as {classes.named(looked.found.unseen)}: nothing can be said of "
+        f"No input is predicted as {looking.named(looked.found.unseen)}: nothing can be said of "
         f"{'this class' if len(looked.found.unseen) == 1 else 'these classes'}."
     )
 finding.markdown(sentence(looked))
 place = st.container()
 st.header("The most suspected pairs", anchor=False)
 draw_pairs(looked)
-pair = classes.choose_pair(looked)
+pair = looking.choose_pair(looked)
 with place:
     draw_map(looked, view, "distances", pair)
 
 st.header(f"Behind {looked.pair_name(pair)}", anchor=False)
-classes_pair.draw_inputs(view, looked, pair)
+behind.draw_inputs(view, looked, pair)
 st.subheader("Neurons that both activate", anchor=False)
-neuron_table = classes_pair.draw_neurons(view, looked, pair)
-classes_pair.draw_cells(view, looked, pair)
+neuron_table = behind.draw_neurons(view, looked, pair)
+behind.draw_cells(view, looked, pair)
 st.subheader("The two on a plane", anchor=False)
-classes_pair.draw_plane(view, looked, pair)
+behind.draw_plane(view, looked, pair)
 
 st.header("For whom is it unfair?", anchor=False)
-third_table = classes_bias.draw_pair(view, looked, pair, settings.filtered)
+third_table = unfair.draw_pair(view, looked, pair, settings.filtered)
 st.subheader("The most unequal triplets of all", anchor=False)
-triplet_table = classes_bias.draw_triplets(view, looked, settings.filtered)
+triplet_table = unfair.draw_triplets(view, looked, settings.filtered)
 
 st.header("What would inspecting them find?", anchor=False)
 draw_effectiveness(looked, view)
 
 if own is None:
-    classes_suite.draw(view, looked)
+    remedy.draw(view, looked)
     pins.beside(view, draw_side, compare)
 
 layout.computed(

@@ -11,10 +11,11 @@ import streamlit as st
 from idc_core.confusion.bias import most_biased, third_classes
 from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
-from pages.common import address, classes, layout
-from pages.common.classes import Looked
+from pages.common import address, layout
 from pages.common.results import View
 from pages.common.work import Waiting
+from pages.sections.classes import looking
+from pages.sections.classes.looking import Looked
 
 TRIPLETS = 50
 EXAMPLES = 3
@@ -134,7 +135,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
         chosen = st.session_state[key].selection.rows
         if chosen:
             one = triplets[chosen[0]]
-            classes.keep_pair(one.near, one.far)
+            looking.keep_pair(one.near, one.far)
             address.keep(THIRD, str(one.third))
 
     percents = st.column_config.NumberColumn(format="%.2f")

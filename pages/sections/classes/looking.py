@@ -315,11 +315,6 @@ def open_neuron(looked: Looked, index: int) -> None:
         select(layer=layer, neuron=neuron)
 
 
-def short(value: float) -> str:
-    """Write a share or score; nothing where it is undefined."""
-    return "" if not np.isfinite(value) else f"{value:.3f}"
-
-
 def named(names: list[str], most: int = 8) -> str:
     """Join names as in a sentence, not all of many."""
     if len(names) <= most:

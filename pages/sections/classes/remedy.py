@@ -13,11 +13,11 @@ from idc_core.confusion.pairs import confused_in
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from pages.common import layout
-from pages.common.classes import Looked
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.text import count, plural
 from pages.common.work import Waiting
+from pages.sections.classes.looking import Looked
 
 if TYPE_CHECKING:
     from idc_core.confusion.repair import Repair

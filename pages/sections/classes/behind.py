@@ -13,12 +13,13 @@ from idc_core.confusion.pairs import between, confused, layer_relevance, shared_
 from idc_core.errors import IdcError
 from idc_core.figures.projection import Groups, plane
 from idc_core.projection import alike, principal_components, sample
-from pages.common import classes, layout
-from pages.common.classes import Looked
+from pages.common import layout
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import select
 from pages.common.text import cell_name, percent, plural
+from pages.sections.classes import looking
+from pages.sections.classes.looking import Looked
 
 SHOWN = 20
 NEURONS = 12
@@ -84,7 +85,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     def picked() -> None:
         chosen = st.session_state[key].selection.rows
         if chosen:
-            classes.open_neuron(looked, int(shared[chosen[0]]))
+            looking.open_neuron(looked, int(shared[chosen[0]]))
 
     # As text: an empty number is drawn as the word None.
     shown = table.copy()
