@@ -18,8 +18,11 @@ from idc_core.figures.pictures import SMALLEST_SIDE, pictures
 from idc_core.figures.style import finish
 
 ROW_PIXELS = 30
+SQUARE_PIXELS = 36
 COLUMNS = 2
 LABEL_WIDTH = 30
+FEW = 8
+"""Cells up to which an axis has a tick for each."""
 
 BARE = ("asterisk",)
 """Marks that have no inside: they are drawn by their outline."""
@@ -165,8 +168,11 @@ def shared(
     ticks = {"tickvals": list(range(len(suites))), "ticktext": labels, "showgrid": False, "zeroline": False}
     figure.update_xaxes(**ticks, fixedrange=True)
     figure.update_yaxes(**ticks, autorange="reversed", fixedrange=True)
-    finish(figure, title, colours, height=150 + 54 * len(suites), wrap=60)
-    return figure.update_layout(margin_b=70)
+    lines = max(suite.wrapped.count("<br>") + 1 for suite in suites)
+    below = 16 + 15 * lines
+    # Numbers to be read like a table's: rows of that height, and no room left below.
+    finish(figure, title, colours, height=60 + SQUARE_PIXELS * len(suites) + below)
+    return figure.update_layout(margin_b=below)
 
 
 def in_turn(
@@ -216,6 +222,9 @@ def in_turn(
             range=[len(numbers) - 1.4, -0.6], showgrid=False, zeroline=False, fixedrange=True, row=row,
         )  # fmt: skip
     figure.update_xaxes(range=[0, 1.12 * most], fixedrange=True, nticks=8, tickformat=",d")
+    if most <= FEW:
+        # Between whole numbers there are no cells, and a tick there would be written as one of them.
+        figure.update_xaxes(dtick=1)
     figure.update_xaxes(title="cells beyond the original tests", row=len(orders))
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=48, bargap=0.35)

@@ -54,6 +54,20 @@ def test_shared_cells_are_written_into_the_squares():
     assert shared(SUITES[:1], np.array([[4]]), "One").data[0].zmax > 4
 
 
+def test_shared_cells_take_no_more_room_than_a_table():
+    figure = shared(SUITES, np.eye(3, dtype=np.int64), "They share")
+    squares = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    assert 3 * 30 <= squares <= 3 * 40
+    assert figure.layout.margin.b <= 40, "one line of names, and nothing below it"
+
+
+def test_axis_of_a_few_cells_names_each_number_once():
+    figure = in_turn(SUITES, [("given", [0, 1, 2], np.array([50, 1, 0]))], "In turn")
+    assert figure.layout.xaxis.dtick == 1
+    many = in_turn(SUITES, [("given", [0, 1, 2], np.array([50, 40, 0]))], "In turn")
+    assert many.layout.xaxis.dtick is None
+
+
 def test_each_bar_begins_where_those_before_it_end():
     orders = [("given", [0, 1, 2], np.array([50, 4, 3])), ("best", [0, 2, 1], np.array([50, 6, 0]))]
     figure = in_turn(SUITES, orders, "In turn")
