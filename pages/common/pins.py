@@ -81,10 +81,14 @@ def open_pinned() -> Pinned | None:
     if found is None:
         return None
     try:
-        return Pinned(open_view(found[0]), found[1])
+        view = open_view(found[0])
     except IdcError as error:
         st.error(f"The pinned bench cannot be shown. {error}")
         return None
+    if not len(view.chosen):
+        st.warning("The pinned bench cannot be shown: no test of it has the chosen classes. Unpin it, or pin another.")
+        return None
+    return Pinned(view, found[1])
 
 
 def beside(

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,24 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
     app = open_page("relevance", pin="data=fashion-mnist")
     assert not app.exception
     assert app.error[0].value.startswith("The pinned bench cannot be shown. ")
+
+
+@pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
+def test_a_pinned_bench_without_a_test_of_its_classes_leaves_a_sentence(name, open_page, monkeypatch):
+    from pages.common import pins
+
+    opened = pins.open_view
+
+    def without_any(bench):
+        view = opened(bench)
+        return replace(view, chosen=view.chosen[:0]) if bench.classes else view
+
+    monkeypatch.setattr(pins, "open_view", without_any)
+    app = open_page(name, pin="classes=3", seeds="2", epochs="1")
+    assert not app.exception
+    assert not app.error
+    said = [warning.value for warning in app.warning]
+    assert "The pinned bench cannot be shown: no test of it has the chosen classes. Unpin it, or pin another." in said
 
 
 def test_benches_are_compared_by_cells_where_cells_mean_the_same():
