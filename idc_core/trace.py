@@ -74,6 +74,13 @@ class Traces:
         """The class with the highest score, int64 (n,)."""
         return np.asarray(self.scores.argmax(1), np.int64)
 
+    def only(self, positions: NDArray[np.int64]) -> "Traces":
+        """Return what the network showed on some of the inputs, copied."""
+        activations, relevance = (
+            {layer: values[positions] for layer, values in held.items()} for held in (self.activations, self.relevance)
+        )
+        return Traces(self.scores[positions], activations, relevance, self.shapes)
+
 
 def trace(
     model: nn.Module,

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.errors import CancelledError, IdcError
 from pages.common import layout, pins
 from pages.common.frame import frame, open_bench
-from pages.common.results import View
+from pages.common.results import View, clustered
 from pages.common.text import count, lower, percent, plural
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 def choose(shown: View) -> tuple[Settings, tuple[int, ...]]:
     """Choose what is added, how it is trained, and what is measured."""
     neurons = shown.train_traces.activations[shown.bench.layer].shape[1]
-    start = usual(shown.train, shown.bench.layer, neurons)
+    start = replace(usual(shown.train, shown.bench.layer, neurons), **clustered(shown.bench))
     ms = sorted({m for m in MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         added = _one(
@@ -208,6 +207,77 @@ def tabulate(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def draw_table(run: Run) -> None:
+    """Show every test with its differences."""
+    st.dataframe(
+        tabulate(run), hide_index=True, height="content",
+        alt="Every test with the accuracy of each addition and the differences; a star marks those beyond the spread",
+    )  # fmt: skip
+    st.caption(
+        "Mean ± standard deviation over the seeds. Differences are in points, or in the unit of the error, with their "
+        "intervals; a star marks those that leave out 0."
+    )
+
+
+def beginning(run: Run) -> str:
+    """Say what comes where nothing is finished yet."""
+    if run.going:
+        return (
+            f"**The first of {run.total} networks is being retrained.** What it can do is drawn here as soon as it is "
+            "finished; whether inputs that raise IDC help can be said from the second seed on."
+        )
+    long = "a minute or two" if run.is_light else "minutes to hours"
+    return f"Nothing is retrained yet. {run.total} networks with {count(len(view.train))} training inputs take {long}."
+
+
+def draw_batch(run: Run) -> None:
+    """Say how the same is made in batch, where a line of the command line makes just this."""
+    if run.is_light or run.going or not is_usual(run):
+        return
+    st.markdown("In batch, they are made by this line, and shown here when this page is opened again:")
+    seeds = len(run.seeds)
+    st.code(f"python -m idc_core experiment rq6 --models {view.model.card.name} --seeds {seeds}", language="bash")
+
+
+def is_usual(run: Run) -> bool:
+    """Whether everything but the number of seeds is as the command line does it."""
+    card, bench = view.model.card, view.bench
+    neurons = view.train_traces.activations[bench.layer].shape[1]
+    whole = (bench.data, bench.layer, bench.classes) == (card.dataset, card.default_layer, ())
+    return whole and run.settings == usual(view.train, bench.layer, neurons)
+
+
+def explain(run: Run) -> None:
+    """Say how it was computed."""
+    settings, found = run.settings, run.result
+    noise = f"{percent(settings.share)} of the pixels, standard deviation {settings.deviation:g}"
+    cells = f"layer {settings.layer}, m = {settings.m}, {settings.clustering}"
+    if len(settings.clusters) == 1:
+        cells += f", k = {settings.clusters[0]}"
+    cells += ", zeros dropped" if settings.drop_zeros else ""
+    classes = f" Tests are those of class {view.class_label}; training inputs are of all classes." * bool(
+        view.bench.classes
+    )
+    layout.computed(
+        view,
+        "For every seed, up to 10,000 training inputs are perturbed once by each of "
+        f"{layout.names([lower(SUITES[name].label) for name in settings.kinds])} ({noise}). An input raises IDC if its "
+        f"cell ({cells}) is one that no test of the bench reaches; of every such cell the input nearest to its "
+        "centroids is taken, then the next of every cell, and so on. As many random ones are drawn from the same "
+        "perturbed inputs. Right answers are those of the inputs they were made of. No test is among them; tests take "
+        f"part only by which cells they reach.{classes} Layer, clusters and classes are the bench's; the number of "
+        "neurons is chosen above.",
+        f"Every network is trained for {found.epochs} epochs of {count(found.steps)} steps, with additions or without: "
+        "what is added takes the place of training inputs. "
+        + ("The learning rate is a third of the recipe's. " if settings.start == "trained" else "")
+        + "The tests' noise has the same strength and draws of its own; relevance and the fixed attacks are of the "
+        f"network as it was. Attacks change the first {count(min(MOST_ATTACKED, len(run.tests)))} tests by at most "
+        f"{settings.epsilon:g}, BIM in ten steps. The paper's FGSM has 0.3, at which hardly an answer stays right.",
+        "Intervals are over the seeds: over the order of training and the draws of noise, not over other tests or "
+        "other first networks.",
+    )
+
+
 def long_table(run: Run) -> pd.DataFrame:
     """Return one row a unit, epoch and test."""
     found = run.result
@@ -251,7 +321,9 @@ def draw_side(shown: View, chosen: Any, key: str) -> None:
 def choose_for(shown: View) -> Settings:
     """Return the settings of this page for another bench."""
     neurons = shown.train_traces.activations[shown.bench.layer].shape[1]
-    return replace(run.settings, layer=shown.bench.layer, m=min(run.settings.m, neurons))
+    usually = usual(shown.train, shown.bench.layer, neurons)
+    clusters = {"clusters": usually.clusters} | clustered(shown.bench)
+    return replace(run.settings, layer=shown.bench.layer, m=min(run.settings.m, neurons), **clusters)
 
 
 def compare(here: View, there: View) -> str:
@@ -291,59 +363,21 @@ if view.is_classifier and not view.is_comparable:
 
 settings, seeds = choose(view)
 run = Run(view, settings, seeds)
-try:
-    run.begin()
-except CancelledError:
-    run.go(False)
-except IdcError as error:
-    st.error(str(error))
-    st.stop()
 retraining.watch(run)
 found = run.result
-if not found.units:
-    finding.markdown(
-        f"Nothing is retrained yet. {len(ADDITIONS) * len(seeds)} networks with {count(len(view.train))} training "
-        "inputs take minutes to hours here; in batch they are made by the line below, and shown here when this page is "
-        "opened again (with its default settings)."
-    )
-    st.code(f"python -m idc_core experiment rq6 --models {view.model.card.name} --seeds {len(seeds)}", language="bash")
-    st.stop()
-
-finding.markdown(sentence(run))
-draw_curves(run, "curves")
-st.header("What exceeds the spread of the seeds?", anchor=False)
-draw_differences(run)
-table = tabulate(run)
-st.dataframe(
-    table, hide_index=True, height="content",
-    alt="Every test with the accuracy of each addition and the differences; a star marks those beyond the spread",
-)  # fmt: skip
-st.caption(
-    "Mean ± standard deviation over the seeds. Differences are in points, or in the unit of the error, with their "
-    "intervals; a star marks those that leave out 0."
-)
-draw_added(run)
+if found.units:
+    finding.markdown(sentence(run))
+    draw_curves(run, "curves")
+    st.header("What exceeds the spread of the seeds?", anchor=False)
+    draw_differences(run)
+    draw_table(run)
+    draw_added(run)
+else:
+    finding.markdown(beginning(run))
+    draw_batch(run)
 
 pins.beside(view, draw_side, compare)
-
-noise = f"{percent(settings.share)} of the pixels, standard deviation {settings.deviation:g}"
-layout.computed(
-    view,
-    "For every seed, up to 10,000 training inputs are perturbed once by each of "
-    f"{layout.names([lower(SUITES[name].label) for name in settings.kinds])} ({noise}). An input raises IDC if its "
-    f"cell (layer {settings.layer}, m = {settings.m}, k-means) is one that no test of the bench reaches; of every such "
-    "cell the input nearest to its centroids is taken, then the next of every cell, and so on. As many random ones are "
-    "drawn from the same perturbed inputs. Right answers are those of the inputs they were made of. No test is among "
-    "them; tests take part only by which cells they reach.",
-    f"Every network is trained for {found.epochs} epochs of {count(found.steps)} steps, with additions or without: "
-    "what is added takes the place of training inputs. "
-    + ("The learning rate is a third of the recipe's. " if settings.start == "trained" else "")
-    + "The tests' noise has the same strength and draws of its own; relevance and the fixed attacks are of the network "
-    f"as it was. Attacks change the first {count(min(MOST_ATTACKED, len(view.test)))} tests by at most "
-    f"{settings.epsilon:g}, BIM in ten steps. The paper's FGSM has 0.3, at which hardly an answer stays right.",
-    "Intervals are over the seeds: over the order of training and the draws of noise, not over other tests or other "
-    "first networks.",
-)
-layout.take_away(
-    {"retraining-curves": long_table(run), "retraining-differences": pd.DataFrame(found.rows())}, files(run)
-)
+explain(run)
+if found.units:
+    tables = {"retraining-curves": long_table(run), "retraining-differences": pd.DataFrame(found.rows())}
+    layout.take_away(tables, files(run))

@@ -30,6 +30,9 @@ MOST_SOURCES = 10_000
 MANY = 10_000
 """Training inputs from which on fewer epochs and a smaller share of additions are usual."""
 
+CLUSTERED = ("clusters", "drop_zeros", "clustering")
+"""Settings that say how the neurons are clustered."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -50,6 +53,8 @@ class Settings:
         Largest change by the attacks.
     epochs : int
     start : {"trained", "scratch"}
+    clusters, drop_zeros, clustering
+        How the neurons are clustered, as in `IDC`.
     """
 
     layer: str
@@ -61,6 +66,14 @@ class Settings:
     epsilon: float = 0.1
     epochs: int = 5
     start: Start = "trained"
+    clusters: tuple[int, ...] = (2, 3, 4)
+    drop_zeros: bool = False
+    clustering: str = "k-means"
+
+    @property
+    def clustered(self) -> dict[str, Any]:
+        """How the neurons are clustered, by the names that `analyze` takes."""
+        return {name: getattr(self, name) for name in CLUSTERED}
 
 
 def usual(train: Dataset, layer: str, neurons: int) -> Settings:

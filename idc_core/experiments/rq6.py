@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from idc_core.analysis import Analysis
 from idc_core.datasets import Dataset
 from idc_core.datasets.base import Task
 from idc_core.errors import CancelledError, SettingError
-from idc_core.experiments.candidates import NONE, RAISING, RANDOM, Candidates, Settings
+from idc_core.experiments.candidates import CLUSTERED, NONE, RAISING, RANDOM, Candidates, Settings
 from idc_core.experiments.drawing import Seeds, check_seeds
 from idc_core.experiments.outcome import Retraining, Unit
 from idc_core.experiments.robustness import Examples, Test, retrain, usual_recipe
@@ -124,7 +124,12 @@ def gathered(
 def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: Settings) -> UnitFolder:
     """Return the folder of a run's finished units; it follows from network, data and settings."""
     data = [(one.fingerprint, len(one)) for one in (train, test)]
-    return UnitFolder(run_folder("rq6", address(fingerprint(model), data, asdict(settings))))
+    asked = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    for one in fields(settings):
+        # Left out where it is as usual: runs from before these could be set are found again.
+        if one.name in CLUSTERED and asked[one.name] == one.default:
+            del asked[one.name]
+    return UnitFolder(run_folder("rq6", address(fingerprint(model), data, asked)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +162,7 @@ class RQ6:
         Raises
         ------
         SettingError
-            If `learnt` is of another layer or m than `settings`.
+            If `learnt` is of another layer, m or clustering than `settings`.
         IdcError
             As `make_tests` and `Candidates`.
         """
@@ -166,6 +171,9 @@ class RQ6:
                 f"The cells are of layer {learnt.layer} with m = {learnt.m}; the settings ask for layer "
                 f"{settings.layer} with m = {settings.m}."
             )
+        if any(learnt.settings[name] != value for name, value in settings.clustered.items()):
+            held = {name: learnt.settings[name] for name in CLUSTERED}
+            raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.clustered}.")
         candidates = Candidates(model, train, learnt, settings)
         tests = make_tests(model, test, settings, on_progress=on_progress)
         return RQ6(model, train, settings, candidates, tests, run_store(model, train, test, settings))

@@ -166,9 +166,7 @@ def _analysis(
     waiting: Waiting, bench: Bench, m: int, model: Network, data: tuple[Dataset, Dataset], traces: tuple[Traces, Traces]
 ) -> Analysis:
     m = min(m, traces[0].activations[bench.layer].shape[1])
-    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
-    if bench.k != DEFAULT.k:
-        settings["clusters"] = (int(bench.k),)
+    settings = clustered(bench)
     fingerprints = (model.card.fingerprint, *(one.fingerprint for one in data))
     key = (ENGINE, *fingerprints, bench.layer, m, *settings.items())
 
@@ -179,6 +177,14 @@ def _analysis(
 
     found: Analysis = waiting.get("analysis", key, "clustering the neurons", work)
     return found
+
+
+def clustered(bench: Bench) -> dict[str, Any]:
+    """Return how a bench's neurons are clustered, by the names that `analyze` takes; clusters only where chosen."""
+    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
+    if bench.k != DEFAULT.k:
+        settings["clusters"] = (int(bench.k),)
+    return settings
 
 
 def warm(bench: Bench) -> None:
@@ -281,12 +287,16 @@ def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, wha
 
 def _load_model(name: str) -> Network:
     import torch
+    from threadpoolctl import threadpool_limits
 
     from idc_core.models import load_model
 
     # Leave a core to the server and the other sessions, unless that would leave only one to the passes.
     cores = os.cpu_count() or 1
     torch.set_num_threads(cores if cores <= 2 else cores - 1)
+    # NumPy's products are small here. Shared among all cores they take many times as long where others use these
+    # too: its threads wait for each other by spinning.
+    threadpool_limits(max(1, cores // 4), user_api="blas")
     model = load_model(name)
     # With torch loaded every collection walks its objects; they live as long as the server anyway.
     gc.collect()

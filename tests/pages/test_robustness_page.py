@@ -8,7 +8,7 @@ import pytest
 
 from idc_core.experiments.candidates import usual
 from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
-from pages.common.bench import DEFAULT
+from pages.common.bench import DEFAULT, parse
 from pages.common.results import open_view
 from pages.sections.robustness import retraining
 from pages.sections.robustness.retraining import Run
@@ -38,11 +38,13 @@ def figure(app, place=0):
     return json.loads(app.get("plotly_chart")[place].proto.spec)
 
 
-def until_finished(app):
-    """What the polling does in a browser: the page runs again until every unit is there."""
+def until_finished(app, some=False):
+    """What the polling does in a browser: the page runs again until every unit is there, or some."""
     end = time.monotonic() + 90
     while any(button.key == "retraining-stop" for button in app.button):
         assert time.monotonic() < end
+        if some and app.get("plotly_chart"):
+            return app
         time.sleep(0.2)
         app.run()
         assert not app.exception
@@ -63,10 +65,19 @@ def reference(view):
     return settings, retrain(view.model, view.train, ready.candidates.additions(), ready.tests, seeds=2, epochs=1)
 
 
-def test_page_opens_on_the_first_unit_and_ends_with_what_the_engine_finds(open_page, view, reference):
-    settings, expected = reference
+def test_page_opens_before_anything_is_finished(open_page, view, monkeypatch):
+    """Nothing of it waits: the first network is begun in the background, and said to be."""
+    monkeypatch.setattr(Run, "advance", lambda self: None)
     app = open_page("robustness", **QUICK)
     assert not app.exception
+    assert not app.get("plotly_chart")
+    assert "The first of 6 networks is being retrained" in text(app)
+    assert "How this was computed" in [one.label for one in app.expander]
+
+
+def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
+    settings, expected = reference
+    app = until_finished(open_page("robustness", **QUICK), some=True)
     assert len(app.get("plotly_chart")) >= 1
     first = Run(view, settings, (0, 1))
     assert 1 <= len(first.result.units) <= 6
@@ -89,7 +100,7 @@ def test_page_opens_on_the_first_unit_and_ends_with_what_the_engine_finds(open_p
 
 
 def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
-    app = open_page("robustness", **QUICK, **{"noisy-pixels": "10"})
+    app = until_finished(open_page("robustness", **QUICK, **{"noisy-pixels": "10"}), some=True)
     next(button for button in app.button if button.key == "retraining-stop").click().run()
     assert not app.exception
     settings = replace(usual(view.train, "fc2", 84), epochs=1, share=0.1)
@@ -109,12 +120,45 @@ def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
 
 def test_large_data_waits_and_says_how_to_run_it_in_batch(open_page, monkeypatch):
     monkeypatch.setattr(retraining, "LIGHT", 10)
-    app = open_page("robustness", **QUICK, added="20")
+    app = open_page("robustness", seeds="3")
     assert not app.exception
     assert not app.get("plotly_chart")
     assert "Nothing is retrained yet" in text(app)
-    assert app.code[0].value == "python -m idc_core experiment rq6 --models lenet5-digits --seeds 2"
+    assert app.code[0].value == "python -m idc_core experiment rq6 --models lenet5-digits --seeds 3"
     assert next(button for button in app.button if button.key == "retraining-continue").label == "Retrain here"
+
+
+def test_clusters_zeros_and_classes_are_the_benchs(open_page):
+    """Other clusters are other cells, and other classes other tests: a run of its own, by the engine's own numbers."""
+    asked = {"layer": "fc1", "k": "4", "zeros": "dropped", "classes": "3,5"}
+    app = until_finished(open_page("robustness", **QUICK, **asked), some=True)
+    view = open_view(parse(asked))
+    tests = view.test.only(view.chosen)
+    assert set(tests.targets.tolist()) == {3, 5}
+    clustered = {"clusters": (4,), "drop_zeros": True}
+    settings = replace(usual(view.train, "fc1", view.train_traces.activations["fc1"].shape[1]), epochs=1, **clustered)
+    run = Run(view, settings, (0, 1))
+    assert run.result.units, "the page retrains with these settings"
+    from idc_core import analyze
+
+    learnt = analyze(view.model, view.train, tests, "fc1", settings.m, **clustered)
+    found = RQ6.prepare(view.model, view.train, tests, learnt, settings)
+    assert found.store.path == run.path
+    assert run.result.units["none", 0].values[0, 0] == np.mean(view.correct[view.chosen])
+    computed = " ".join(one.value for one in app.expander[-1].markdown)
+    assert "m = 12, k-means, k = 4, zeros dropped" in computed
+    assert "Tests are those of class 3, 5" in computed
+    asked.pop("classes")
+    assert Run(open_view(parse(asked)), settings, (0, 1)).path != run.path
+
+
+def test_line_for_the_batch_is_shown_only_where_it_makes_the_same(open_page, monkeypatch):
+    monkeypatch.setattr(retraining, "LIGHT", 10)
+    for other in ({"layer": "fc1"}, {"k": "3"}, {"classes": "3"}, {"epochs": "2"}):
+        app = open_page("robustness", **other)
+        assert not app.exception
+        assert "Nothing is retrained yet" in text(app)
+        assert not app.code
 
 
 def test_what_a_batch_has_made_is_shown_without_retraining(open_page, view, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
 from pages.common import work
+from pages.common.results import _load_model
 from pages.common.work import KEPT, Shelf
 
 
@@ -141,3 +142,19 @@ def test_what_was_begun_is_kept_alive_by_waiting_for_something_else(monkeypatch)
     waiting.begin("data", "key", read)
     waiting.get("model", "key", "loading", lambda on_progress: engine.wait(20))
     assert len(steps) == 30
+
+
+def test_a_network_is_loaded_with_few_threads_for_numpy():
+    """Threads that wait for each other by spinning take seconds where other work uses the cores too."""
+    import os
+
+    import numpy as np
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    assert np.ones((2, 2)).dot(np.ones((2, 2))).sum() == 8
+    cores = os.cpu_count() or 1
+    with threadpool_limits(cores, user_api="blas"):
+        _load_model("lenet5-digits")
+        held = [one["num_threads"] for one in threadpool_info() if "numpy" in one["filepath"]]
+    assert held
+    assert max(held) == max(1, cores // 4)

@@ -15,11 +15,11 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.experiments.outcome import Retraining, Unit
 from idc_core.progress import Progress
 from pages.common.results import ENGINE, View
-from pages.common.work import Job, Waiting, shelf
+from pages.common.work import Job, shelf
 
 if TYPE_CHECKING:
-    from idc_core.analysis import Analysis
-    from idc_core.experiments.candidates import Candidates, Settings
+    from idc_core.datasets import Dataset
+    from idc_core.experiments.candidates import Settings
     from idc_core.experiments.rq6 import RQ6
 
 LIGHT = 5_000_000
@@ -47,11 +47,17 @@ class Run:
     seeds: tuple[int, ...]
 
     @cached_property
+    def tests(self) -> Dataset:
+        """The tests that are looked at: those of the chosen classes."""
+        view = self.view
+        return view.test if len(view.chosen) == len(view.test) else view.test.only(view.chosen)
+
+    @cached_property
     def path(self) -> Path:
         """Folder of the finished units; its name follows from everything they depend on."""
         from idc_core.experiments.rq6 import run_store
 
-        return run_store(self.view.model, self.view.train, self.view.test, self.settings).path
+        return run_store(self.view.model, self.view.train, self.tests, self.settings).path
 
     @cached_property
     def result(self) -> Retraining:
@@ -86,43 +92,6 @@ class Run:
         """Begin, stop or continue; for callbacks."""
         st.session_state[self._flag] = on
         st.session_state.pop(FAILED, None)
-
-    def learnt(self) -> Analysis:
-        """Return the cells that candidates are told apart by, for the run's own number of neurons."""
-        view, settings = self.view, self.settings
-
-        def work(report: Progress) -> Analysis:
-            from idc_core.analysis import analyze
-
-            traces = (view.train_traces, view.test_traces)
-            return analyze(
-                view.model, view.train, view.test, settings.layer, settings.m, traces=traces, on_progress=report
-            )
-
-        key = (ENGINE, "retraining", self.path.name)
-        found: Analysis = Waiting(1).get("analysis", key, "clustering the neurons", work)
-        return found
-
-    def candidates(self) -> Candidates:
-        """Return what chooses the additions."""
-        from idc_core.experiments.candidates import Candidates
-
-        return Candidates(self.view.model, self.view.train, self.learnt(), self.settings)
-
-    def begin(self) -> None:
-        """Wait for the first unit where none is finished, so that the page has something to show.
-
-        Raises
-        ------
-        IdcError
-            If it cannot be retrained.
-        """
-        if self.result.units or not self.going:
-            return
-        ready = Waiting(2).get("retrained-tests", self._key, "making the tests", self._preparing())
-        name, seed = self.left[0]
-        Waiting(1).get("retraining", (*self._key, name, seed), "retraining the network", unit_work(ready, name, seed))
-        del self.__dict__["result"]
 
     def advance(self) -> Job | None:
         """Go on: return the job that is waited for now; None where everything is finished.
@@ -161,12 +130,18 @@ class Run:
         return job
 
     def _preparing(self) -> Callable[[Progress], RQ6]:
-        view, settings, learnt = self.view, self.settings, self.learnt()
+        view, settings, tests = self.view, self.settings, self.tests
 
         def work(report: Progress) -> RQ6:
+            from idc_core.analysis import analyze
             from idc_core.experiments.rq6 import RQ6
 
-            return RQ6.prepare(view.model, view.train, view.test, learnt, settings, on_progress=report)
+            traces = (view.train_traces, view.test_traces.only(view.chosen))
+            learnt = analyze(
+                view.model, view.train, tests, settings.layer, settings.m, traces=traces, on_progress=report,
+                **settings.clustered,
+            )  # fmt: skip
+            return RQ6.prepare(view.model, view.train, tests, learnt, settings, on_progress=report)
 
         return work
 
