@@ -47,14 +47,19 @@ def choose_criteria() -> list[str]:
         key=CHOSEN,
         on_change=lambda: address.keep(CHOSEN, ",".join(st.session_state[CHOSEN])),
         help="Which criteria are measured; IDC always is. Default all; on large data sets all but LSC, DSC and CC, "
-        "which compare every test with many others and take seconds when they are chosen.",
+        "which compare every test with many others and take seconds when they are chosen, and without classes all but "
+        "DSC.",
     )
-    waiting = [name.upper() for name in CRITERIA if name not in chosen and name not in usual]
+    misfits = criteria.misfits(view)
+    waiting = [name.upper() for name in criteria.slow(view) if name not in (*chosen, *misfits)]
     if waiting:
         st.caption(
             f"{layout.names(waiting)} {'compare' if len(waiting) > 1 else 'compares'} every test with many other "
             "inputs, which takes some seconds here: choose what you want to see."
         )
+    if misfits:
+        left = [name.upper() for name in misfits]
+        st.caption(f"Not measured: {layout.names(left)}, by distances to other classes. These tests have no classes.")
     return [name for name in CRITERIA if name == "idc" or name in chosen]
 
 
@@ -90,10 +95,11 @@ def choose_settings() -> dict[str, Settings]:
     return criteria.settings_of(values)
 
 
-def suite_labels(measured: Measured) -> dict[str, str]:
+def suite_labels(measured: Measured, one: View) -> dict[str, str]:
     """Return the suites' names for a person."""
     offered = compared.others(view)
-    return {name: (compared.PARTS.get(name) or offered[name]).label for name in measured.suites}
+    parts = compared.PARTS
+    return {name: parts[name].named(one) if name in parts else offered[name].label for name in measured.suites}
 
 
 def score_table(measured: Measured) -> NDArray[np.float64]:
@@ -151,20 +157,22 @@ def mistakes_sentence(found: Finding | None, orders: dict[str, Order]) -> str:
     return f"{text}, random orders {found.random.mean():.3f}."
 
 
-def scores_title(measured: Measured) -> str:
+def scores_title(measured: Measured, one: View) -> str:
     """Say whether criteria agree on two suites of about the same size, else what half of the tests keeps."""
     first, last, half = ("first", "last", "half")
+    words = ("first classes", "last classes") if one.is_classifier else ("smaller answers", "larger answers")
     readings = measured.readings
     if {first, last} <= measured.suites.keys():
         higher = [name.upper() for name, one in readings.items() if one.scores[last] > one.scores[first]]
         lower = [name.upper() for name, one in readings.items() if one.scores[last] < one.scores[first]]
         if higher and lower:
             return (
-                f"They do not agree: {layout.names(higher)} {'score' if len(higher) > 1 else 'scores'} the last "
-                f"classes higher than the first, {layout.names(lower)} the other way round"
+                f"They do not agree: {layout.names(higher)} {'score' if len(higher) > 1 else 'scores'} the "
+                f"{words[1]} higher than the {words[0]}, {layout.names(lower)} the other way round"
             )
         if higher or lower:
-            return f"Of the first and the last classes, no criterion scores the {'first' if higher else 'last'} higher"
+            least, most = words if higher else reversed(words)
+            return f"No criterion scores the {least} higher than the {most}"
     kept = {name: one.scores[half] / one.scores["all"] for name, one in readings.items() if one.scores["all"] > 0}
     if not kept:
         return "These tests reach nothing by any criterion"
@@ -177,14 +185,14 @@ def scores_title(measured: Measured) -> str:
 
 def draw_scores(measured: Measured, one: View, key: str) -> None:
     """Draw a panel a criterion with a bar a suite."""
-    scores, labels = score_table(measured), suite_labels(measured)
+    scores, labels = score_table(measured), suite_labels(measured, one)
     texts = [
         [criteria.written(reading, score) for score in row]
         for reading, row in zip(measured.readings.values(), scores, strict=True)
     ]
     titles = [f"{name.upper()}, {criteria.UNITS[name]}" if name in criteria.UNITS else name.upper()
               for name in measured.readings]  # fmt: skip
-    title = scores_title(measured)
+    title = scores_title(measured, one)
     layout.chart(
         one,
         key,
@@ -202,7 +210,7 @@ def draw_scores(measured: Measured, one: View, key: str) -> None:
 
 def draw_table(measured: Measured) -> None:
     """Show all scores in a table."""
-    labels = suite_labels(measured)
+    labels = suite_labels(measured, view)
     shown = [
         {
             "criterion": name.upper(),

@@ -95,11 +95,13 @@ def parts(found: Weighed) -> str:
 
 def drawn(found: Weighed) -> list[figures.Drawn]:
     """Return how the suites appear in figures."""
-    return [figures.Drawn(one.label, one.kind) for one in found.offered]
+    return [figures.Drawn(one.label, one.kind, one.within) for one in found.offered]
 
 
 def gains_title(found: Weighed) -> str:
     """State who adds most, for the bench's number of neurons and the largest one."""
+    if len(found.results) > 1 and not found.rivals:
+        return parts(found).removesuffix(".")
     low, high = found.m, max(found.comparison.ms)
     best = {m: int(np.argmax(found.added(m))) for m in (low, high)}
     cells = {m: plural(found.added(m)[best[m]], "cell") for m in (low, high)}
@@ -169,7 +171,7 @@ def tabulate(found: Weighed) -> pd.DataFrame:
                 row[name] = "" if value is None else f"{value:.4f}"
         for m in found.comparison.ms:
             cells = one.cells[m]
-            row[f"IDC, m = {m}"] = percent(cells.score) + (f" ({len(cells.added):+,})" if number else "")
+            row[f"IDC, m = {m}"] = percent(cells.score) + (f" ({len(cells.added):+,})" if number and more else "")
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -38,10 +38,13 @@ class Drawn:
         Its name for a person.
     kind : str
         A key of `SUITE_COLOURS`.
+    within : bool
+        Whether it is a part of the first suite, so that it can add nothing to it.
     """
 
     label: str
     kind: str
+    within: bool = False
 
     def marker(self, dark: bool) -> dict[str, Any]:
         """Return colour, mark and outline as plotly takes them."""
@@ -126,9 +129,11 @@ def _gain(
         line={"color": style.colour(dark), "width": 3, "dash": style.dash}, **place,
     )  # fmt: skip
     said = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
+    if not number or suite.within:
+        said = f"{end:.3g} %"
     figure.add_scatter(
         x=[end], y=y, mode="markers+text", marker=suite.marker(dark), showlegend=False, cliponaxis=False,
-        text=[f"  {said if number else f'{end:.3g} %'}"], textfont={"size": 11, "color": palette(dark).ink},
+        text=[f"  {said}"], textfont={"size": 11, "color": palette(dark).ink},
         textposition="middle right" if end >= start else "top center", customdata=[list(which)],
         hovertemplate=f"{suite.label}<br>IDC {end:.4g} %, {cells:,} new cells<extra></extra>", **place,
     )  # fmt: skip

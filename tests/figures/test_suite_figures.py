@@ -37,6 +37,12 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
     assert [note.text for note in figure.layout.annotations][:2] == ["m = 6", "m = 8"]
 
 
+def test_parts_of_the_first_suite_are_written_with_what_they_reach():
+    part = Drawn("Misclassified tests", "own", within=True)
+    figure = gains([SUITES[0], part], (6,), np.array([[0.5, 0.125]]), np.zeros((1, 2), int), "They reach less")
+    assert [mark.text[0].strip() for mark in marks(figure)] == ["50 %", "12.5 %"]
+
+
 def test_gains_of_suites_that_are_alike_can_be_drawn():
     figure = gains(SUITES[:2], (6,), np.full((1, 2), 0.25), np.zeros((1, 2), int), "None adds")
     low, high = figure.layout.xaxis.range

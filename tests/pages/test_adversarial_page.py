@@ -273,7 +273,7 @@ def test_heatmaps_can_explain_the_right_class_both_times(view):
     ("bench", "said", "link"),
     [
         ({"model": "textcnn-20newsgroups", "data": "20newsgroups"}, "There are no attacks on texts", "relevance"),
-        ({"model": "dave2-udacity", "data": "udacity"}, "it answers with an angle", "criteria"),
+        ({"model": "dave2-udacity", "data": "udacity"}, "it answers with an angle", "testsets"),
     ],
 )
 def test_benches_that_cannot_be_attacked_say_why_and_where_to_go(small_data, bench, said, link):

@@ -220,6 +220,17 @@ def test_other_data_sets_are_suites(small_data, open_page):
 def test_regression_has_no_mistakes_and_says_which_criteria_do_not_fit(small_data, open_page):
     app = open_page("criteria", model="dave2-udacity")
     assert not app.exception
-    assert "Distance surprise coverage is left out." in text(app)
+    assert not app.warning, "a first look is no mistake of the person's"
+    assert "Not measured: DSC, by distances to other classes." in text(app)
+    assert {"Smaller answers", "Larger answers"} <= set(table(app, "All tests").columns)
+    assert "classes" not in title(figure(app))
+    asked = open_page("criteria", model="dave2-udacity", criteria="dsc")
+    assert "Distance surprise coverage is left out." in text(asked)
     assert "right and wrong have no meaning here" in text(app)
     assert "Misclassified" not in table(app, "All tests").columns
+
+
+def test_few_texts_are_shown_since_each_takes_a_row(small_data, open_page):
+    app = open_page("criteria", model="textcnn-20newsgroups", data="20newsgroups")
+    assert not app.exception
+    assert "Shown are the first 6 tests in this order" in text(app)

@@ -165,7 +165,9 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
     many = np.isin(view.test.targets, [3, 4]) & (view.analysis.confidence >= 0.5)
     assert shown.loc[label, "inputs"] == f"{many.sum():,}"
     assert shown.loc[label, "beyond the tests"] == "0"
-    assert "Misclassified tests" in shown.index
+    assert shown.loc["Misclassified tests", f"IDC, m = {view.analysis.m}"].endswith(" %"), "nothing in brackets"
+    title = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["title"]["text"].replace("<br>", " ")
+    assert title.startswith(f"Of the {view.table.covered} cells that all tests reach at m = 6, misclassified tests")
 
 
 def test_every_kind_of_suite_is_offered(view):

@@ -152,7 +152,7 @@ def nothing_to_attack(view: View) -> str:
     if not view.is_classifier:
         return (
             "There are no attacks on this network: it answers with an angle, and attacks look for a wrong class. "
-            "Noise and transforms of its tests can be compared on the Criteria page instead."
+            "What noise and transforms of its tests add can be seen on the Test sets page instead."
         )
     if view.correct is None:
         return (
@@ -162,7 +162,7 @@ def nothing_to_attack(view: View) -> str:
     return ""
 
 
-INSTEAD = {"text": "relevance", "number": "criteria", "other": "coverage"}
+INSTEAD = {"text": "relevance", "number": "testsets", "other": "coverage"}
 """What to open where nothing can be attacked, by why."""
 
 

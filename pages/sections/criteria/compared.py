@@ -35,12 +35,19 @@ class Part:
         Short name, the name for a person, and one line on what is in it.
     positions : callable
         From a view to positions among the chosen tests, int64 (k,); none where the part has no meaning there.
+    of_numbers : str
+        The label where right answers are numbers; empty where it is the same.
     """
 
     name: str
     label: str
     help: str
     positions: Callable[[View], Ints]
+    of_numbers: str = ""
+
+    def named(self, view: View) -> str:
+        """Return the label on a bench."""
+        return self.label if view.is_classifier else self.of_numbers or self.label
 
 
 @dataclass(frozen=True)
@@ -102,13 +109,19 @@ PARTS: dict[str, Part] = {
     for part in (
         Part(WHOLE, "All tests", "The tests of the bench.", lambda view: np.arange(len(view.chosen))),
         Part("half", "Random half", "Half of the tests, drawn at random (seed 0).", _random_half),
-        Part("first", "First classes", "Tests of the first half of the classes, or of answers.", _half(True)),
-        Part("last", "Last classes", "Tests of the second half of the classes, or of answers.", _half(False)),
+        Part(
+            "first", "First classes", "Tests of the first half of the classes, or of answers.", _half(True),
+            "Smaller answers",
+        ),
+        Part(
+            "last", "Last classes", "Tests of the second half of the classes, or of answers.", _half(False),
+            "Larger answers",
+        ),
         Part("uncertain", "Least sure quarter", "The quarter of least confidence.", _uncertain),
         Part("right", "Classified correctly", "The tests that the network gets right.", _answered(True)),
         Part("wrong", "Misclassified", "The tests that the network gets wrong.", _answered(False)),
     )
-}
+}  # fmt: skip
 """Parts by name; the first one is always shown."""
 
 

@@ -21,6 +21,9 @@ from pages.common.work import Waiting
 from pages.sections.criteria import compared
 from pages.sections.criteria.compared import Other
 
+OF_CLASSES = ("dsc",)
+"""Criteria that compare a test with other classes, which tests answered with a number do not have."""
+
 MANY_PAIRS = 20_000_000
 """Pairs of a test and a training input beyond which the slow criteria wait until they are chosen."""
 
@@ -132,8 +135,17 @@ def settings_of(values: dict[str, Any]) -> dict[str, Settings]:
 
 def usual(view: View) -> list[str]:
     """Return the criteria that are measured without being asked for."""
-    many = len(view.train) * len(view.chosen) > MANY_PAIRS
-    return [name for name in CRITERIA if not (many and name in PAIRWISE)]
+    return [name for name in CRITERIA if name not in (*slow(view), *misfits(view))]
+
+
+def slow(view: View) -> tuple[str, ...]:
+    """Return the criteria that take seconds on this bench."""
+    return tuple(PAIRWISE) if len(view.train) * len(view.chosen) > MANY_PAIRS else ()
+
+
+def misfits(view: View) -> tuple[str, ...]:
+    """Return the criteria that have no meaning on this bench."""
+    return () if view.is_classifier else OF_CLASSES
 
 
 @dataclass(frozen=True, eq=False)

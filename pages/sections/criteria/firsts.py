@@ -18,8 +18,8 @@ from pages.sections.criteria import criteria
 if TYPE_CHECKING:
     from idc_core.coverage.orders import Finding, Order
 
-PICKS = 20
-"""First tests of an order that are shown."""
+PICKS, TEXTS = 20, 6
+"""First tests of an order that are shown: pictures, and texts, which take a row each."""
 
 
 def choose_order(orders: dict[str, Order]) -> Order:
@@ -73,7 +73,8 @@ def draw_mistakes(
 
 def draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
-    picks = view.chosen[chosen.positions[:PICKS]]
+    most = PICKS if view.test.inputs.ndim == 4 else TEXTS
+    picks = view.chosen[chosen.positions[:most]]
     text = f"Shown are the first {plural(len(picks), 'test')} in this order"
     if view.correct is not None:
         text += f", misclassified among them: {int((~view.correct[picks]).sum())}"
@@ -82,5 +83,5 @@ def draw_first(view: View, chosen: Order) -> None:
         text += f". The selected test is number {place[0] + 1} of {len(chosen.positions)}"
     st.subheader(f"The first tests by {lower(criteria.order_label(chosen))}", anchor=False)
     st.caption(f"{text}.")
-    layout.gallery(view, picks, PICKS, key="first-picks")
+    layout.gallery(view, picks, most, key="first-picks")
     layout.take_inputs(view, picks)
