@@ -124,7 +124,7 @@ def growth_panels(
             marker={"size": 4}, showlegend=False,
             hovertemplate=f"{name}<br>%{{x:,}} tests: %{{y:.4g}}{unit} on average<extra></extra>", **place,
         )  # fmt: skip
-        figure.update_yaxes(ticksuffix=unit, **place)
+        figure.update_yaxes(ticksuffix=unit, exponentformat="none", **place)
     figure.update_xaxes(rangemode="tozero", tickformat=",d")
     figure.update_yaxes(rangemode="tozero", tickformat="~s", nticks=5)
     finish_panels(figure, places, "number of tests", "", title, colours)

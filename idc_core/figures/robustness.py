@@ -62,6 +62,7 @@ def curves(
     colours = palette(dark)
     factor, ending = (100.0, " %") if found.task == "classification" else (1.0, "")
     mean, deviation = factor * found.mean(), factor * found.deviation()
+    most = factor if found.task == "classification" else np.inf
     epochs = np.arange(found.epochs + 1)
     figure, places = panels([tests[name] for name in found.tests])
     for row, (name, mark) in enumerate(marks(found.additions, colours).items()):
@@ -70,9 +71,11 @@ def curves(
         for column, place in enumerate(places):
             middle, spread = mean[row, :, column], deviation[row, :, column]
             if np.isfinite(spread).all():
+                # There is no accuracy above 100 %, and no error below 0: an axis must not show any.
+                above, below = np.minimum(middle + spread, most), np.maximum(middle - spread, 0.0)
                 figure.add_scatter(
                     x=np.concatenate([epochs, epochs[::-1]]),
-                    y=np.concatenate([middle + spread, (middle - spread)[::-1]]), mode="lines", fill="toself",
+                    y=np.concatenate([above, below[::-1]]), mode="lines", fill="toself",
                     fillcolor=_clear(mark.colour), line={"width": 0}, hoverinfo="skip", showlegend=False, **place,
                 )  # fmt: skip
             figure.add_scatter(

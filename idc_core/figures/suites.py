@@ -111,7 +111,7 @@ def gains(
         tickvals=list(range(len(suites))), ticktext=[suite.wrapped for suite in suites],
         range=[len(suites) - 0.4, -0.6], showgrid=False, zeroline=False, fixedrange=True,
     )  # fmt: skip
-    figure.update_xaxes(ticksuffix=" %", zeroline=False, fixedrange=True)
+    figure.update_xaxes(ticksuffix=" %", exponentformat="none", zeroline=False, fixedrange=True)
     figure.update_xaxes(title="IDC (axis not from zero)", row=rows)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=48)
@@ -130,7 +130,7 @@ def _gain(
     )  # fmt: skip
     said = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
     if not number or suite.within:
-        said = f"{end:.3g} %"
+        said = f"{np.format_float_positional(end, 3, fractional=False, trim='-')} %"
     figure.add_scatter(
         x=[end], y=y, mode="markers+text", marker=suite.marker(dark), showlegend=False, cliponaxis=False,
         text=[f"  {said}"], textfont={"size": 11, "color": palette(dark).ink},

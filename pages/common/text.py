@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
@@ -10,7 +11,8 @@ LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 def percent(share: float) -> str:
     """Write a share of one in per cent, with three digits where it is small."""
     value = 100.0 * share
-    return f"{value:.1f} %" if value >= 1 or value == 0 else f"{value:.2g} %"
+    # By way of a decimal, since a power of ten is no way to write a share.
+    return f"{value:.1f} %" if value >= 1 or value == 0 else f"{Decimal(f'{value:.2g}'):f} %"
 
 
 def count(number: int) -> str:

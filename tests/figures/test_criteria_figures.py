@@ -37,6 +37,7 @@ def test_growth_draws_mean_and_band_in_per_cent_where_it_is_a_share():
     assert [list(line.y) for line in lines] == [pytest.approx([20, 40]), [1.5, 5.0]]
     assert list(bands[0].y) == pytest.approx([30, 40, 40, 10])
     assert (figure.layout.yaxis.ticksuffix, figure.layout.yaxis2.ticksuffix) == (" %", "")
+    assert figure.layout.yaxis.exponentformat == "none", "a small share without a prefix"
 
 
 def test_marked_orders_stand_out_by_more_than_colour():

@@ -1,5 +1,7 @@
 """Figures of retraining: every mean, band and interval is drawn, and no addition is told by its colour alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,11 +32,20 @@ def test_curves_are_means_with_bands_of_a_deviation(dark):
     for place, (line, band) in enumerate(zip(lines, bands, strict=True)):
         values = 100 * found.values[place // 2, :, :, place % 2]
         assert line.y == pytest.approx(values.mean(0))
-        assert band.y[:5] == pytest.approx(values.mean(0) + values.std(0, ddof=1))
-        assert band.y[5:] == pytest.approx((values.mean(0) - values.std(0, ddof=1))[::-1])
+        assert band.y[:5] == pytest.approx(np.minimum(values.mean(0) + values.std(0, ddof=1), 100))
+        assert band.y[5:] == pytest.approx(np.maximum(values.mean(0) - values.std(0, ddof=1), 0)[::-1])
     for sign in ("dash", "symbol"):
         assert len({line.line.dash if sign == "dash" else line.marker.symbol for line in lines}) == 3
     assert sum(bool(line.showlegend) for line in lines) == 3
+
+
+def test_bands_end_where_there_is_no_accuracy():
+    for high, end in (((0,), 0.0), ((0, 1), 100.0)):
+        found = result()
+        extreme = {key: replace(unit, values=0 * unit.values + (key[1] in high)) for key, unit in found.units.items()}
+        figure = curves(replace(found, units=extreme), ADDITIONS, TESTS, "It helps")
+        bands = np.concatenate([trace.y for trace in figure.data if trace.fill == "toself"])
+        assert (bands.max() if end else bands.min()) == end
 
 
 def test_what_is_not_finished_is_left_out_and_one_seed_has_no_band():

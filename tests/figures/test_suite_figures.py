@@ -37,6 +37,12 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
     assert [note.text for note in figure.layout.annotations][:2] == ["m = 6", "m = 8"]
 
 
+def test_small_shares_are_written_without_powers_and_prefixes():
+    figure = gains(SUITES[:2], (12,), np.array([[7.7e-8, 9e-8]]), np.array([[0, 1]]), "It adds")
+    assert marks(figure)[0].text[0].strip() == "0.0000077 %"
+    assert figure.layout.xaxis.exponentformat == "none"
+
+
 def test_parts_of_the_first_suite_are_written_with_what_they_reach():
     part = Drawn("Misclassified tests", "own", within=True)
     figure = gains([SUITES[0], part], (6,), np.array([[0.5, 0.125]]), np.zeros((1, 2), int), "They reach less")

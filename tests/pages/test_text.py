@@ -1,0 +1,13 @@
+"""Numbers as a person reads them."""
+
+import pytest
+
+from pages.common.text import percent
+
+
+@pytest.mark.parametrize(
+    ("share", "written"),
+    [(0, "0.0 %"), (1, "100.0 %"), (0.635, "63.5 %"), (0.0063, "0.63 %"), (0.005, "0.5 %"), (7.7e-7, "0.000077 %")],
+)
+def test_shares_are_written_without_powers_of_ten(share, written):
+    assert percent(share) == written
