@@ -33,7 +33,7 @@ from pages.sections.robustness.retraining import Run  # noqa: E402
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
 STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
-COLUMNS = 8
+COLUMNS = 6
 PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 
 
@@ -300,13 +300,13 @@ def draw_added(run: Run) -> None:
             if unit is None:
                 st.caption(f"{label}: not finished yet.")
                 continue
-            st.image(pictures.side_by_side(pictures.pictures(unit.shown, 56), COLUMNS), width="content")
             classes = view.train.class_names
             answers = " ".join(classes[one] if classes else f"{one:+.2f}" for one in unit.shown_targets)
-            st.caption(
-                f"{label}, {len(unit.shown)} of {count(unit.added)} of seed {run.seeds[0]}. Right answers, row by row: "
-                f"{answers}."
-            )
+            said = f"{label}, {len(unit.shown)} of {count(unit.added)} of seed {run.seeds[0]}. "
+            said += f"Right answers, row by row: {answers}."
+            sheet = pictures.side_by_side(pictures.pictures(unit.shown, 56), COLUMNS)
+            st.image(sheet, width="content", output_format="PNG", alt=said)
+            st.caption(said)
 
 
 def draw_side(shown: View, chosen: Any, key: str) -> None:

@@ -35,6 +35,15 @@ def test_no_serious_violation(visitor, name, scheme):
     assert serious_violations(visitor.page) == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_violation_once_networks_are_retrained(visitor, scheme):
+    visitor.page.emulate_media(color_scheme=scheme)
+    visitor.open("robustness?epochs=1&seeds=2")
+    visitor.page.locator('[data-testid="stImage"] img').nth(1).wait_for(timeout=90_000)
+    visitor.settle()
+    assert serious_violations(visitor.page) == []
+
+
 def test_the_checker_sees_a_violation(visitor):
     visitor.open("learn")
     visitor.page.evaluate("() => document.querySelector('h1').insertAdjacentHTML('afterend', '<img src=\"data:,\">')")

@@ -10,6 +10,7 @@ from idc_core.experiments.candidates import usual
 from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
 from pages.common.bench import DEFAULT, parse
 from pages.common.results import open_view
+from pages.common.work import State
 from pages.sections.robustness import retraining
 from pages.sections.robustness.retraining import Run
 
@@ -65,9 +66,15 @@ def reference(view):
     return settings, retrain(view.model, view.train, ready.candidates.additions(), ready.tests, seeds=2, epochs=1)
 
 
+class Idle:
+    """A job that has not begun."""
+
+    state, done = State(0, 0, ""), False
+
+
 def test_page_opens_before_anything_is_finished(open_page, view, monkeypatch):
     """Nothing of it waits: the first network is begun in the background, and said to be."""
-    monkeypatch.setattr(Run, "advance", lambda self: None)
+    monkeypatch.setattr(Run, "_job", lambda self, kind, key, work: Idle())
     app = open_page("robustness", **QUICK)
     assert not app.exception
     assert not app.get("plotly_chart")
@@ -97,6 +104,11 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     lines = [trace for trace in figure(app)["data"] if trace.get("name")]
     assert [line["name"] for line in lines[:: len(TESTS)]] == list(ADDITIONS.values())
     assert "How this was computed" in [one.label for one in app.expander]
+    sheets = [image for element in app.get("image") for image in element.proto.imgs]
+    assert len(sheets) == 2
+    for image in sheets:
+        assert "Right answers, row by row" in image.alt
+        assert image.url.endswith(".png"), "no pixel is made up by compression"
 
 
 def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):

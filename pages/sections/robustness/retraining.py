@@ -210,9 +210,10 @@ def _watch(run: Run, before: int) -> None:
         st.session_state[FAILED] = str(error)
         st.session_state[run._flag] = False
         st.rerun()
-    if job is not None:
-        state = job.state
-        share = min(1.0, state.done / state.total) if state.total else 0.0
-        said = state.label or "waiting for other work"
-        st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained. {said}")
-        st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")
+    if job is None:  # the last one was finished just now: all of them are drawn
+        st.rerun()
+    state = job.state
+    share = min(1.0, state.done / state.total) if state.total else 0.0
+    said = state.label or "waiting for other work"
+    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained. {said}")
+    st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")
