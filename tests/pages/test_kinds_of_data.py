@@ -51,3 +51,13 @@ def test_colour_pictures(small_data, open_page, name):
     assert not app.exception
     assert not app.error
     assert "tests of class cat, dog" in words(app)
+
+
+def test_only_fitting_tests_are_offered(small_data, open_page):
+    app = open_page("coverage")
+    offered = app.selectbox(key="data").options
+    assert "MNIST" in offered
+    assert "Fashion-MNIST" in offered
+    assert "CIFAR-10" not in offered
+    app.selectbox(key="model").select("convnet-cifar10").run()
+    assert app.selectbox(key="data").options == ["CIFAR-10"]

@@ -97,16 +97,6 @@ def test_sidebar_changes_what_a_page_shows(open_page):
     assert "layer fc1 · m = 3" in words(app)
 
 
-def test_only_fitting_tests_are_offered(open_page):
-    app = open_page("coverage")
-    offered = app.selectbox(key="data").options
-    assert "MNIST" in offered
-    assert "Fashion-MNIST" in offered
-    assert "CIFAR-10" not in offered
-    app.selectbox(key="model").select("convnet-cifar10").run()
-    assert app.selectbox(key="data").options == ["CIFAR-10"]
-
-
 def test_a_data_set_that_is_not_there_leaves_a_sentence_and_the_last_good_result(open_page, monkeypatch, tmp_path):
     app = open_page("coverage")
     # Neither a data folder, nor a cache, nor a network: every proxy points nowhere.
