@@ -1,0 +1,162 @@
+"""Score units one by one with the measures that share an encoder, and settle hypotheses as soon as they are sure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.inspection.blocks import Place
+from idc_core.inspection.encoders import Encoder
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.measures import PairMeasure
+from idc_core.inspection.result import Lines
+from idc_core.inspection.sums import GroupedSums, Sums, jackknife, quantile, two_sided
+
+FEWEST_GROUPS = 16
+"""Groups of records before an error is believed."""
+
+FEWEST_SUPPORT = 20
+"""Records in which a hypothesis must hold, and fail, before its association is tested."""
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How sure scores must be.
+
+    Attributes
+    ----------
+    error : float or None
+        Reading stops when no score can be farther than this from the one on all records; None reads all.
+    confidence : float
+        With this probability.
+    scores : int
+        Scores of the run: `error` holds for all of them at once (Bonferroni).
+    records : int
+        Records there are.
+    """
+
+    error: float | None
+    confidence: float
+    scores: int
+    records: int
+
+    def margins(self, spread: NDArray[np.float64], groups: int, read: int) -> NDArray[np.float64]:
+        """Return how far scores can be from those on all records, given their standard errors."""
+        if read >= self.records:
+            return np.zeros_like(spread)
+        rest = np.sqrt(1 - read / self.records)
+        return np.asarray(quantile(groups, (1 - self.confidence) / (2 * self.scores)) * rest * spread)
+
+    def half_widths(self, spread: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+        """Return half of each score's own confidence interval, for records like these."""
+        return np.asarray(quantile(groups, (1 - self.confidence) / 2) * spread)
+
+
+@dataclass(eq=False)
+class PairRun:
+    """One encoder on one layer, for hypotheses of one number of classes.
+
+    Attributes
+    ----------
+    place : Place
+    which : ndarray, int64
+        Columns of the run's hypotheses that are still open.
+    measures : sequence of PairMeasure
+    together : bool
+        All pairs in one product, rather than one hypothesis at a time.
+    """
+
+    place: Place
+    hypotheses: Sequence[Hypothesis]
+    which: NDArray[np.int64]
+    measures: Sequence[PairMeasure]
+    together: bool
+    encoder: Encoder | None = None
+    sums: GroupedSums = field(default_factory=GroupedSums)
+    support: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+
+    def learn(self, units: Tensor, behaviours: Tensor) -> None:
+        """Take thresholds, bins and ranks from the pilot's rows."""
+        measure = self.measures[0]
+        own = behaviours[:, torch.from_numpy(self.which)]
+        self.encoder = measure.encode(units, own, self._classes(), dict(measure.settings))
+        self.support = np.zeros((2, len(self.hypotheses)), np.int64)
+
+    def _classes(self) -> int:
+        first = self.hypotheses[int(self.which[0])]
+        return {"binary": 2, "classes": first.classes}.get(first.kind, 0)
+
+    def update(self, units: Tensor, behaviours: Tensor, support: NDArray[np.int64], records: int) -> None:
+        """Read a block."""
+        assert self.encoder is not None  # noqa: S101 - learn() came first
+        self.support += support
+        if len(self.which) < behaviours.shape[1]:
+            behaviours = behaviours[:, torch.from_numpy(self.which)]
+        if self.together or len(self.which) == 1:
+            self.sums.add(self.encoder.sums(units, behaviours), records)
+            return
+        single = [
+            self.encoder.keep(np.array([at])).sums(units, behaviours[:, at : at + 1]) for at in range(len(self.which))
+        ]
+        self.sums.add(_side_by_side(single, self.encoder.sums(units[:2], behaviours[:2])), records)
+
+    def settle(self, sure: Sureness, lines: Lines, last: bool) -> None:
+        """Write down the hypotheses whose scores are all sure enough, or all where nothing is left to read."""
+        if not len(self.which) or (not last and (sure.error is None or len(self.sums.groups) < FEWEST_GROUPS)):
+            return
+        read, groups = self.sums.count, len(self.sums.groups)
+        done = np.ones(len(self.which), bool)
+        found = []
+        for measure in self.measures:
+            score, spread = jackknife(self.sums, lambda sums, m=measure: m.statistic(sums, self.encoder))  # type: ignore[misc]
+            margins = sure.margins(spread, groups, read)
+            if not last and sure.error is not None:
+                done &= (margins <= sure.error).all(1)
+            found.append((measure, score, spread, margins))
+        if not done.any():
+            return
+        for measure, score, spread, margins in found:
+            probable = self._probabilities(measure, score, spread, groups)
+            half = sure.half_widths(spread, groups)
+            for at in np.flatnonzero(done):
+                hypothesis = self.hypotheses[int(self.which[at])]
+                lines.add(
+                    score.shape[1], model=self.place[0], layer=self.place[1], group="",
+                    unit=np.arange(score.shape[1]), hypothesis=hypothesis.name, measure=measure.name,
+                    score=score[at], low=score[at] - half[at], high=score[at] + half[at],
+                    margin=margins[at], p_value=probable[at], records=read,
+                )  # fmt: skip
+        self._drop(~done)
+
+    def _drop(self, left: NDArray[np.bool_]) -> None:
+        assert self.encoder is not None  # noqa: S101 - learn() came first
+        kept = np.flatnonzero(left)
+        if len(kept):
+            self.sums.keep(kept, len(self.which))
+            self.encoder = self.encoder.keep(kept)
+        self.which = self.which[kept]
+
+    def _probabilities(
+        self, measure: PairMeasure, score: NDArray[np.float64], spread: NDArray[np.float64], groups: int
+    ) -> NDArray[np.float64]:
+        if measure.excess is None or groups < FEWEST_GROUPS:
+            return np.full(score.shape, np.nan)
+        if measure.excess is not measure.statistic:
+            score, spread = jackknife(self.sums, measure.excess)
+        found = two_sided(score, spread, groups)
+        binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in self.which])
+        few = binary & (self.support[:, self.which].min(0) < FEWEST_SUPPORT)
+        return np.where(few[:, None], np.nan, found)
+
+
+def _side_by_side(single: list[Sums], example: Sums) -> Sums:
+    """Join the sums of single hypotheses along their axis; what is no hypothesis's is the same in all."""
+    return {
+        name: np.concatenate([one[name] for one in single], -2) if value.shape[-2] > 1 else single[0][name]
+        for name, value in example.items()
+    }
