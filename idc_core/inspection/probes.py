@@ -15,7 +15,7 @@ from idc_core.inspection.blocks import Place
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairs import Sureness
-from idc_core.inspection.solver import SQUARE, YES_NO, Loss, Problem, Scale, Stop, minimise, of_classes
+from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
 from idc_core.inspection.sums import GroupedSums, Sums, jackknife
 from idc_core.progress import Progress
 
@@ -32,7 +32,7 @@ PIECES = 4
 """Groups of records that a held-out block is cut into."""
 
 DOUBLE_VALUES = 1 << 24
-"""Up to so many numbers (rows times units) a probe is trained in double precision, to a slope of 1e-9."""
+"""Up to so many numbers (rows times units) a probe is trained in double precision, to a slope of 1e-11."""
 
 
 @dataclass(frozen=True)
@@ -252,9 +252,14 @@ class ProbeRun:
 
         rows = sum(len(units) for units, _ in blocks())
         double = rows * len(self.units) <= DOUBLE_VALUES
+        source: Blocks = blocks
+        if double:
+            parts = list(blocks())
+            whole = [torch.cat([part[side] for part in parts]).double() for side in (0, 1)]
+            source = lambda: [(whole[0], whole[1])]  # noqa: E731 - one block stands for all
         l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
-        problem = Problem(blocks, self._scale(upto), loss, self.measure.l2, l1, double)
-        stop = Stop(1e-9 if double else 1e-4, 20 * self.passes if double else self.passes)
+        problem = Problem(source, len(left), self._scale(upto), loss, self.measure.l2, l1, double)
+        stop = Stop(1e-11 if double else 1e-4, 20 * self.passes if double else self.passes)
         return minimise(problem, weights, stop, self.on_progress, self.measure.label.lower())
 
     def _scale(self, upto: int) -> Scale:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +29,13 @@ class Records:
 
     dataset: Dataset
     positions: NDArray[np.int64]
+    memo: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes of these records; what several hypotheses look at is made for the first of them."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
 
     def __len__(self) -> int:
         return len(self.positions)

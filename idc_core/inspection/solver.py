@@ -100,6 +100,7 @@ class Problem:
     """What is minimised for every problem: mean loss + (l2 / 2 |w|^2 + l1 |w|) / rows, the constant unpenalised."""
 
     blocks: Blocks
+    problems: int
     scale: Scale
     loss: Loss
     l2: float
@@ -114,17 +115,26 @@ class Problem:
     def evaluate(self, weights: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
         """Return the smooth part (P,) and its gradient (P, D, columns) for problems `which` at weights (P, D, columns)."""
         count, inputs, columns = weights.shape
-        flat = weights.permute(1, 0, 2).reshape(inputs, -1).to(self.kind)
-        value, slope, rows = torch.zeros(count, dtype=torch.float64), torch.zeros_like(flat, dtype=torch.float64), 0
+        flat = weights.permute(1, 0, 2).reshape(inputs, -1)
+        # Standardising is folded into the weights, so that no block is copied.
+        mean, deviation = self.scale.mean[:, None], self.scale.deviation[:, None]
+        scaled = flat[:-1] / deviation
+        factors, constant = scaled.to(self.kind), (flat[-1] - (mean * scaled).sum(0)).to(self.kind)
+        value = torch.zeros(count, dtype=torch.float64)
+        slope, rests, rows = torch.zeros_like(scaled), torch.zeros_like(flat[-1]), 0
+        every = bool(len(which) == self.problems)
         for units, behaviours in self.blocks():
-            x = self.scale.apply(units, self.kind)
-            wanted = behaviours[:, which].to(self.kind)
-            part, gradient = self.loss.value((x @ flat).reshape(-1, count, columns), wanted)
+            x, wanted = units.to(self.kind), behaviours.to(self.kind)
+            scores = torch.addmm(constant, x, factors).reshape(-1, count, columns)
+            part, gradient = self.loss.value(scores, wanted if every else wanted[:, which])
+            gradient = gradient.reshape(len(x), -1)
             value += part
-            slope += (x.T @ gradient.reshape(len(x), -1)).double()
+            slope += (x.T @ gradient).double()
+            rests += gradient.sum(0).double()
             rows += len(x)
         penalised = weights.clone()
         penalised[:, -1] = 0
+        slope = torch.cat([(slope - mean * rests) / deviation, rests[None]])
         slope = slope.reshape(inputs, count, columns).permute(1, 0, 2)
         value = (value + self.l2 / 2 * (penalised**2).sum((1, 2))) / rows
         return value, (slope + self.l2 * penalised) / rows
