@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ def behaviour_rows(
         return np.repeat(values, int(np.prod(shape)))
     if shape and len(shape) != len(own):
         raise DataError(
-            f"Hypothesis {hypothesis.name!r} has a value at each of {own} places, and the layer one at each of {shape}: "
+            f"Hypothesis {hypothesis.name!r} has a value at each of {own} places, the layer one at each of {shape}: "
             "these do not lie on one another. Choose a layer whose places follow those of the input."
         )
     target = shape or (1,) * len(own)
@@ -57,9 +58,11 @@ def _pooled(values: NDArray[np.float32], hypothesis: Hypothesis, shape: tuple[in
             values = values.take(middle, axis)
         return values
     given = torch.from_numpy(values)[:, None]
-    flat = {1: (F.adaptive_max_pool1d, F.adaptive_avg_pool1d), 2: (F.adaptive_max_pool2d, F.adaptive_avg_pool2d)}
-    pool = flat[len(shape)][0 if hypothesis.kind == "binary" else 1]
-    pooled: NDArray[np.float32] = pool(given, shape).numpy()[:, 0]  # type: ignore[operator]
+    pools: dict[tuple[int, bool], Callable[[Tensor, Any], Tensor]] = {
+        (1, True): F.adaptive_max_pool1d, (1, False): F.adaptive_avg_pool1d,
+        (2, True): F.adaptive_max_pool2d, (2, False): F.adaptive_avg_pool2d,
+    }  # fmt: skip
+    pooled: NDArray[np.float32] = pools[len(shape), hypothesis.kind == "binary"](given, shape).numpy()[:, 0]
     return pooled
 
 
@@ -71,7 +74,8 @@ def present_rows(records: Records, shape: tuple[int, ...]) -> NDArray[np.int64] 
     if present.all():
         return None
     if shape != records.symbols:
-        present = F.adaptive_max_pool1d(torch.from_numpy(present.astype(np.float32))[:, None], shape[0]).numpy()[:, 0] > 0
+        given = torch.from_numpy(present.astype(np.float32))[:, None]
+        present = F.adaptive_max_pool1d(given, shape[0]).numpy()[:, 0] > 0
     return np.flatnonzero(present)
 
 

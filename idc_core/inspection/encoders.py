@@ -56,7 +56,7 @@ class Moments:
         return replace(self, about_behaviours=self.about_behaviours[torch.from_numpy(hypotheses)])
 
     def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
-        """Return n, x, xx (1, U), y, yy (H, 1), xy (H, U); and with the behaviours as they are, true (H, 1) and x_true (H, U)."""
+        """Return n, x, xx (1, U), y, yy (H, 1) and xy (H, U); true and x_true are y and xy of behaviours as they are."""
         x, y = units - self.about_units, behaviours - self.about_behaviours
         first, both = _plain(x.sum(0))[None], products(x, y)
         return {
@@ -144,7 +144,7 @@ class Binned:
 
     @classmethod
     def of(cls, units: Tensor, behaviours: Tensor, bins: int, classes: int) -> Binned:
-        """Learn from the pilot: edges (bins, U) at quantiles, the lowest value first; levels (L, H) alike or classes."""
+        """Learn from the pilot: edges (bins, U) at quantiles from the lowest value; levels (L, H) alike or classes."""
         if classes:
             levels = torch.arange(classes - 1, dtype=torch.float32)[:, None].repeat(1, behaviours.shape[1])
         else:

@@ -110,7 +110,7 @@ class Stream:
         """Return in how many records each hypothesis is true somewhere, and false somewhere: int64 (2, hypotheses)."""
         place = next(iter(block.units))
         self.behaviours(index, place, block)
-        assert self._behaviours is not None  # noqa: S101 - the line above makes it
+        assert self._behaviours is not None
         flat = [value.reshape(len(value), -1) > 0 for value in self._behaviours[1]]
         return np.array([[int(one.any(1).sum()) for one in flat], [int((~one).any(1).sum()) for one in flat]])
 

@@ -50,6 +50,11 @@ class PairMeasure:
     excess: Statistic | None = None
     settings: Settings = field(default=())
 
+    @property
+    def centred(self) -> bool:
+        """Whether the score itself is 0 without association, so that it need not be jackknifed twice."""
+        return self.excess is correlation
+
     def with_settings(self, **settings: float) -> PairMeasure:
         """Return the measure with other settings.
 

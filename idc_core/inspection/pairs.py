@@ -93,7 +93,7 @@ class PairRun:
 
     def update(self, units: Tensor, behaviours: Tensor, support: NDArray[np.int64], records: int) -> None:
         """Read a block."""
-        assert self.encoder is not None  # noqa: S101 - learn() came first
+        assert self.encoder is not None
         self.support += support
         if len(self.which) < behaviours.shape[1]:
             behaviours = behaviours[:, torch.from_numpy(self.which)]
@@ -134,7 +134,7 @@ class PairRun:
         self._drop(~done)
 
     def _drop(self, left: NDArray[np.bool_]) -> None:
-        assert self.encoder is not None  # noqa: S101 - learn() came first
+        assert self.encoder is not None
         kept = np.flatnonzero(left)
         if len(kept):
             self.sums.keep(kept, len(self.which))
@@ -146,7 +146,7 @@ class PairRun:
     ) -> NDArray[np.float64]:
         if measure.excess is None or groups < FEWEST_GROUPS:
             return np.full(score.shape, np.nan)
-        if measure.excess is not measure.statistic:
+        if not measure.centred:
             score, spread = jackknife(self.sums, measure.excess)
         found = two_sided(score, spread, groups)
         binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in self.which])

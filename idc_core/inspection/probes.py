@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -171,6 +171,12 @@ class Probed:
     records: NDArray[np.int64]
     weights: NDArray[np.float64]
 
+    @classmethod
+    def empty(cls, count: int, units: int) -> Probed:
+        """Return room for `count` probes on so many units."""
+        scores, halves, margins = (np.full(count, np.nan) for _ in range(3))
+        return cls(scores, halves, margins, np.zeros(count, np.int64), np.full((count, units), np.nan))
+
 
 @dataclass(eq=False)
 class ProbeRun:
@@ -205,8 +211,7 @@ class ProbeRun:
         shape = (len(self.which), len(self.units) + 1, columns)
         weights = torch.zeros(shape, dtype=torch.float64)
         left = np.arange(len(self.which))
-        found = Probed(*(np.full(len(left), np.nan) for _ in range(3)), np.zeros(len(left), np.int64),
-                       np.full((len(left), len(self.units)), np.nan))  # fmt: skip
+        found = Probed.empty(len(left), len(self.units))
         before = np.full(len(left), np.nan)
         stages = self._stages(sure)
         for stage, upto in enumerate(stages):
@@ -222,7 +227,7 @@ class ProbeRun:
             rows = left[enough]
             found.score[rows], found.margin[rows], found.records[rows] = score[enough], margin[enough], read
             found.half_width[rows] = sure.half_widths(spread, len(sums.groups))[enough]
-            found.weights[rows] = weights[torch.from_numpy(enough)][:, :-1].abs().amax(2).numpy() * _sign(weights, enough)
+            found.weights[rows] = _unit_weights(weights[torch.from_numpy(enough)])
             before[left] = score
             left, weights = left[~enough], weights[torch.from_numpy(~enough)]
             if not len(left):
@@ -288,10 +293,10 @@ class ProbeRun:
         return sums
 
 
-def _sign(weights: Tensor, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the sign of each unit's weight where a problem has one column; of classes only sizes are told."""
-    chosen = weights[torch.from_numpy(rows)][:, :-1]
-    return np.asarray(chosen[..., 0].sign().numpy() if chosen.shape[2] == 1 else np.ones(chosen.shape[:2]))
+def _unit_weights(weights: Tensor) -> NDArray[np.float64]:
+    """Return each unit's weight, (P, units); of several classes the size of the largest."""
+    own = weights[:, :-1]
+    return np.asarray((own[..., 0] if own.shape[2] == 1 else own.abs().amax(2)).numpy())
 
 
 def _sums(scores: Tensor | None, wanted: Tensor, classes: int, square: bool) -> Sums:

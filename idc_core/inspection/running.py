@@ -372,4 +372,5 @@ def _write_probes(run: ProbeRun, group: str, sure: Sureness, lines: Lines) -> No
 
 def without(speed: Speed, name: str) -> Speed:
     """Return the optimisations with one of them switched off."""
-    return replace(speed, **{name: None if name == "memory" else False})
+    off: Any = {name: None if name == "memory" else False}
+    return replace(speed, **off)

@@ -113,7 +113,7 @@ class Problem:
         return torch.float64 if self.double else torch.float32
 
     def evaluate(self, weights: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the smooth part (P,) and its gradient (P, D, columns) for problems `which` at weights (P, D, columns)."""
+        """Return the smooth part (P,) and its gradient for problems `which` at weights (P, D, columns)."""
         count, inputs, columns = weights.shape
         flat = weights.permute(1, 0, 2).reshape(inputs, -1)
         # Standardising is folded into the weights, so that no block is copied.
@@ -239,8 +239,7 @@ def _direction(slope: Tensor, steps: list[tuple[Tensor, Tensor]], bound: Tensor)
         share = rate * (step * way).sum((1, 2))
         way = way - share[:, None, None] * change
         shares.append((share, rate))
-    count, inputs, columns = way.shape
-    last = torch.ones(count, dtype=torch.float64)
+    last = torch.ones(len(way), dtype=torch.float64)
     solved = _solve(bound, way)
     if steps:
         step, change = steps[-1]

@@ -130,7 +130,9 @@ def test_logistic_probes_are_scikit_learns(found, hypothesis, name, ratio, stren
 
 
 @pytest.mark.parametrize("hypothesis", HYPOTHESES[:3], ids=lambda one: one.name)
-@pytest.mark.parametrize(("name", "peer"), [("linear", Ridge(1.0, tol=1e-12)), ("linear-l1", Lasso(0.01, tol=1e-12, max_iter=10**6))])
+@pytest.mark.parametrize(
+    ("name", "peer"), [("linear", Ridge(1.0)), ("linear-l1", Lasso(0.01, tol=1e-12, max_iter=10**6))]
+)
 def test_linear_probes_are_scikit_learns(found, hypothesis, name, peer):
     (train, learnt), (test, wanted) = split(hypothesis)
     train, test = standardised(train, test)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +80,11 @@ def predictions(model: nn.Module, class_names: tuple[str, ...], name: str) -> tu
         return found
 
     each = tuple(
-        Hypothesis(f"{name} says {label}", "predictions", "binary", lambda records, at=at: answers(records) == at)
+        Hypothesis(f"{name} says {label}", "predictions", "binary", partial(_equal, answers, at))
         for at, label in enumerate(class_names)
     )
     return (*each, Hypothesis(f"{name} says", "predictions", "classes", answers, len(class_names)))
+
+
+def _equal(answers: Callable[[Records], NDArray[Any]], at: int, records: Records) -> NDArray[Any]:
+    return np.asarray(answers(records) == at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
                 continue
             yield Hypothesis(
                 f"{said} {rule}", "grammar", "binary",
-                lambda records, part=part, number=number: of_rule(records, part, number), recomputable=False,
+                partial(of_rule, part=part, number=number), recomputable=False,
             )  # fmt: skip
     yield Hypothesis(
         "depth", "grammar", "number", lambda records: np.asarray(parsed(records).depth), recomputable=False

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
 from idc_core.inspection.hypothesis import Hypothesis, family
+from idc_core.inspection.records import Records
 
 
 @family("labels", "Classes", "The record is of a class, or has a large target.")
@@ -19,9 +23,13 @@ def labels(dataset: Dataset) -> Iterator[Hypothesis]:
     for number, name in enumerate(dataset.class_names):
         yield Hypothesis(
             f"class {name}", "labels", "binary",
-            lambda records, number=number: np.asarray(records.targets == number), recomputable=False,
+            partial(_is, number=number), recomputable=False,
         )  # fmt: skip
     if len(dataset.class_names) > 2:
         yield Hypothesis(
             "class", "labels", "classes", lambda records: records.targets, len(dataset.class_names), recomputable=False
         )
+
+
+def _is(records: Records, number: int) -> NDArray[Any]:
+    return np.asarray(records.targets == number)

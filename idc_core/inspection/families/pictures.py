@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ ANGLES = {"horizontal": 0, "rising": 45, "vertical": 90, "falling": 135}
 STROKE = 1 / 4
 """Length of a stroke, as a share of the picture's smaller side."""
 
-EIGHT = np.ones((1, 3, 3), bool)
+FOUR = np.zeros((3, 3, 3), bool)
+FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
 
 
 def grey(records: Records) -> NDArray[np.float32]:
@@ -47,9 +49,7 @@ def holes(records: Records) -> NDArray[np.bool_]:
 
     def make() -> NDArray[np.bool_]:
         free = ~ink(records)
-        structure = np.zeros((3, 3, 3), bool)
-        structure[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
-        regions, count = ndimage.label(free, structure)
+        regions, count = ndimage.label(free, FOUR)
         outside = np.zeros(count + 1, bool)
         for border in (regions[:, 0], regions[:, -1], regions[:, :, 0], regions[:, :, -1]):
             outside[np.unique(border)] = True
@@ -61,9 +61,7 @@ def holes(records: Records) -> NDArray[np.bool_]:
 
 def hole_count(records: Records) -> NDArray[np.int64]:
     """Return how many holes each picture has, int64 (n,)."""
-    structure = np.zeros((3, 3, 3), bool)
-    structure[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
-    regions, _ = ndimage.label(holes(records), structure)
+    regions, _ = ndimage.label(holes(records), FOUR)
     return np.array([len(np.unique(one[one > 0])) for one in regions], np.int64)
 
 
@@ -102,7 +100,7 @@ def _half(name: str, pick: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]])
         pixels = ink(records)
         height, width = pixels.shape[1:]
         down, across = np.mgrid[0:height, 0:width]
-        return pixels & pick((down + 0.5) / height, (across + 0.5) / width)
+        return np.asarray(pixels & pick((down + 0.5) / height, (across + 0.5) / width))
 
     return Hypothesis(name, "regions", "binary", behave)
 
@@ -133,9 +131,9 @@ def shapes(dataset: Dataset) -> Iterator[Hypothesis]:
         return
     yield Hypothesis("in a hole", "shapes", "binary", holes)
     for name, angle in ANGLES.items():
-        yield Hypothesis(f"{name} edge", "shapes", "binary", lambda records, angle=angle: edge_at(records, angle))
+        yield Hypothesis(f"{name} edge", "shapes", "binary", partial(edge_at, angle=angle))
     for name, angle in ANGLES.items():
-        yield Hypothesis(f"{name} stroke", "shapes", "binary", lambda records, angle=angle: stroke_at(records, angle))
+        yield Hypothesis(f"{name} stroke", "shapes", "binary", partial(stroke_at, angle=angle))
 
 
 @family("looks", "The whole picture", "The picture has a hole, is bright, is tall.")
@@ -143,7 +141,7 @@ def looks(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer what is true of a picture as a whole."""
     if not is_picture(dataset):
         return
-    yield Hypothesis("has a hole", "looks", "binary", lambda records: holes(records).any((1, 2)))
+    yield Hypothesis("has a hole", "looks", "binary", lambda records: np.asarray(holes(records).any((1, 2))))
     yield Hypothesis("has two holes", "looks", "binary", lambda records: hole_count(records) >= 2)
     yield Hypothesis("mean brightness", "looks", "number", lambda records: grey(records).mean((1, 2)))
     yield Hypothesis("share of ink above", "looks", "number", _above)
