@@ -56,7 +56,7 @@ class Moments:
         return replace(self, about_behaviours=self.about_behaviours[torch.from_numpy(hypotheses)])
 
     def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
-        """Return n, x, xx (1, U), y, yy (H, 1) and xy (H, U); true and x_true are y and xy of behaviours as they are."""
+        """Return n, x, xx (1, U), y, yy (H, 1) and xy (H, U); true and x_true are of behaviours as they are."""
         x, y = units - self.about_units, behaviours - self.about_behaviours
         first, both = _plain(x.sum(0))[None], products(x, y)
         return {
