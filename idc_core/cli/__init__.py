@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from idc_core.cli import analyze, differential, experiment, listing, train
+from idc_core.cli import analyze, differential, experiment, inspect, listing, train
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 
@@ -27,8 +27,13 @@ class Command(Protocol):
 
 
 COMMANDS: dict[str, Command] = {
-    "analyze": analyze, "differential": differential, "experiment": experiment, "list": listing, "train": train,
-}  # fmt: skip
+    "analyze": analyze,
+    "differential": differential,
+    "experiment": experiment,
+    "inspect": inspect,
+    "list": listing,
+    "train": train,
+}
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -130,7 +130,7 @@ def sentences(split: str, count: int) -> tuple[tuple[Sentence, ...], NDArray[np.
 
     Every string is longer than a record, so that there is a next character to predict.
     """
-    source = random.Random(f"idc-studio sql {split}")  # noqa: S311 - data, not secrets
+    source = random.Random(f"idc-studio sql {split}")
     made: list[Sentence] = []
     offsets = np.empty((count, WINDOWS), np.int64)
     while len(made) < count:

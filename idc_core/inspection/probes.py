@@ -31,7 +31,7 @@ FEWEST_BLOCKS = 8
 PIECES = 4
 """Groups of records that a held-out block is cut into."""
 
-DOUBLE_VALUES = 1 << 24
+DOUBLE_VALUES = 1 << 20
 """Up to so many numbers (rows times units) a probe is trained in double precision, to a slope of 1e-11."""
 
 
