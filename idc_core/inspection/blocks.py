@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -42,21 +43,23 @@ class Block:
     shapes: dict[Place, tuple[int, ...]]
 
 
+Key = tuple[object, ...]
+
+
 class BlockStore:
-    """Keeps blocks for the time of a `with` statement.
+    """Keeps arrays for the time of a `with` statement.
 
     Parameters
     ----------
     budget : int
-        Bytes that stay in memory; later blocks go to files of a temporary folder in IDC_HOME.
+        Bytes that stay in memory; later arrays go to files of a temporary folder in IDC_HOME.
     """
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
         self.in_memory = 0
-        self.on_disk = 0
-        self._memory: dict[int, Block] = {}
-        self._known: dict[int, Block] = {}
+        self._memory: dict[Key, list[Tensor]] = {}
+        self._files: dict[Key, list[Path]] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
@@ -69,42 +72,40 @@ class BlockStore:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def put(self, index: int, block: Block) -> None:
-        """Keep a block.
+    def __contains__(self, key: Key) -> bool:
+        return key in self._memory or key in self._files
+
+    def put(self, key: Key, arrays: Iterable[Tensor]) -> None:
+        """Keep arrays under a key.
 
         Raises
         ------
         DataError
-            If the disk has no room for it.
+            If the disk has no room for them.
         """
-        size = sum(units.nbytes for units in block.units.values())
+        given = list(arrays)
+        size = sum(array.nbytes for array in given)
         if self.in_memory + size <= self.budget:
-            self._memory[index] = block
+            self._memory[key] = given
             self.in_memory += size
             return
+        paths = [self._file(len(self._files), number) for number in range(len(given))]
         try:
-            for number, units in enumerate(block.units.values()):
-                np.save(self._file(index, number), units.numpy())
+            for path, array in zip(paths, given, strict=True):
+                np.save(path, array.numpy())
         except OSError as error:
             raise DataError(
                 f"The units' behaviours do not fit on disk ({error}): make room in {cache_folder()}, or name another "
                 "folder by the environment variable IDC_HOME."
             ) from error
-        empty = {place: torch.empty(0) for place in block.units}
-        self._known[index] = Block(block.positions, empty, block.shapes)
-        self.on_disk += size
+        self._files[key] = paths
 
-    def get(self, index: int) -> Block:
-        """Return a block that was kept."""
-        if index in self._memory:
-            return self._memory[index]
-        known = self._known[index]
+    def get(self, key: Key) -> list[Tensor]:
+        """Return what was kept under a key."""
+        if key in self._memory:
+            return self._memory[key]
         # Read rather than mapped: pages of a mapped file count as this process's memory.
-        units = {
-            place: torch.from_numpy(np.load(self._file(index, number), allow_pickle=False))
-            for number, place in enumerate(known.units)
-        }
-        return Block(known.positions, units, known.shapes)
+        return [torch.from_numpy(np.load(path, allow_pickle=False)) for path in self._files[key]]
 
     def _file(self, index: int, number: int) -> Path:
         if self._folder is None:

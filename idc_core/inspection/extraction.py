@@ -68,6 +68,8 @@ class Stream:
         self.size = max(1, min(small, max(FEWEST_RECORDS, BLOCK_ROWS // places)))
         self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
         self._next = 0
+        self._known: dict[int, tuple[NDArray[np.int64], dict[Place, tuple[int, ...]]]] = {}
+        self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
         self._last: tuple[int, Block] | None = None
         self.moments: dict[Place, NDArray[np.float64]] = {}
         self._behaviours: tuple[int, list[NDArray[np.float32]], dict[Any, Tensor]] | None = None
@@ -84,7 +86,8 @@ class Stream:
         if self._last is not None and self._last[0] == index:
             return self._last[1]
         if self.store is not None and index < self._next:
-            block = self.store.get(index)
+            positions, shapes = self._known[index]
+            block = Block(positions, dict(zip(shapes, self.store.get((index,)), strict=True)), shapes)
         else:
             if index < self._next or not self._sources:
                 self._start(index)
@@ -95,21 +98,30 @@ class Stream:
         return block
 
     def behaviours(self, index: int, place: Place, block: Block) -> Tensor:
-        """Return what all hypotheses did on a block, at a layer's places: float32 (rows, hypotheses)."""
+        """Return what all hypotheses did at a layer's places: (rows, hypotheses), uint8 where that holds it."""
+        shape = block.shapes[place]
+        kept = self.cache and self.store is not None
+        if kept and self.store is not None and (index, shape) in self.store:
+            return self.store.get((index, shape))[0]
+        found = self._evaluated(index, block, shape)
+        if kept and self.store is not None:
+            self.store.put((index, shape), [found])
+        return found
+
+    def _evaluated(self, index: int, block: Block, shape: tuple[int, ...]) -> Tensor:
         records = Records(self.dataset, block.positions)
         if self._behaviours is None or self._behaviours[0] != index or not self.cache:
             self.evaluated += len(self.hypotheses)
             self._behaviours = index, [hypothesis(records) for hypothesis in self.hypotheses], {}
         _, values, ready = self._behaviours
-        shape = block.shapes[place]
         if shape not in ready:
-            ready[shape] = stack_rows(values, self.hypotheses, shape, present_rows(records, shape))
+            rows = stack_rows(values, self.hypotheses, shape, present_rows(records, shape))
+            ready[shape] = rows.to(torch.uint8) if self._small else rows
         return ready[shape]
 
     def support(self, index: int, block: Block) -> NDArray[np.int64]:
         """Return in how many records each hypothesis is true somewhere, and false somewhere: int64 (2, hypotheses)."""
-        place = next(iter(block.units))
-        self.behaviours(index, place, block)
+        self._evaluated(index, block, next(iter(block.shapes.values())))
         assert self._behaviours is not None
         flat = [value.reshape(len(value), -1) > 0 for value in self._behaviours[1]]
         return np.array([[int(one.any(1).sum()) for one in flat], [int((~one).any(1).sum()) for one in flat]])
@@ -147,7 +159,8 @@ class Stream:
                 sums = torch.stack([torch.full_like(wide[0], len(wide)), wide.sum(0), (wide * wide).sum(0)]).numpy()
                 self.moments[place] = self.moments[place] + sums if place in self.moments else sums
         if self.store is not None:
-            self.store.put(self._next, block)
+            self._known[self._next] = positions, shapes
+            self.store.put((self._next,), units.values())
         self._next += 1
         self.extracted += len(positions)
         report(self.on_progress, min(self._next * self.size, len(self.order)), len(self.order), "records read")

@@ -83,7 +83,7 @@ class PairRun:
     def learn(self, units: Tensor, behaviours: Tensor) -> None:
         """Take thresholds, bins and ranks from the pilot's rows."""
         measure = self.measures[0]
-        own = behaviours[:, torch.from_numpy(self.which)]
+        own = behaviours[:, torch.from_numpy(self.which)].float()
         self.encoder = measure.encode(units, own, self._classes(), dict(measure.settings))
         self.support = np.zeros((2, len(self.hypotheses)), np.int64)
 
@@ -97,6 +97,7 @@ class PairRun:
         self.support += support
         if len(self.which) < behaviours.shape[1]:
             behaviours = behaviours[:, torch.from_numpy(self.which)]
+        behaviours = behaviours.float()
         if self.together or len(self.which) == 1:
             self.sums.add(self.encoder.sums(units, behaviours), records)
             return

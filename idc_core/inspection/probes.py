@@ -31,6 +31,9 @@ FEWEST_BLOCKS = 8
 PIECES = 4
 """Groups of records that a held-out block is cut into."""
 
+WHOLE_BYTES = 256 * 2**20
+"""Training records up to this size, twice over, are put side by side rather than gone through block by block."""
+
 DOUBLE_VALUES = 1 << 20
 """Up to so many numbers (rows times units) a probe is trained in double precision, to a slope of 1e-11."""
 
@@ -256,11 +259,13 @@ class ProbeRun:
             return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False, left))
 
         rows = sum(len(units) for units, _ in blocks())
-        double = rows * len(self.units) <= DOUBLE_VALUES
+        values = rows * len(self.units)
+        double = values <= DOUBLE_VALUES
         source: Blocks = blocks
-        if double:
+        if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, WHOLE_BYTES):
             parts = list(blocks())
-            whole = [torch.cat([part[side] for part in parts]).double() for side in (0, 1)]
+            kind = torch.float64 if double else torch.float32
+            whole = [torch.cat([part[side] for part in parts]).to(kind) for side in (0, 1)]
             source = lambda: [(whole[0], whole[1])]  # noqa: E731 - one block stands for all
         l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
         problem = Problem(source, len(left), self._scale(upto), loss, self.measure.l2, l1, double)
