@@ -122,17 +122,32 @@ class PairRun:
         if not done.any():
             return
         for measure, score, spread, margins in found:
-            probable = self._probabilities(measure, score, spread, groups)
-            half = sure.half_widths(spread, groups)
-            for at in np.flatnonzero(done):
-                hypothesis = self.hypotheses[int(self.which[at])]
-                lines.add(
-                    score.shape[1], model=self.place[0], layer=self.place[1], group="",
-                    unit=np.arange(score.shape[1]), hypothesis=hypothesis.name, measure=measure.name,
-                    score=score[at], low=score[at] - half[at], high=score[at] + half[at],
-                    margin=margins[at], p_value=probable[at], records=read,
-                )  # fmt: skip
+            self._write(measure, score, spread, margins, np.flatnonzero(done), sure, lines)
         self._drop(~done)
+
+    def snapshot(self, sure: Sureness, lines: Lines) -> None:
+        """Write down what the open hypotheses' scores are by now, and read on."""
+        if not len(self.which):
+            return
+        for measure in self.measures:
+            score, spread = jackknife(self.sums, lambda sums, m=measure: m.statistic(sums, self.encoder))  # type: ignore[misc]
+            margins = sure.margins(spread, len(self.sums.groups), self.sums.count)
+            self._write(measure, score, spread, margins, np.arange(len(self.which)), sure, lines)
+
+    def _write(
+        self, measure: PairMeasure, score: NDArray[np.float64], spread: NDArray[np.float64],
+        margins: NDArray[np.float64], rows: NDArray[np.int64], sure: Sureness, lines: Lines,
+    ) -> None:  # fmt: skip
+        groups, count = len(self.sums.groups), score.shape[1]
+        probable = self._probabilities(measure, score, spread, groups)
+        half = sure.half_widths(spread, groups)
+        for at in rows:
+            hypothesis = self.hypotheses[int(self.which[at])]
+            lines.add(
+                count, model=self.place[0], layer=self.place[1], group="", unit=np.arange(count),
+                hypothesis=hypothesis.name, measure=measure.name, score=score[at], low=score[at] - half[at],
+                high=score[at] + half[at], margin=margins[at], p_value=probable[at], records=self.sums.count,
+            )  # fmt: skip
 
     def _drop(self, left: NDArray[np.bool_]) -> None:
         assert self.encoder is not None

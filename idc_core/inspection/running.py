@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -31,6 +31,9 @@ MEASURES: dict[str, Measure] = {**PAIR_MEASURES, **GROUP_MEASURES}
 
 PILOT = 1024
 """Records from which thresholds, bins and ranks are taken."""
+
+FIRST_LOOK = 16
+"""Blocks before scores are first asked how sure they are."""
 
 EVERY_UNIT = "all units"
 """The group that is probed unless others are given."""
@@ -76,6 +79,8 @@ class _Job:
     passes: int
     speed: Speed
     on_progress: Progress | None
+    on_scores: Callable[[Inspection], None] | None
+    about: Mapping[str, Any]
 
 
 def find_measure(measure: str | Measure) -> Measure:
@@ -108,6 +113,7 @@ def inspect(
     passes: int = 300,
     speed: Speed | None = None,
     on_progress: Progress | None = None,
+    on_scores: Callable[[Inspection], None] | None = None,
 ) -> Inspection:
     """Score how far units, and groups of units, behave like hypotheses.
 
@@ -140,6 +146,8 @@ def inspect(
         Optimisations to switch off.
     on_progress : Progress, optional
         Called with records read, and with passes of training.
+    on_scores : callable, optional
+        Called now and then with what the scores of single units are by then, for people who watch.
 
     Returns
     -------
@@ -166,22 +174,23 @@ def inspect(
     chosen = [find_measure(measure) for measure in measures]
     _check(dataset, hypotheses, chosen, error, confidence, pilot)
     order = np.random.default_rng(seed).permutation(len(dataset)).astype(np.int64)
-    job = _Job(
-        found, _layers(found, layers), dataset, order, groups, error if speed.early else None, confidence,
-        pilot, passes, speed, on_progress,
-    )  # fmt: skip
-    lines, units = Lines(), {}
-    for some, few in _parts(chosen, hypotheses, speed.share):
-        units = _run(job, few, some, lines)
+    chosen_layers = _layers(found, layers)
     about = {
         "dataset": dataset.name, "split": dataset.split, "dataset_fingerprint": dataset.fingerprint,
         "dataset_records": len(dataset), "seed": seed, "error": error, "confidence": confidence, "pilot": pilot,
         "models": {name: fingerprint(model) for name, model in found.items()},
-        "layers": {name: list(names) for name, names in job.layers.items()},
+        "layers": {name: list(names) for name, names in chosen_layers.items()},
         "measures": {one.name: _settings(one) for one in chosen},
         "groups": {} if groups is None else {name: list(map(int, group)) for name, group in groups.items()},
         "speed": asdict(speed), "versions": {"torch": torch.__version__, "numpy": np.__version__},
     }  # fmt: skip
+    job = _Job(
+        found, chosen_layers, dataset, order, groups, error if speed.early else None, confidence,
+        pilot, passes, speed, on_progress, on_scores, about,
+    )  # fmt: skip
+    lines, units = Lines(), {}
+    for some, few in _parts(chosen, hypotheses, speed.share):
+        units = _run(job, few, some, lines)
     return Inspection(lines.table(), units, names_of(hypotheses), about)
 
 
@@ -298,7 +307,7 @@ def _run_pairs(job: _Job, stream: Stream, measures: Sequence[PairMeasure], lines
         run.learn(units, torch.cat([behaviours[run.place] for _, behaviours, _ in pilot]))
         scores += len(run.which) * len(run.measures) * units.shape[1]
     sure = Sureness(job.error, job.confidence, max(scores, 1), len(job.order))
-    check = 16
+    check = FIRST_LOOK if job.on_scores is None else FIRST_LOOK // 4
     for index in range(len(stream)):
         block, behaviours, support = pilot[index] if index < len(pilot) else _read(stream, index, places)
         for run in runs:
@@ -311,8 +320,18 @@ def _run_pairs(job: _Job, stream: Stream, measures: Sequence[PairMeasure], lines
                 run.settle(sure, lines, last=False)
             if not any(len(run.which) for run in runs):
                 return
+            if job.on_scores is not None:
+                job.on_scores(_so_far(job, stream, runs, sure, lines))
     for run in runs:
         run.settle(sure, lines, last=True)
+
+
+def _so_far(job: _Job, stream: Stream, runs: Sequence[PairRun], sure: Sureness, lines: Lines) -> Inspection:
+    """Return the scores at this moment: those written down, and those that are still being read for."""
+    now = Lines(list(lines.parts))
+    for run in runs:
+        run.snapshot(sure, now)
+    return Inspection(now.table(), stream.units(), names_of(stream.hypotheses), job.about)
 
 
 def _read(

@@ -169,6 +169,22 @@ def repeated(count, seed):
     return type(data)(**{**data.__dict__, "inputs": inputs})
 
 
+def test_who_watches_sees_scores_tighten():
+    seen = []
+    model, data = planted(np.arange(9) == 4), texts(1000)
+    found = inspect(model, data, [is_letter(4), is_letter(2)], ["pearson"], ["units"], on_scores=seen.append)
+    assert len(seen) > 3
+    assert all(len(one) == len(found) for one in seen)
+    margins = [float(one.table["margin"].max()) for one in seen]
+    assert margins[-1] < margins[0]
+    assert (found.table["margin"] == 0).all()
+    records = [int(one.table["records"].max()) for one in seen]
+    assert records == sorted(records)
+    assert records[-1] < 1000
+    early = inspect(model, data, [is_letter(4), is_letter(2)], ["pearson"], ["units"], error=0.2, on_scores=seen.append)
+    assert early.table["records"].max() < 1000
+
+
 def test_groups_and_random_groups():
     groups = {"right": [3, 1], **random_groups(7, 2, 3, seed=5)}
     assert groups == {"right": [3, 1], **random_groups(7, 2, 3, seed=5)}

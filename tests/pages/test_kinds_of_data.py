@@ -51,3 +51,11 @@ def test_colour_pictures(small_data, open_page, name):
     assert not app.exception
     assert not app.error
     assert "tests of class cat, dog" in words(app)
+
+
+@pytest.mark.parametrize("name", ["overview", "relevance", "neurons", "clusters", "coverage", "layers"])
+def test_characters(small_data, open_page, monkeypatch, name):
+    monkeypatch.setattr("idc_core.datasets.sql.RECORDS", {"train": 200, "test": 100})
+    app = open_page(name, model="Character LSTM on SQL")
+    assert not app.exception
+    assert not app.error
