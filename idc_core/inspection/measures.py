@@ -33,8 +33,8 @@ class PairMeasure:
         Measures with the same word and the same settings share the sums.
     statistic : callable
         (sums, encoder) to the score.
-    excess : callable or None
-        From sums to the score less what independence would give, which tests for association; None without a test.
+    association : callable or None
+        From sums to the correlation that tests for association; None without a test.
     settings : tuple of (str, float)
         Values by name.
     """
@@ -47,13 +47,8 @@ class PairMeasure:
     encode: Callable[[Tensor, Tensor, int, dict[str, float]], Encoder]
     encoder: str
     statistic: Callable[[Sums, Any], NDArray[np.float64]]
-    excess: Statistic | None = None
+    association: Statistic | None = None
     settings: Settings = field(default=())
-
-    @property
-    def centred(self) -> bool:
-        """Whether the score itself is 0 without association, so that it need not be jackknifed twice."""
-        return self.excess is correlation
 
     def with_settings(self, **settings: float) -> PairMeasure:
         """Return the measure with other settings.
@@ -106,10 +101,12 @@ def overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
     return np.asarray(np.where(sums["true"] > 0, found, np.nan))
 
 
-def overlap_beyond(sums: Sums) -> NDArray[np.float64]:
-    """Return intersection over union less its value for independent events of the same shares."""
-    chance = sums["true"] * sums["active"] / sums["n"]
-    return np.asarray(overlap(sums) - chance / (sums["true"] + sums["active"] - chance))
+def joint(sums: Sums) -> NDArray[np.float64]:
+    """Return the correlation of "the unit is among its highest" with "the hypothesis is true"."""
+    active, true = sums["active"] / sums["n"], sums["true"] / sums["n"]
+    spread = np.sqrt(active * (1 - active) * true * (1 - true))
+    found = (sums["both"] / sums["n"] - active * true) / np.where(spread > 0, spread, 1)
+    return np.where(spread > 0, found, np.where(sums["true"] > 0, 0.0, np.nan))
 
 
 def information(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
@@ -157,7 +154,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             "difference", "Difference of means",
             "The unit's mean where the hypothesis is true less its mean elsewhere, in parts of its range.",
             _DEEPBASE, ("binary",), lambda x, y, classes, settings: Moments.of(x, y), "moments",
-            difference, difference,
+            difference, correlation,
         ),
         PairMeasure(
             "information", "Mutual information",
@@ -170,7 +167,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             "iou", "Intersection over union",
             "Of the rows where the unit is among its highest or the hypothesis is true: the share with both.",
             _DISSECTION, ("binary",), lambda x, y, classes, settings: Exceedance.of(x, settings["share"]), "exceedance",
-            overlap, overlap_beyond, settings=(("share", 0.05),),
+            overlap, joint, settings=(("share", 0.05),),
         ),
     )
 }  # fmt: skip

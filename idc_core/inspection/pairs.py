@@ -160,11 +160,12 @@ class PairRun:
     def _probabilities(
         self, measure: PairMeasure, score: NDArray[np.float64], spread: NDArray[np.float64], groups: int
     ) -> NDArray[np.float64]:
-        if measure.excess is None or groups < FEWEST_GROUPS:
+        if measure.association is None or groups < FEWEST_GROUPS:
             return np.full(score.shape, np.nan)
-        if not measure.centred:
-            score, spread = jackknife(self.sums, measure.excess)
-        found = two_sided(score, spread, groups)
+        score, spread = jackknife(self.sums, measure.association)
+        # What two rare things do together in few records understates how it varies. Behaviours dealt out to other
+        # records correlate with variance 1 / (records - 1) at most, which they reach where records are all of a piece.
+        found = two_sided(score, np.maximum(spread, 1 / np.sqrt(max(self.sums.count - 1, 1))), groups)
         binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in self.which])
         few = binary & (self.support[:, self.which].min(0) < FEWEST_SUPPORT)
         return np.where(few[:, None], np.nan, found)

@@ -3,7 +3,7 @@
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.inspection import inspect, library
+from idc_core.inspection import discoveries, inspect, library, shuffled
 from idc_core.inspection.verification import verify
 from idc_core.models import load_model
 
@@ -45,3 +45,12 @@ def test_swapped_symbols_confirm_the_lower_case_units(model, data, found):
     (hypothesis,) = [one for one in library(data, ["characters"]) if one.name == NAMES[0]]
     verified = verify(model, "lstm", units, data, hypothesis, pairs=100, sets=19)
     assert verified.silhouette > verified.random.mean()
+
+
+def test_nothing_passes_on_rules_dealt_out_to_other_records(model):
+    """Rare rules and rarely active units: what they do together by chance is no discovery."""
+    data = load_dataset("sql", "train", 400)
+    hypotheses = [shuffled(one, at) for at, one in enumerate(library(data, ["grammar"])[::4])]
+    found = inspect(model, data, hypotheses, ["pearson", "difference", "iou"], ["lstm"])
+    assert (found.table["p_value"] >= 0).sum() > 5000
+    assert not discoveries(found, 0.05).any()
