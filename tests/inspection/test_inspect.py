@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
-from idc_core.inspection import MEASURES, Hypothesis, Speed, discoveries, inspect, passing, shuffled
+from idc_core.inspection import MEASURES, Hypothesis, Speed, discoveries, inspect, library, passing, shuffled
 from idc_core.inspection.probes import random_groups
 from idc_core.inspection.running import without
 from tests.inspection.planted import Table, is_letter, letter_class, letter_number, noisy_table, texts
@@ -56,6 +57,14 @@ def test_shuffled_hypotheses_pass_no_false_discovery_rate(seed):
     hypotheses = [shuffled(is_letter(letter), seed * 10 + letter) for letter in range(1, 9)]
     found = inspect(planted(np.arange(9) == 4), texts(seed=seed), hypotheses, TESTED, ["units"], seed=seed)
     assert np.isfinite(found.table["p_value"]).all()
+    assert not discoveries(found, 0.05).any()
+
+
+def test_shuffled_classes_pass_nothing_on_units_that_fire_rarely():
+    data = load_dataset("digits")
+    hypotheses = [shuffled(one, at) for at, one in enumerate(library(data, ["labels", "looks"]))]
+    found = inspect("lenet5-digits", data, hypotheses, TESTED, ["fc1"])
+    assert (found.table["p_value"] >= 0).sum() > 3000
     assert not discoveries(found, 0.05).any()
 
 
