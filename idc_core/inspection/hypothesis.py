@@ -122,8 +122,8 @@ def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hy
 def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
     """Return the same hypothesis with its behaviours dealt out to other records: what is left is chance, and place.
 
-    Each record gets the whole behaviour of another one, so that shares, runs and rhythms stay as they are. So does where
-    in a record things are: in centred pictures a unit that sees ink goes with the ink of other pictures too.
+    Each record gets the whole behaviour of another one, so that shares, runs and rhythms stay as they are. So does
+    where in a record things are: in centred pictures a unit that sees ink goes with other pictures' ink too.
     """
 
     def behave(records: Records) -> NDArray[Any]:
