@@ -21,8 +21,12 @@ from idc_core.inspection.sums import Sums
 class Encoder(Protocol):
     """What turns rows into sums."""
 
-    def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
-        """Return the sums of some rows: units float32 (rows, U), behaviours float32 (rows, H)."""
+    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
+        """Return the sums of some rows: units float32 (rows, U), behaviours float32 (rows, H).
+
+        Where records have several `places` each, all of them in order, sums that can be tested for association are
+        told place by place too.
+        """
 
     def keep(self, hypotheses: NDArray[np.int64]) -> Self:
         """Return the encoder for some of its hypotheses only."""
@@ -31,6 +35,14 @@ class Encoder(Protocol):
 def products(units: Tensor, behaviours: Tensor) -> NDArray[np.float64]:
     """Return the sums of products of every behaviour with every unit, (H, U), in one matrix product."""
     return _plain(behaviours.T @ units)
+
+
+def by_place(units: Tensor, behaviours: Tensor, places: int) -> Sums:
+    """Return sums place by place, x_place (places, 1, U) and y_place (places, H, 1); nothing of a single place."""
+    if places == 1:
+        return {}
+    x, y = (_plain(value.reshape(-1, places, value.shape[1]).sum(0)) for value in (units, behaviours))
+    return {"x_place": x[:, None], "y_place": y[:, :, None]}
 
 
 def _plain(value: Tensor) -> NDArray[np.float64]:
@@ -55,7 +67,7 @@ class Moments:
         """Return the encoder for some of its hypotheses only."""
         return replace(self, about_behaviours=self.about_behaviours[torch.from_numpy(hypotheses)])
 
-    def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
+    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
         """Return n, x, xx (1, U), y, yy (H, 1) and xy (H, U); true and x_true are of behaviours as they are."""
         x, y = units - self.about_units, behaviours - self.about_behaviours
         first, both = _plain(x.sum(0))[None], products(x, y)
@@ -68,6 +80,7 @@ class Moments:
             "xy": both,
             "true": _plain(behaviours.sum(0))[:, None],
             "x_true": both + _plain(self.about_behaviours)[:, None] * first,
+            **by_place(x, y, places),
         }
 
 
@@ -89,9 +102,9 @@ class Ranks:
         """Return the encoder for some of its hypotheses only."""
         return Ranks(self.units, self.behaviours[torch.from_numpy(hypotheses)], self.moments.keep(hypotheses))
 
-    def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
+    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
         """Return the moments of the ranks."""
-        return self.moments.sums(_ranks(units, self.units), _ranks(behaviours, self.behaviours))
+        return self.moments.sums(_ranks(units, self.units), _ranks(behaviours, self.behaviours), places)
 
 
 def _ranks(values: Tensor, ordered: Tensor) -> Tensor:
@@ -124,7 +137,7 @@ class Exceedance:
         """Return the encoder itself: nothing in it is of a hypothesis."""
         return self
 
-    def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
+    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
         """Return n, active (1, U), true (H, 1) and both (H, U)."""
         active = (units > self.threshold).float()
         return {
@@ -132,6 +145,7 @@ class Exceedance:
             "active": _plain(active.sum(0))[None],
             "true": _plain(behaviours.sum(0))[:, None],
             "both": products(active, behaviours),
+            **by_place(active, behaviours, places),
         }
 
 
@@ -155,7 +169,7 @@ class Binned:
         """Return the encoder for some of its hypotheses only."""
         return replace(self, levels=self.levels[:, torch.from_numpy(hypotheses)])
 
-    def sums(self, units: Tensor, behaviours: Tensor) -> Sums:
+    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
         """Return n, x (bins, 1, U), y (levels, H, 1) and xy (levels, bins, H, U): rows above each edge."""
         count, wide = len(self.levels), behaviours.shape[1]
         y = torch.cat([behaviours > level for level in self.levels], 1).float()

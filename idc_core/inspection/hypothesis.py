@@ -123,7 +123,8 @@ def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
     """Return the same hypothesis with its behaviours dealt out to other records: what is left is chance, and place.
 
     Each record gets the whole behaviour of another one, so that shares, runs and rhythms stay as they are. So does
-    where in a record things are: in centred pictures a unit that sees ink goes with other pictures' ink too.
+    where in a record things are: in centred pictures a unit that sees ink scores high with other pictures' ink too.
+    Tests of pixels leave that out, see `measures.beyond_place`.
     """
 
     def behave(records: Records) -> NDArray[Any]:

@@ -17,6 +17,9 @@ from idc_core.inspection.sums import Statistic, Sums
 
 Settings = tuple[tuple[str, float], ...]
 
+ROUNDING = 1e-6
+"""What is left of a sum of squares, as a share of it, when single precision has taken it from places' sums."""
+
 
 @dataclass(frozen=True)
 class PairMeasure:
@@ -101,12 +104,31 @@ def overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
     return np.asarray(np.where(sums["true"] > 0, found, np.nan))
 
 
+def beyond_place(sums: Sums) -> NDArray[np.float64]:
+    """Return Pearson's correlation of what is left when each place's mean is taken out of unit and hypothesis.
+
+    Pictures of one kind are alike: in centred ones there is ink in the middle, so whatever sees ink goes with whatever
+    names ink by place alone, in one picture as with another's. Dealt out to other records, what is left of a behaviour
+    here correlates 0 on average, which a plain correlation does not. Without places it is the plain correlation. NaN of
+    a hypothesis that is the same in all records.
+    """
+    if "x_place" not in sums:
+        return correlation(sums)
+    x, y = sums["x_place"][:, 0], sums["y_place"][..., 0]
+    records = sums["n"] / len(x)
+    units = np.maximum(sums["xx"] - (x * x).sum(0) / records, 0)
+    behaviours = np.maximum(sums["yy"] - (y * y).sum(0)[:, None] / records, 0)
+    shared = sums["xy"] - y.T @ x / records
+    still, fixed = units <= ROUNDING * sums["xx"], behaviours <= ROUNDING * sums["yy"]
+    found = np.clip(shared / np.sqrt(np.where(still, 1, units) * np.where(fixed, 1, behaviours)), -1, 1)
+    return np.where(fixed, np.nan, np.where(still, 0.0, found))
+
+
 def joint(sums: Sums) -> NDArray[np.float64]:
-    """Return the correlation of "the unit is among its highest" with "the hypothesis is true"."""
-    active, true = sums["active"] / sums["n"], sums["true"] / sums["n"]
-    spread = np.sqrt(active * (1 - active) * true * (1 - true))
-    found = (sums["both"] / sums["n"] - active * true) / np.where(spread > 0, spread, 1)
-    return np.where(spread > 0, found, np.where(sums["true"] > 0, 0.0, np.nan))
+    """Return `beyond_place` of "the unit is among its highest" and "the hypothesis is true"."""
+    active, true = sums["active"], sums["true"]
+    moments = {"n": sums["n"], "x": active, "xx": active, "y": true, "yy": true, "xy": sums["both"]}
+    return beyond_place(moments | {name: sums[name] for name in ("x_place", "y_place") if name in sums})
 
 
 def information(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
@@ -143,18 +165,18 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "pearson", "Pearson correlation", "How far the unit rises and falls with the hypothesis, on a line.",
             _DEEPBASE, ("binary", "number"), lambda x, y, classes, settings: Moments.of(x, y), "moments",
-            correlation, correlation,
+            correlation, beyond_place,
         ),
         PairMeasure(
             "spearman", "Spearman correlation", "The same of ranks, so that only the order of values counts.",
             _DEEPBASE, ("binary", "number"), lambda x, y, classes, settings: Ranks.of(x, y), "ranks",
-            correlation, correlation,
+            correlation, beyond_place,
         ),
         PairMeasure(
             "difference", "Difference of means",
             "The unit's mean where the hypothesis is true less its mean elsewhere, in parts of its range.",
             _DEEPBASE, ("binary",), lambda x, y, classes, settings: Moments.of(x, y), "moments",
-            difference, correlation,
+            difference, beyond_place,
         ),
         PairMeasure(
             "information", "Mutual information",

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idc_core.inspection.blocks import Place
+from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.encoders import Encoder
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure
@@ -91,20 +91,24 @@ class PairRun:
         first = self.hypotheses[int(self.which[0])]
         return {"binary": 2, "classes": first.classes}.get(first.kind, 0)
 
-    def update(self, units: Tensor, behaviours: Tensor, support: NDArray[np.int64], records: int) -> None:
-        """Read a block."""
+    def update(self, block: Block, behaviours: Tensor, support: NDArray[np.int64]) -> None:
+        """Read a block, and what all hypotheses did at its rows."""
         assert self.encoder is not None
         self.support += support
         if len(self.which) < behaviours.shape[1]:
             behaviours = behaviours[:, torch.from_numpy(self.which)]
-        behaviours = behaviours.float()
+        behaviours, units, records = behaviours.float(), block.units[self.place], len(block.positions)
+        # Only of pictures: texts end where they end, and the place itself is a thing that units count.
+        shape = block.shapes[self.place]
+        places = int(np.prod(shape)) if len(shape) == 2 else 1
         if self.together or len(self.which) == 1:
-            self.sums.add(self.encoder.sums(units, behaviours), records)
+            self.sums.add(self.encoder.sums(units, behaviours, places), records)
             return
         single = [
-            self.encoder.keep(np.array([at])).sums(units, behaviours[:, at : at + 1]) for at in range(len(self.which))
+            self.encoder.keep(np.array([at])).sums(units, behaviours[:, at : at + 1], places)
+            for at in range(len(self.which))
         ]
-        self.sums.add(_side_by_side(single, self.encoder.sums(units[:2], behaviours[:2])), records)
+        self.sums.add(_side_by_side(single, self.encoder.sums(units[:places], behaviours[:places], places)), records)
 
     def settle(self, sure: Sureness, lines: Lines, last: bool) -> None:
         """Write down the hypotheses whose scores are all sure enough, or all where nothing is left to read."""

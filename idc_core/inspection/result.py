@@ -45,7 +45,9 @@ class Inspection:
             at once; 0 where all were read.
         p_value : float64
             How probable a score so far from no association would be without any; NaN where the measure has no such
-            test, or the hypothesis holds or fails in too few records.
+            test, or the hypothesis holds or fails in too few records. At the pixels of pictures it is about what is
+            left of unit and hypothesis when each place's mean is taken out: NaN of a hypothesis that is the same in
+            all records, and perhaps 1 of a unit that goes with one by place alone, whatever its score.
         records : int64
             Records read for it.
     units : dict of (model, layer) to ndarray, float64 (units, 2)

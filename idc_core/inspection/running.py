@@ -312,8 +312,7 @@ def _run_pairs(job: _Job, stream: Stream, measures: Sequence[PairMeasure], lines
         block, behaviours, support = pilot[index] if index < len(pilot) else _read(stream, index, places)
         for run in runs:
             if len(run.which):
-                units = block.units[run.place]
-                run.update(units, behaviours[run.place], support, len(block.positions))
+                run.update(block, behaviours[run.place], support)
         if index + 1 == check:
             check = max(check + 1, int(check * 1.4))
             for run in runs:
