@@ -64,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"\n{len(found):,} scores of {len(hypotheses)} hypotheses; {int(passed.sum()):,} of {tested:,} tested "
         f"associations pass a false-discovery rate of {arguments.rate:g}."
     )
+    for name, remark in _unscored(found):
+        print(f"{name}: {remark}, so that there is no score.")
     if arguments.keep is not None:
         from idc_core.inspection.store import keep, store_path
 
@@ -87,6 +89,13 @@ def _best(found: Inspection) -> list[int]:
         seen.add(key)
         lines.append(line)
     return lines
+
+
+def _unscored(found: Inspection) -> list[tuple[str, str]]:
+    """Return the hypotheses without a score by some measure, and why."""
+    column = found.table
+    pairs = zip(column["hypothesis"], column["remark"], strict=True)
+    return list(dict.fromkeys((name, remark) for name, remark in pairs if remark))
 
 
 def _row(found: Inspection, line: int, passes: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import special
 from torch import Tensor
 
 from idc_core.inspection.blocks import Block, Place
@@ -22,6 +23,9 @@ FEWEST_GROUPS = 16
 
 FEWEST_SUPPORT = 20
 """Records in which a hypothesis must hold, and fail, before its association is tested."""
+
+RAREST = 0.01
+"""Reading does not go on for a score that needs what surely fewer than this share of the records have."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,17 @@ class Sureness:
         """Return half of each score's own confidence interval, for records like these."""
         return np.asarray(quantile(groups, (1 - self.confidence) / 2) * spread)
 
+    def rare(self, met: NDArray[np.int64], read: int) -> NDArray[np.bool_]:
+        """Return whether what `met` of the records read have is in fewer than `RAREST` of all, for all scores at once.
+
+        The share's exact upper bound (C. Clopper, E. Pearson, Biometrika 26, 1934), which of what was never met is the
+        rule of three; records are read in random order, without coming back, so that it holds the more.
+        """
+        if self.error is None:
+            return np.zeros(len(met), bool)
+        sure = 1 - (1 - self.confidence) / self.scores
+        return np.asarray(special.betaincinv(met + 1, np.maximum(read - met, 1), sure) <= RAREST)
+
 
 @dataclass(eq=False)
 class PairRun:
@@ -79,6 +94,8 @@ class PairRun:
     encoder: Encoder | None = None
     sums: GroupedSums = field(default_factory=GroupedSums)
     support: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+    lowest: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    highest: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def learn(self, units: Tensor, behaviours: Tensor) -> None:
         """Take thresholds, bins and ranks from the pilot's rows."""
@@ -86,6 +103,7 @@ class PairRun:
         own = behaviours[:, torch.from_numpy(self.which)].float()
         self.encoder = measure.encode(units, own, self._classes(), dict(measure.settings))
         self.support = np.zeros((2, len(self.hypotheses)), np.int64)
+        self.lowest, self.highest = (np.full(len(self.hypotheses), end) for end in (np.inf, -np.inf))
 
     def _classes(self) -> int:
         first = self.hypotheses[int(self.which[0])]
@@ -95,6 +113,9 @@ class PairRun:
         """Read a block, and what all hypotheses did at its rows."""
         assert self.encoder is not None
         self.support += support
+        if len(behaviours):
+            self.lowest = np.minimum(self.lowest, behaviours.amin(0).numpy())
+            self.highest = np.maximum(self.highest, behaviours.amax(0).numpy())
         if len(self.which) < behaviours.shape[1]:
             behaviours = behaviours[:, torch.from_numpy(self.which)]
         behaviours, units, records = behaviours.float(), block.units[self.place], len(block.positions)
@@ -115,19 +136,35 @@ class PairRun:
         if not len(self.which) or (not last and (sure.error is None or len(self.sums.groups) < FEWEST_GROUPS)):
             return
         read, groups = self.sums.count, len(self.sums.groups)
-        done = np.ones(len(self.which), bool)
         found = []
         for measure in self.measures:
             score, spread = jackknife(self.sums, lambda sums, m=measure: m.statistic(sums, self.encoder))  # type: ignore[misc]
-            margins = sure.margins(spread, groups, read)
-            if not last and sure.error is not None:
-                done &= (margins <= sure.error).all(1)
-            found.append((measure, score, spread, margins))
+            found.append((measure, score, spread, sure.margins(spread, groups, read)))
+        done = np.ones(len(self.which), bool)
+        if not last and sure.error is not None:
+            hopeless = sure.rare(self._met(), read)[:, None]
+            for *_, margins in found:
+                done &= ((margins <= sure.error) | (np.isnan(margins) & hopeless)).all(1)
         if not done.any():
             return
         for measure, score, spread, margins in found:
             self._write(measure, score, spread, margins, np.flatnonzero(done), sure, lines)
         self._drop(~done)
+
+    def _met(self) -> NDArray[np.int64]:
+        """Return in how many of the records read the open hypotheses do what they rarely do."""
+        binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in self.which])
+        met = np.where(binary, self.support[:, self.which].min(0), self.sums.count)
+        return np.where(self.lowest[self.which] == self.highest[self.which], 0, met)
+
+    def _remark(self, at: int) -> str:
+        """Say why there is no score."""
+        true, false = self.support[:, at]
+        if self.lowest[at] < self.highest[at]:
+            return f"too rarely {'true' if true < false else 'false'} in the records read"
+        if self.hypotheses[at].kind != "binary":
+            return "never changes in the records read"
+        return f"{'always' if self.lowest[at] else 'never'} true in the records read"
 
     def snapshot(self, sure: Sureness, lines: Lines) -> None:
         """Write down what the open hypotheses' scores are by now, and read on."""
@@ -145,12 +182,15 @@ class PairRun:
         groups, count = len(self.sums.groups), score.shape[1]
         probable = self._probabilities(measure, score, spread, groups)
         half = sure.half_widths(spread, groups)
+        # A score of which nobody can say how far it is from the one on all records is none.
+        score = np.where(np.isnan(margins), np.nan, score)
         for at in rows:
             hypothesis = self.hypotheses[int(self.which[at])]
             lines.add(
                 count, model=self.place[0], layer=self.place[1], group="", unit=np.arange(count),
                 hypothesis=hypothesis.name, measure=measure.name, score=score[at], low=score[at] - half[at],
                 high=score[at] + half[at], margin=margins[at], p_value=probable[at], records=self.sums.count,
+                remark=self._remark(int(self.which[at])) if np.isnan(score[at]).all() else "",
             )  # fmt: skip
 
     def _drop(self, left: NDArray[np.bool_]) -> None:

@@ -226,7 +226,9 @@ class ProbeRun:
             score, spread = (value[:, 0] for value in jackknife(sums, self.measure.score))
             margin = sure.margins(spread, len(sums.groups), read)
             margin = margin if last else margin + np.abs(score - before[left])
-            enough = np.ones(len(left), bool) if last or sure.error is None else margin <= sure.error
+            # Without a score, what the probe should tell is not among the held-out records.
+            hopeless = np.isnan(score) & sure.rare(np.zeros(len(left), np.int64), sums.count)
+            enough = np.ones(len(left), bool) if last or sure.error is None else (margin <= sure.error) | hopeless
             rows = left[enough]
             found.score[rows], found.margin[rows], found.records[rows] = score[enough], margin[enough], read
             found.half_width[rows] = sure.half_widths(spread, len(sums.groups))[enough]
@@ -236,6 +238,11 @@ class ProbeRun:
             if not len(left):
                 break
         return found
+
+    def unscored(self, column: int) -> str:
+        """Say why a hypothesis has no score."""
+        does = "never changes" if self.stream.hypotheses[column].kind == "number" else "never true"
+        return f"{does} in the records held out"
 
     def _stages(self, sure: Sureness) -> list[int]:
         whole = len(self.stream)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "model", "layer", "group", "unit", "hypothesis", "measure",
-    "score", "low", "high", "margin", "p_value", "records",
+    "score", "low", "high", "margin", "p_value", "records", "remark",
 )  # fmt: skip
 """Columns of the table, in order."""
 
@@ -37,7 +37,7 @@ class Inspection:
         unit : int64
             Index in the layer; -1 in lines about a whole group. A line with both is a unit's weight in a group's probe.
         score : float64
-            NaN where there is none, as for a hypothesis that is never true.
+            NaN where there is none, as for a hypothesis that is never true; `remark` says why.
         low, high : float64
             Where the score of more such records would lie, with the run's confidence each.
         margin : float64
@@ -50,6 +50,8 @@ class Inspection:
             all records, and perhaps 1 of a unit that goes with one by place alone, whatever its score.
         records : int64
             Records read for it.
+        remark : str
+            Why there is no score, as "never true in the records read"; "" where there is one.
     units : dict of (model, layer) to ndarray, float64 (units, 2)
         Mean and standard deviation of every unit over the records read.
     hypotheses : tuple of (name, family, kind)
@@ -105,7 +107,8 @@ class Lines:
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return all lines, a column each; words as str objects."""
-        kinds: dict[str, Any] = dict.fromkeys(COLUMNS[:6], object) | {"unit": np.int64, "records": np.int64}
+        kinds: dict[str, Any] = dict.fromkeys((*COLUMNS[:6], "remark"), object)
+        kinds |= {"unit": np.int64, "records": np.int64}
         if not self.parts:
             return {name: np.empty(0, kinds.get(name, np.float64)) for name in COLUMNS}
         return {

@@ -133,7 +133,8 @@ def inspect(
     groups : mapping of str to sequence of int, optional
         Units that are probed together, by name; all units of a layer unless given.
     error : float, optional
-        Reading stops early where no score can be farther than this from the one on all records. None reads all.
+        Reading stops early where no score can be farther than this from the one on all records, or where there is no
+        score because what it needs is in surely fewer than 1 in 100 records. None reads all.
     confidence : float
         Of bounds and of that promise.
     seed : int
@@ -379,6 +380,7 @@ def _write_probes(run: ProbeRun, group: str, sure: Sureness, lines: Lines) -> No
         common: dict[str, Any] = {
             "model": run.place[0], "layer": run.place[1], "group": group, "measure": run.measure.name,
             "hypothesis": run.stream.hypotheses[int(column)].name, "p_value": np.nan, "records": found.records[at],
+            "remark": run.unscored(int(column)) if np.isnan(found.score[at]) else "",
         }  # fmt: skip
         score, half = found.score[at], found.half_width[at]
         lines.add(1, unit=WHOLE_GROUP, score=score, low=score - half, high=score + half, margin=found.margin[at],

@@ -42,7 +42,8 @@ CREATE TABLE IF NOT EXISTS kept.units (
     run VARCHAR, model VARCHAR, fingerprint VARCHAR, layer VARCHAR, unit BIGINT, mean DOUBLE, deviation DOUBLE);
 CREATE TABLE IF NOT EXISTS kept.scores (
     run VARCHAR, model VARCHAR, layer VARCHAR, unit_group VARCHAR, unit BIGINT, hypothesis VARCHAR, measure VARCHAR,
-    score DOUBLE, low DOUBLE, high DOUBLE, margin DOUBLE, p_value DOUBLE, records BIGINT, discovery BOOLEAN);
+    score DOUBLE, low DOUBLE, high DOUBLE, margin DOUBLE, p_value DOUBLE, records BIGINT, remark VARCHAR,
+    discovery BOOLEAN);
 """
 
 RATE = 0.05
