@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from idc_core.cli import analyze, confusion, differential, experiment, listing, train
+from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 
@@ -31,6 +31,7 @@ COMMANDS: dict[str, Command] = {
     "confusion": confusion,
     "differential": differential,
     "experiment": experiment,
+    "inspect": inspect,
     "list": listing,
     "train": train,
 }

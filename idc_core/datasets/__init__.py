@@ -1,7 +1,7 @@
 """Datasets: one file each, a registry, and `load_dataset`."""
 
 # The order of these imports is the order of the registry, and of every menu made from it.
-from idc_core.datasets import digits, mnist, fashion_mnist, cifar10, udacity, newsgroups  # noqa: F401, I001
+from idc_core.datasets import digits, mnist, fashion_mnist, cifar10, udacity, newsgroups, sql  # noqa: F401, I001
 from idc_core.datasets.base import Dataset
 from idc_core.datasets.registry import DATASETS, DatasetEntry, load_dataset
 

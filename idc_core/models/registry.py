@@ -115,6 +115,12 @@ def _textcnn() -> Network:
     return TextCNN()
 
 
+def _charlstm() -> Network:
+    from idc_core.models.charlstm import CharLSTM
+
+    return CharLSTM(512)
+
+
 _ENTRIES = (
     *(_trained_lenet(shape, dataset) for dataset in ("digits", "mnist") for shape in _LENETS),
     *(
@@ -174,6 +180,22 @@ _ENTRIES = (
             note="Epochs, learning rate and dropout were chosen on 700 messages held out from the training split.",
         ),
         citation="Y. Kim, Convolutional Neural Networks for Sentence Classification, EMNLP 2014",
+        licence="MIT",
+    ),
+    ModelEntry(
+        name="charlstm-sql",
+        label="Character LSTM on SQL",
+        help="A recurrent network with 512 units that predicts the next character of SQL strings.",
+        build=_charlstm,
+        layers=("lstm", "logits"),
+        dataset="sql",
+        default_layer="lstm",
+        parameters=1_153_697,
+        recipe=Recipe(
+            "adamw", 2e-3, batch=128, epochs=6,
+            note="Adam with a one-cycle schedule; 30 characters are read for each one that is predicted.",
+        ),
+        citation="T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019",
         licence="MIT",
     ),
 )  # fmt: skip

@@ -10,11 +10,11 @@ from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.base import Items, content_fingerprint
 from idc_core.errors import CancelledError, DataError, IdcError
 
-NAMES = ("digits", "mnist", "fashion-mnist", "cifar10", "udacity", "20newsgroups")
+NAMES = ("digits", "mnist", "fashion-mnist", "cifar10", "udacity", "20newsgroups", "sql")
 ROOT = Path(__file__).parents[2]
 
 
-def test_registry_holds_the_six_datasets_in_the_order_of_the_menus():
+def test_registry_holds_the_datasets_in_the_order_of_the_menus():
     assert tuple(DATASETS) == NAMES
 
 
@@ -100,7 +100,7 @@ def test_a_dataset_cannot_be_changed(small):
 
 
 def test_unknown_dataset_lists_the_known_ones():
-    with pytest.raises(DataError, match=r"'mnits'.*digits, mnist, fashion-mnist, cifar10, udacity, 20newsgroups"):
+    with pytest.raises(DataError, match=r"'mnits'.*digits, mnist, fashion-mnist, cifar10, udacity, 20newsgroups, sql"):
         load_dataset("mnits")
 
 
@@ -136,7 +136,7 @@ def test_digits_load_without_importing_anything_heavy():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "digits"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("digits", "sql")])
 def test_a_missing_file_is_one_sentence_with_both_ways_to_provide_it(places, monkeypatch, name):
     data, home = places
     monkeypatch.setattr("sklearn.datasets.fetch_openml", _no_network)

@@ -28,13 +28,15 @@ PARAMETERS = {
     "deepimportance-lenet5": 44_426,
 }
 INPUTS = {"digits": (1, 28, 28), "mnist": (1, 28, 28), "cifar10": (3, 32, 32), "udacity": (3, 100, 100)}
-OUTPUTS = {"digits": 10, "mnist": 10, "cifar10": 10, "udacity": 1, "20newsgroups": 6}
+OUTPUTS = {"digits": 10, "mnist": 10, "cifar10": 10, "udacity": 1, "20newsgroups": 6, "sql": 65}
 
 
 def some_inputs(dataset, count):
     generator = torch.Generator().manual_seed(1)
     if dataset == "20newsgroups":
         return torch.randint(0, 10_000, (count, 200), generator=generator)
+    if dataset == "sql":
+        return torch.randint(2, 67, (count, 30), generator=generator)
     return torch.rand(count, *INPUTS[dataset], generator=generator)
 
 

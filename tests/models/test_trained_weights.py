@@ -22,6 +22,7 @@ ACCURACY = {
     "lenet5-mnist": 0.989,
     "convnet-cifar10": 0.77,
     "textcnn-20newsgroups": 0.80,
+    "charlstm-sql": 0.82,
 }
 
 

@@ -61,3 +61,11 @@ def test_only_fitting_tests_are_offered(small_data, open_page):
     assert "CIFAR-10" not in offered
     app.selectbox(key="model").select("convnet-cifar10").run()
     assert app.selectbox(key="data").options == ["CIFAR-10"]
+
+
+@pytest.mark.parametrize("name", ["overview", "relevance", "neurons", "clusters", "coverage", "layers"])
+def test_characters(small_data, open_page, monkeypatch, name):
+    monkeypatch.setattr("idc_core.datasets.sql.RECORDS", {"train": 200, "test": 100})
+    app = open_page(name, model="Character LSTM on SQL")
+    assert not app.exception
+    assert not app.error

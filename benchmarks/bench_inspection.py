@@ -1,0 +1,175 @@
+"""Hypothesis inspection against one measure, one hypothesis and one unit at a time.
+
+The character LSTM's 512 units, SQL strings of 30 characters and 190 hypotheses about them. The straightforward version
+is written as a researcher's script would be: units extracted once and kept in memory, then SciPy's `pearsonr` of each
+unit with each hypothesis, and scikit-learn's `LogisticRegression` of all units on each hypothesis. Both sides of a row
+work on the same records; the slow side does part of its pairs, all alike, and is scaled up where a row says so. Times
+are of the processor, all cores together, which other work on the machine changes little.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import pearsonr
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from torch import nn
+
+from benchmarks.measure import Row
+from idc_core.datasets import Dataset, load_dataset
+from idc_core.inspection import Records, Speed, extraction, inspect, library
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.running import without
+from idc_core.models import load_model
+
+HYPOTHESES = 190
+RECORDS = int(os.environ.get("INSPECTION_RECORDS", "29696"))
+PROBE_RECORDS = int(os.environ.get("INSPECTION_PROBE_RECORDS", "512"))
+SECONDS = float(os.environ.get("INSPECTION_SECONDS", "600"))
+ERROR = 0.05
+
+
+def run() -> list[Row]:
+    model = load_model("charlstm-sql")
+    data = load_dataset("sql", "train", RECORDS)
+    hypotheses = library(data, ("grammar", "words", "characters", "position", "symbols", "runs"))[:HYPOTHESES]
+    hypotheses = tuple(replace(one, kind="binary", behave=_above(one)) if one.kind != "binary" else one
+                       for one in hypotheses)  # fmt: skip
+    return [
+        *correlations(model, data, hypotheses),
+        *probes(model, load_dataset("sql", "train", PROBE_RECORDS), hypotheses),
+        *switched_off(model, load_dataset("sql", "train", PROBE_RECORDS), hypotheses),
+    ]
+
+
+def _above(hypothesis: Hypothesis) -> Callable[[Records], np.ndarray]:
+    """Counters as yes or no, so that logistic probes can tell them."""
+    return lambda records: np.asarray(hypothesis.behave(records)) > 5
+
+
+def _timed(work: Callable[[], object]) -> tuple[float, object]:
+    started = time.process_time()
+    result = work()
+    return time.process_time() - started, result
+
+
+def _extracted(model: nn.Module, data: Dataset) -> np.ndarray:
+    blocks = (data.inputs[at : at + 128] for at in range(0, len(data), 128))
+    return np.concatenate([found["lstm"][0].numpy() for found in extraction.extract(model, ["lstm"], blocks)])
+
+
+def correlations(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, ...]) -> list[Row]:
+    extraction_s, units = _timed(lambda: _extracted(model, data))
+    columns = units.T.copy()
+    records = Records(data, np.arange(len(data)))
+    wanted = [hypothesis(records).reshape(-1) for hypothesis in hypotheses]
+    pairs = [(h, u) for u in range(0, columns.shape[0], 8) for h in range(len(wanted))]
+    np.random.default_rng(0).shuffle(pairs)
+    done, started = 0, time.process_time()
+    slow = {}
+    for h, u in pairs:
+        if time.process_time() - started > SECONDS / 4:
+            break
+        slow[h, u] = pearsonr(columns[u], wanted[h]).statistic
+        done += 1
+    every = len(wanted) * len(columns)
+    pairwise = (time.process_time() - started) / done * every
+    del units, columns
+    with _extraction_timed() as spent:
+        whole, found = _timed(lambda: inspect(model, data, hypotheses, ["pearson"], ["lstm"]))
+    early, sooner = _timed(lambda: inspect(model, data, hypotheses, ["pearson"], ["lstm"], error=ERROR))
+    apart = _apart(found, hypotheses, slow)
+    read = sooner.table["records"]
+    part = f"{len(data):,} records, {len(hypotheses)} hypotheses, 512 units"
+    note = f"one run each; {done:,} of {every:,} pairs timed and scaled up"
+    against = "SciPy, pair by pair, with the extraction"
+    stopped = f"stopped at an error of {ERROR} (records read: median {int(np.median(read)):,}, at most {read.max():,})"
+    return [
+        Row(f"correlation, {part}, all read, scores equal to {apart:.0e}", whole, against, extraction_s + pairwise,
+            note=note),
+        Row(f"the same but for the extraction ({spent[0]:.1f} s and {extraction_s:.1f} s)", whole - spent[0],
+            "SciPy, pair by pair", pairwise, times_faster=72, note=note),
+        Row(f"correlation, {part}, {stopped}, scores within {_apart(sooner, hypotheses, slow):.3f}", early, against,
+            extraction_s + pairwise, times_faster=72, note=note),
+    ]  # fmt: skip
+
+
+@contextmanager
+def _extraction_timed() -> Iterator[list[float]]:
+    """Tell how long a run waits for its networks."""
+    spent = [0.0]
+    plain = extraction.extract
+
+    def timed(*arguments: object) -> Iterator[object]:
+        source = plain(*arguments)
+        while True:
+            started = time.process_time()
+            found = next(source, None)
+            spent[0] += time.process_time() - started
+            if found is None:
+                return
+            yield found
+
+    extraction.extract = timed
+    try:
+        yield spent
+    finally:
+        extraction.extract = plain
+
+
+def _apart(found: object, hypotheses: tuple[Hypothesis, ...], slow: dict[tuple[int, int], float]) -> float:
+    names, scores = found.matrix("pearson", "charlstm-sql", "lstm")
+    row = {name: at for at, name in enumerate(names)}
+    differences = [abs(scores[row[hypotheses[h].name], u] - value) for (h, u), value in slow.items()]
+    return float(np.nanmax(differences))
+
+
+def probes(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, ...]) -> list[Row]:
+    ours, found = _timed(lambda: inspect(model, data, hypotheses, ["logistic"], ["lstm"]))
+    units = _extracted(model, data)
+    train = np.arange(len(units)) < len(units) * 3 // 4
+    scaled = (units - units[train].mean(0)) / units[train].std(0)
+    records = Records(data, np.arange(len(data)))
+    wanted = [hypothesis(records).reshape(-1) > 0 for hypothesis in hypotheses]
+    order = [at for at in np.random.default_rng(0).permutation(len(wanted)) if 0 < wanted[at][train].mean() < 1]
+    slow_scores: list[float] = []
+    done, started = 0, time.process_time()
+    for at in order:
+        if time.process_time() - started > SECONDS / 2:
+            break
+        peer = LogisticRegression(max_iter=300).fit(scaled[train], wanted[at][train])
+        slow_scores.append(f1_score(wanted[at][~train], peer.predict(scaled[~train]), zero_division=0))
+        done += 1
+    slow = (time.process_time() - started) / done * len(order)
+    scores = {found.table["hypothesis"][line]: found.table["score"][line] for line in found.where(unit=-1)}
+    same = [scores[hypotheses[at].name] for at in order[:done]]
+    part = f"{len(data):,} records, {len(hypotheses)} hypotheses, 512 units"
+    what = f"logistic probes, {part}, mean F1 {np.nanmean(same):.3f} where the slow way's is {np.mean(slow_scores):.3f}"
+    note = f"one run each; {done} of {len(order)} probes timed and scaled up"
+    return [Row(what, ours, "scikit-learn, one hypothesis after the other", slow, times_faster=72, note=note)]
+
+
+def switched_off(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, ...]) -> list[Row]:
+    """Each optimisation by itself: everything on, against everything but one."""
+    rows = []
+    some = hypotheses[::10]
+    for name, what, measures in (
+        ("share", "units extracted once", ["pearson", "iou"]),
+        ("cache", "hypotheses evaluated once", ["pearson", "logistic"]),
+        ("together", "all hypotheses in one product and one graph", ["pearson", "logistic"]),
+    ):
+        on, _ = _timed(lambda measures=measures: inspect(model, data, some, measures, ["lstm"]))
+        off, _ = _timed(
+            lambda measures=measures, name=name: inspect(
+                model, data, some, measures, ["lstm"], speed=without(Speed(), name)
+            )
+        )
+        note = f"{len(data):,} records, {len(some)} hypotheses, {' and '.join(measures)}, one run each"
+        rows.append(Row(what, on, "switched off", off, note=note))
+    return rows
+
+

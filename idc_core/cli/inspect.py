@@ -1,0 +1,107 @@
+"""`inspect`: which units of a network behave like things that can be named."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+
+if TYPE_CHECKING:
+    from idc_core.inspection import Inspection
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the parser of `inspect`."""
+    parser = subparsers.add_parser(
+        "inspect",
+        help="find units that behave like a thing you can name",
+        description="Scores every unit of a network against hypotheses about its inputs: a character class, a keyword, "
+        "a grammar rule, ink above the middle, a hole. Prints the best unit for each hypothesis and measure.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="the network, for example charlstm-sql")
+    add("--data", metavar="NAME", help="the data set (the network's own)")
+    add("--split", choices=("test", "train"), default="test", help="which part of it (%(default)s)")
+    add("--limit", type=int, metavar="N", help="use only the first N records")
+    add("--layers", nargs="+", metavar="NAME", help="layers to inspect (the network's default layer)")
+    add("--families", nargs="+", metavar="NAME", help="families of hypotheses (all that fit the data)")
+    add("--measures", nargs="+", metavar="NAME", default=["pearson"], help="measures (pearson)")
+    add("--error", type=float, metavar="X", help="stop reading once every score is this sure")
+    add("--rate", type=float, default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="fixes the order of the records (%(default)s)")
+    add("--most", type=int, default=30, metavar="N", help="lines to print (%(default)s)")
+    add("--keep", metavar="NAME", help="keep the run in the database of inspections under this name")
+    add("--out", type=Path, metavar="FILE", help="also write every score to FILE as CSV")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Inspect, print the strongest associations, keep and write what was asked for, and return the exit status."""
+    from idc_core.datasets import load_dataset
+    from idc_core.inspection import discoveries, inspect, library
+    from idc_core.models import load_model
+
+    check_folder(arguments.out, "--out")
+    model = load_model(arguments.model)
+    with ProgressLine() as progress:
+        data = load_dataset(
+            arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress
+        )
+        hypotheses = library(data, arguments.families)
+        found = inspect(
+            model, data, hypotheses, arguments.measures, arguments.layers,
+            error=arguments.error, seed=arguments.seed, on_progress=progress,
+        )  # fmt: skip
+    passed = discoveries(found, arguments.rate)
+    lines = _best(found)[: max(arguments.most, 0)]
+    heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "PASSES")
+    print(table([heading, *(_row(found, line, bool(passed[line])) for line in lines)], "<<<>>>>><"))
+    tested = int((found.table["p_value"] >= 0).sum())
+    print(
+        f"\n{len(found):,} scores of {len(hypotheses)} hypotheses; {int(passed.sum()):,} of {tested:,} tested "
+        f"associations pass a false-discovery rate of {arguments.rate:g}."
+    )
+    for name, remark in _unscored(found):
+        print(f"{name}: {remark}, so that there is no score.")
+    if arguments.keep is not None:
+        from idc_core.inspection.store import keep, store_path
+
+        print(f"kept as run {keep(found, arguments.keep)} in {store_path()}")
+    if arguments.out is not None:
+        write_whole(arguments.out, found.frame().to_csv(index=False), "--out")
+        print(f"written to {arguments.out}")
+    return 0
+
+
+def _best(found: Inspection) -> list[int]:
+    """Return the strongest line of each hypothesis and measure, strongest first; weights in probes are left out."""
+    column = found.table
+    seen: set[tuple[str, str]] = set()
+    lines = []
+    for line in found.where().tolist():
+        key = (column["hypothesis"][line], column["measure"][line])
+        weight = column["group"][line] and column["unit"][line] >= 0
+        if key in seen or weight or math.isnan(column["score"][line]):
+            continue
+        seen.add(key)
+        lines.append(line)
+    return lines
+
+
+def _unscored(found: Inspection) -> list[tuple[str, str]]:
+    """Return the hypotheses without a score by some measure, and why."""
+    column = found.table
+    pairs = zip(column["hypothesis"], column["remark"], strict=True)
+    return list(dict.fromkeys((name, remark) for name, remark in pairs if remark))
+
+
+def _row(found: Inspection, line: int, passes: bool) -> tuple[str, ...]:
+    column = {name: values[line] for name, values in found.table.items()}
+    return (
+        column["hypothesis"], column["measure"], column["layer"], column["group"] or str(column["unit"]),
+        f"{column['score']:.3f}", f"{column['low']:.3f}", f"{column['high']:.3f}", f"{column['records']:,}",
+        "" if math.isnan(column["p_value"]) else "yes" if passes else "no",
+    )  # fmt: skip

@@ -1,0 +1,225 @@
+"""SQL strings made from a small grammar, with the parse of every character known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.base import Items
+from idc_core.datasets.registry import register
+from idc_core.progress import Progress, report
+
+SYMBOLS = 30
+"""Characters of one record."""
+
+WINDOWS = 4
+"""Records cut from one string."""
+
+RECORDS = {"train": 29_696, "test": 5_120}
+
+GRAMMAR: dict[str, tuple[tuple[str, ...], ...]] = {
+    "query": (("select clause", " ", "from clause", "where part", "group part", "order part", "limit part", ";"),),
+    "select clause": (("SELECT ", "column list"), ("SELECT ", "column list"), ("SELECT DISTINCT ", "column list")),
+    "column list": (("item",), ("item", ", ", "column list"), ("item", ", ", "column list")),
+    "item": (("column",), ("column",), ("aggregate",)),
+    "aggregate": (("function", "(", "column", ")"),),
+    "function": (("SUM",), ("MIN",), ("MAX",), ("AVG",), ("COUNT",)),
+    "column": (("name",), ("qualified name",)),
+    "qualified name": (("table", ".", "name"),),
+    "name": (("age",), ("city",), ("price",), ("title",), ("year",), ("engine",), ("weight",), ("owner",)),
+    "table": (("cars",), ("shops",), ("trips",), ("people",)),
+    "from clause": (("FROM ", "table"), ("FROM ", "table", " ", "join")),
+    "join": (("JOIN ", "table", " ON ", "qualified name", " = ", "qualified name"),),
+    "where part": ((), (" ", "where clause"), (" ", "where clause"), (" ", "where clause")),
+    "where clause": (("WHERE ", "condition"),),
+    "condition": (("comparison",), ("comparison",), ("comparison", " ", "connective", " ", "condition"), ("negation",)),
+    "connective": (("AND",), ("OR",)),
+    "negation": (("NOT (", "comparison", ")"), ("NOT (", "condition", ")")),
+    "comparison": (
+        ("column", " ", "operator", " ", "number"),
+        ("column", " ", "operator", " ", "number"),
+        ("column", " = ", "string"),
+        ("column", " LIKE ", "pattern"),
+        ("column", " BETWEEN ", "number", " AND ", "number"),
+        ("column", " IN (", "subquery", ")"),
+    ),
+    "operator": (("=",), ("<",), (">",), ("<=",), (">=",)),
+    "number": (("digit",), ("digit", "number")),
+    "digit": tuple((digit,) for digit in "0123456789"),
+    "string": (("'", "word", "'"),),
+    "pattern": (("'", "word", "%'"), ("'%", "word", "'")),
+    "word": (("red",), ("blue",), ("fast",), ("oslo",), ("rome",), ("lima",)),
+    "subquery": (("SELECT ", "name", " FROM ", "table"), ("SELECT ", "name", " FROM ", "table", " ", "where clause")),
+    "group part": ((), (), (" ", "group clause")),
+    "group clause": (("GROUP BY ", "name"), ("GROUP BY ", "name", " ", "having clause")),
+    "having clause": (("HAVING ", "aggregate", " ", "operator", " ", "number"),),
+    "order part": ((), (" ", "order clause")),
+    "order clause": (("ORDER BY ", "name"), ("ORDER BY ", "name", " ", "direction")),
+    "direction": (("ASC",), ("DESC",)),
+    "limit part": ((), (), (" ", "limit clause")),
+    "limit clause": (("LIMIT ", "number"),),
+}
+"""Rules and their alternatives, all equally probable; what is no rule stands for itself."""
+
+RULES = tuple(GRAMMAR)
+KEYWORDS = (
+    "SELECT", "DISTINCT", "FROM", "JOIN", "ON", "WHERE", "AND", "OR", "NOT", "LIKE", "BETWEEN", "IN", "GROUP BY",
+    "HAVING", "ORDER BY", "ASC", "DESC", "LIMIT", "SUM", "MIN", "MAX", "AVG", "COUNT",
+)  # fmt: skip
+"""Words of the language, as they are written."""
+
+DEEPEST = 14
+"""Below this depth a rule takes its first alternative, so that every string ends."""
+
+_CHARACTERS = "".join(
+    sorted({c for options in GRAMMAR.values() for option in options for s in option if s not in GRAMMAR for c in s})
+)
+VOCABULARY = ("<padding>", "<unknown>", *_CHARACTERS)
+CLASSES = tuple("space" if character == " " else character for character in _CHARACTERS)
+_CODES = {character: code for code, character in enumerate(VOCABULARY)}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A string and its parse.
+
+    Attributes
+    ----------
+    text : str
+    spans : tuple of (rule, start, end, depth)
+        A node of the parse tree each: index in `RULES`, the characters start to end - 1, and how deep it lies.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int, int, int], ...]
+
+
+def make_sentence(source: random.Random) -> Sentence:
+    """Derive a string from the grammar."""
+    pieces: list[str] = []
+    spans: list[tuple[int, int, int, int]] = []
+
+    def derive(rule: str, start: int, depth: int) -> int:
+        options = GRAMMAR[rule]
+        option = options[0] if depth > DEEPEST else options[int(source.random() * len(options))]
+        end = start
+        for symbol in option:
+            if symbol in GRAMMAR:
+                end = derive(symbol, end, depth + 1)
+            else:
+                pieces.append(symbol)
+                end += len(symbol)
+        if end > start:
+            spans.append((_NUMBERS[rule], start, end, depth))
+        return end
+
+    derive("query", 0, 0)
+    return Sentence("".join(pieces), tuple(spans))
+
+
+_NUMBERS = {rule: number for number, rule in enumerate(RULES)}
+
+
+@lru_cache(maxsize=4)
+def sentences(split: str, count: int) -> tuple[tuple[Sentence, ...], NDArray[np.int64]]:
+    """Return the first strings of a split, and where each of their records begins: int64 (count, WINDOWS).
+
+    Every string is longer than a record, so that there is a next character to predict.
+    """
+    source = random.Random(f"idc-studio sql {split}")
+    made: list[Sentence] = []
+    offsets = np.empty((count, WINDOWS), np.int64)
+    while len(made) < count:
+        sentence = make_sentence(source)
+        if len(sentence.text) <= SYMBOLS:
+            continue
+        offsets[len(made)] = [int(source.random() * (len(sentence.text) - SYMBOLS)) for _ in range(WINDOWS)]
+        made.append(sentence)
+    offsets.setflags(write=False)
+    return tuple(made), offsets
+
+
+@register(
+    "sql",
+    "SQL strings",
+    "29,696 training and 5,120 test pieces of 30 characters from SQL made by a grammar; the class is what comes next.",
+    class_names=CLASSES,
+    input_shape=(SYMBOLS,),
+    citation="after T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019",
+    licence="MIT, like this program, which makes them",
+)
+def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
+    """Make one split; see `registry.load_dataset` for parameters.
+
+    Returns
+    -------
+    Items
+        Character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts.
+    """
+    count = RECORDS[split] if limit is None else min(limit, RECORDS[split])
+    report(on_progress, 0, 1, "Making SQL strings")
+    made, offsets = sentences(split, -(-count // WINDOWS))
+    texts = [
+        sentence.text[at : at + SYMBOLS + 1]
+        for sentence, starts in zip(made, offsets, strict=True)
+        for at in starts.tolist()
+    ][:count]
+    codes = np.array([[_CODES[character] for character in text] for text in texts], np.int64)
+    report(on_progress, 1, 1, "Making SQL strings")
+    return Items(
+        np.ascontiguousarray(codes[:, :SYMBOLS]), codes[:, SYMBOLS] - 2, VOCABULARY,
+        tuple(text[:SYMBOLS] for text in texts),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Parses:
+    """Where rules are used in records.
+
+    Attributes
+    ----------
+    inside, starts, ends : ndarray, bool (n, SYMBOLS, rules)
+        The character is in a node of the rule, is its first, is its last.
+    depth : ndarray, int64 (n, SYMBOLS)
+        Nodes around the character.
+    """
+
+    inside: NDArray[np.bool_]
+    starts: NDArray[np.bool_]
+    ends: NDArray[np.bool_]
+    depth: NDArray[np.int64]
+
+
+def parses(split: str, ids: NDArray[np.int64]) -> Parses:
+    """Return how the grammar made some records of a split, given their ids."""
+    nodes, first, begins = _nodes(split)
+    sentence = ids // WINDOWS
+    counts = first[sentence + 1] - first[sentence]
+    record = np.repeat(np.arange(len(ids)), counts)
+    at = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + first[sentence][record]
+    rule, start, end = nodes[at, 0], nodes[at, 1], nodes[at, 2]
+    begin = begins[sentence, ids % WINDOWS][record]
+    start, end = start - begin, end - begin
+    shape = (len(ids), SYMBOLS, len(RULES))
+    edges = np.zeros((len(ids), SYMBOLS + 1, len(RULES)), np.int64)
+    np.add.at(edges, (record, np.clip(start, 0, SYMBOLS), rule), 1)
+    np.add.at(edges, (record, np.clip(end, 0, SYMBOLS), rule), -1)
+    around = edges.cumsum(1)[:, :SYMBOLS]
+    starts, ends = np.zeros(shape, bool), np.zeros(shape, bool)
+    begun, ended = (start >= 0) & (start < SYMBOLS), (end > 0) & (end <= SYMBOLS)
+    starts[record[begun], start[begun], rule[begun]] = True
+    ends[record[ended], end[ended] - 1, rule[ended]] = True
+    return Parses(around > 0, starts, ends, around.sum(2))
+
+
+@lru_cache(maxsize=2)
+def _nodes(split: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return all nodes of a split (nodes, 4), where each string's begin, and where its records begin."""
+    made, offsets = sentences(split, -(-RECORDS[split] // WINDOWS))
+    counts = [len(sentence.spans) for sentence in made]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    return np.array([span for sentence in made for span in sentence.spans], np.int64), first, offsets

@@ -1,0 +1,115 @@
+"""Blocks that are read again: in memory as far as the budget goes, on disk beyond."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.datasets.sources import cache_folder
+from idc_core.errors import DataError
+
+Place = tuple[str, str]
+"""A model's name and a layer's."""
+
+BUDGET = 512 * 2**20
+"""Bytes of blocks that stay in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What units and hypotheses did on some records.
+
+    Attributes
+    ----------
+    positions : ndarray, int64 (n,)
+        The records' positions in the data set.
+    units : dict of Place to Tensor, float32 (rows, units)
+        Rows of padding left out.
+    shapes : dict of Place to tuple of int
+        The layer's places.
+    """
+
+    positions: NDArray[np.int64]
+    units: dict[Place, Tensor]
+    shapes: dict[Place, tuple[int, ...]]
+
+
+Key = tuple[object, ...]
+
+
+class BlockStore:
+    """Keeps arrays for the time of a `with` statement.
+
+    Parameters
+    ----------
+    budget : int
+        Bytes that stay in memory; later arrays go to files of a temporary folder in IDC_HOME.
+    """
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget = budget
+        self.in_memory = 0
+        self._memory: dict[Key, list[Tensor]] = {}
+        self._files: dict[Key, list[Path]] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._memory.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._memory or key in self._files
+
+    def put(self, key: Key, arrays: Iterable[Tensor]) -> None:
+        """Keep arrays under a key.
+
+        Raises
+        ------
+        DataError
+            If the disk has no room for them.
+        """
+        given = list(arrays)
+        size = sum(array.nbytes for array in given)
+        if self.in_memory + size <= self.budget:
+            self._memory[key] = given
+            self.in_memory += size
+            return
+        paths = [self._file(len(self._files), number) for number in range(len(given))]
+        try:
+            for path, array in zip(paths, given, strict=True):
+                np.save(path, array.numpy())
+        except OSError as error:
+            raise DataError(
+                f"The units' behaviours do not fit on disk ({error}): make room in {cache_folder()}, or name another "
+                "folder by the environment variable IDC_HOME."
+            ) from error
+        self._files[key] = paths
+
+    def get(self, key: Key) -> list[Tensor]:
+        """Return what was kept under a key."""
+        if key in self._memory:
+            return self._memory[key]
+        # Read rather than mapped: pages of a mapped file count as this process's memory.
+        return [torch.from_numpy(np.load(path, allow_pickle=False)) for path in self._files[key]]
+
+    def _file(self, index: int, number: int) -> Path:
+        if self._folder is None:
+            parent = cache_folder() / "inspection"
+            parent.mkdir(parents=True, exist_ok=True)
+            self._folder = tempfile.TemporaryDirectory(prefix="blocks.", dir=parent)
+        return Path(self._folder.name) / f"{index}-{number}.npy"

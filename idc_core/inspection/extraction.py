@@ -1,0 +1,196 @@
+"""Units and hypotheses block by block: each record through each network once, each hypothesis evaluated once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.datasets import Dataset
+from idc_core.inspection.alignment import present_rows, stack_rows, unit_rows
+from idc_core.inspection.blocks import Block, BlockStore, Place
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.records import Records
+from idc_core.progress import Progress, report
+from idc_core.trace import neuron_axes, trace
+
+BLOCK_ROWS = 4096
+"""Rows of one block: large enough for fast matrix products, small enough for the caches."""
+
+FEWEST_RECORDS, BLOCKS = 16, 64
+"""Records of a block at least, and into how many blocks small data sets are cut."""
+
+
+@dataclass(eq=False)
+class Stream:
+    """The blocks of a run, made when they are first asked for, in order.
+
+    Parameters
+    ----------
+    models : mapping of str to Module
+    layers : mapping of str to sequence of str
+        Layers of each model.
+    dataset : Dataset
+    hypotheses : sequence of Hypothesis
+    order : ndarray, int64 (n,)
+        The order in which records are read.
+    store : BlockStore or None
+        Keeps blocks that are read again; None makes them anew.
+    cache : bool
+        Whether a hypothesis is evaluated once a block rather than whenever it is needed.
+    on_progress : Progress, optional
+        Called with records read.
+    """
+
+    models: Mapping[str, nn.Module]
+    layers: Mapping[str, Sequence[str]]
+    dataset: Dataset
+    hypotheses: Sequence[Hypothesis]
+    order: NDArray[np.int64]
+    store: BlockStore | None = None
+    cache: bool = True
+    on_progress: Progress | None = None
+    extracted: int = field(default=0, init=False)
+    evaluated: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        places = 1
+        for name, model in self.models.items():
+            shapes = _shapes(model, self.dataset.inputs[self.order[:1]], self.layers[name])
+            places = max(places, *(int(np.prod(shape)) for shape in shapes.values()))
+        small = -(-len(self.order) // BLOCKS)
+        self.size = max(1, min(small, max(FEWEST_RECORDS, BLOCK_ROWS // places)))
+        self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
+        self._next = 0
+        self._known: dict[int, tuple[NDArray[np.int64], dict[Place, tuple[int, ...]]]] = {}
+        self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
+        self._last: tuple[int, Block] | None = None
+        self.moments: dict[Place, NDArray[np.float64]] = {}
+        self._behaviours: tuple[int, list[NDArray[np.float32]], dict[Any, Tensor]] | None = None
+
+    def __len__(self) -> int:
+        return -(-len(self.order) // self.size)
+
+    def positions(self, index: int) -> NDArray[np.int64]:
+        """Return which records are in a block."""
+        return self.order[index * self.size : (index + 1) * self.size]
+
+    def block(self, index: int) -> Block:
+        """Return a block: the last one made, a kept one, or the next."""
+        if self._last is not None and self._last[0] == index:
+            return self._last[1]
+        if self.store is not None and index < self._next:
+            positions, shapes = self._known[index]
+            block = Block(positions, dict(zip(shapes, self.store.get((index,)), strict=True)), shapes)
+        else:
+            if index < self._next or not self._sources:
+                self._start(index)
+            while self._next < index:
+                self._make()
+            block = self._make()
+        self._last = index, block
+        return block
+
+    def behaviours(self, index: int, place: Place, block: Block) -> Tensor:
+        """Return what all hypotheses did at a layer's places: (rows, hypotheses), uint8 where that holds it."""
+        shape = block.shapes[place]
+        kept = self.cache and self.store is not None
+        if kept and self.store is not None and (index, shape) in self.store:
+            return self.store.get((index, shape))[0]
+        found = self._evaluated(index, block, shape)
+        if kept and self.store is not None:
+            self.store.put((index, shape), [found])
+        return found
+
+    def _evaluated(self, index: int, block: Block, shape: tuple[int, ...]) -> Tensor:
+        records = Records(self.dataset, block.positions)
+        if self._behaviours is None or self._behaviours[0] != index or not self.cache:
+            self.evaluated += len(self.hypotheses)
+            self._behaviours = index, [hypothesis(records) for hypothesis in self.hypotheses], {}
+        _, values, ready = self._behaviours
+        if shape not in ready:
+            rows = stack_rows(values, self.hypotheses, shape, present_rows(records, shape))
+            ready[shape] = rows.to(torch.uint8) if self._small else rows
+        return ready[shape]
+
+    def support(self, index: int, block: Block) -> NDArray[np.int64]:
+        """Return in how many records each hypothesis is true somewhere, and false somewhere: int64 (2, hypotheses)."""
+        self._evaluated(index, block, next(iter(block.shapes.values())))
+        assert self._behaviours is not None
+        flat = [value.reshape(len(value), -1) > 0 for value in self._behaviours[1]]
+        return np.array([[int(one.any(1).sum()) for one in flat], [int((~one).any(1).sum()) for one in flat]])
+
+    def units(self) -> dict[Place, NDArray[np.float64]]:
+        """Return mean and standard deviation of every unit over what was read, float64 (units, 2)."""
+        return {
+            place: np.stack([x / n, np.sqrt(np.maximum(xx / n - (x / n) ** 2, 0))], 1)
+            for place, (n, x, xx) in self.moments.items()
+        }
+
+    def _start(self, index: int) -> None:
+        self._next = index
+        for name, model in self.models.items():
+            self._sources[name] = extract(model, self.layers[name], self._inputs(index))
+
+    def _inputs(self, index: int) -> Iterator[NDArray[Any]]:
+        for at in range(index, len(self)):
+            yield self.dataset.inputs[self.positions(at)]
+
+    def _make(self) -> Block:
+        positions = self.positions(self._next)
+        records = Records(self.dataset, positions)
+        units: dict[Place, Tensor] = {}
+        shapes: dict[Place, tuple[int, ...]] = {}
+        for name, source in self._sources.items():
+            for layer, (rows, shape) in next(source).items():
+                kept = present_rows(records, shape)
+                units[name, layer] = rows if kept is None else rows[torch.from_numpy(kept)]
+                shapes[name, layer] = shape
+        block = Block(positions, units, shapes)
+        if self._next * self.size == self.extracted:
+            for place, rows in units.items():
+                wide = rows.double()
+                sums = torch.stack([torch.full_like(wide[0], len(wide)), wide.sum(0), (wide * wide).sum(0)]).numpy()
+                self.moments[place] = self.moments[place] + sums if place in self.moments else sums
+        if self.store is not None:
+            self._known[self._next] = positions, shapes
+            self.store.put((self._next,), units.values())
+        self._next += 1
+        self.extracted += len(positions)
+        report(self.on_progress, min(self._next * self.size, len(self.order)), len(self.order), "records read")
+        return block
+
+
+def extract(
+    model: nn.Module, layers: Sequence[str], blocks: Iterator[NDArray[Any]]
+) -> Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]:
+    """Yield, for every block of inputs, each layer's rows (n * places, units) and places."""
+    sizes: deque[int] = deque()
+
+    def noted() -> Iterator[NDArray[Any]]:
+        for block in blocks:
+            sizes.append(len(block))
+            yield block
+
+    axes = neuron_axes(model, layers)
+    parts: list[dict[str, Tensor]] = []
+    gathered = 0
+    for batch in trace(model, noted(), layers):
+        parts.append(batch.activations)
+        gathered += len(batch.scores)
+        if gathered == sizes[0]:
+            yield {
+                layer: unit_rows(torch.cat([part[layer] for part in parts]).cpu(), axes[layer]) for layer in layers
+            }
+            parts, gathered = [], 0
+            sizes.popleft()
+
+
+def _shapes(model: nn.Module, one: NDArray[Any], layers: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    return {layer: shape for layer, (_, shape) in next(extract(model, layers, iter([one]))).items()}

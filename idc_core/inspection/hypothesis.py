@@ -1,0 +1,135 @@
+"""What a hypothesis is, and the registry of the families that offer hypotheses for a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets import Dataset
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection.records import Records
+
+Kind = Literal["binary", "number", "classes"]
+Behaviour = Callable[[Records], NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A function from records to what a unit would do if it detected the thing that the hypothesis names.
+
+    Attributes
+    ----------
+    name : str
+        Unique within a run; for people too.
+    family : str
+        A key of `FAMILIES`, or the person's own.
+    kind : {"binary", "number", "classes"}
+        Behaviours are 0 or 1; numbers; or class indices in 0..classes - 1, without an order.
+    behave : callable
+        Records to (n,) for a value a record, or (n, *places) for one a symbol or pixel.
+    classes : int
+        How many there are where the kind is "classes"; else 2 for binary and 0 for numbers.
+    recomputable : bool
+        Whether the behaviour follows from the inputs alone, so that it is known of changed inputs too.
+    """
+
+    name: str
+    family: str
+    kind: Kind
+    behave: Behaviour
+    classes: int = 0
+    recomputable: bool = True
+
+    def __call__(self, records: Records) -> NDArray[np.float32]:
+        """Return the behaviour on records: float32 (n,) or (n, *places).
+
+        Raises
+        ------
+        DataError
+            If the behaviour has another shape, or values that the kind does not have.
+        """
+        found = np.asarray(self.behave(records))
+        if found.shape not in ((len(records),), (len(records), *records.symbols)):
+            raise DataError(
+                f"Hypothesis {self.name!r} gave an array of shape {found.shape} for {len(records)} records; expected "
+                f"({len(records)},) or {(len(records), *records.symbols)}."
+            )
+        values = found.astype(np.float32)
+        highest = {"binary": 1, "classes": self.classes - 1}.get(self.kind, np.inf)
+        whole = self.kind == "number" or bool((values == np.floor(values)).all() and (values >= 0).all())
+        if not np.isfinite(values).all() or not whole or (values.size and values.max() > highest):
+            expected = "finite numbers" if self.kind == "number" else f"whole numbers in 0..{highest:g}"
+            raise DataError(f"Hypothesis {self.name!r} gave values other than {expected}.")
+        return values
+
+
+@dataclass(frozen=True)
+class Family:
+    """One line of the registry of hypotheses.
+
+    Attributes
+    ----------
+    name, label, help : str
+    offer : callable
+        The hypotheses of this family that make sense on a data set; none where it has nothing to say about it.
+    """
+
+    name: str
+    label: str
+    help: str
+    offer: Callable[[Dataset], Iterable[Hypothesis]]
+
+
+FAMILIES: dict[str, Family] = {}
+"""Families of hypotheses by name, in the order in which menus show them."""
+
+
+def family(name: str, label: str, help: str) -> Callable[[Callable[[Dataset], Iterable[Hypothesis]]], Any]:
+    """Put the decorated function, from a data set to hypotheses, into `FAMILIES`."""
+
+    def decorate(offer: Callable[[Dataset], Iterable[Hypothesis]]) -> Any:
+        FAMILIES[name] = Family(name, label, help, offer)
+        return offer
+
+    return decorate
+
+
+def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hypothesis, ...]:
+    """Return the ready-made hypotheses for a data set.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    families : iterable of str, optional
+        Keys of `FAMILIES`; all unless given.
+
+    Raises
+    ------
+    SettingError
+        If there is no family of that name.
+    """
+    wanted = tuple(FAMILIES) if families is None else tuple(families)
+    for name in wanted:
+        if name not in FAMILIES:
+            raise SettingError(f"There is no family of hypotheses {name!r}; the families are {', '.join(FAMILIES)}.")
+    return tuple(one for name in wanted for one in FAMILIES[name].offer(dataset))
+
+
+def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
+    """Return the same hypothesis with its behaviours dealt out to other records: what is left is chance, and place.
+
+    Each record gets the whole behaviour of another one, so that shares, runs and rhythms stay as they are. So does
+    where in a record things are: in centred pictures a unit that sees ink scores high with other pictures' ink too.
+    Tests of pixels leave that out, see `measures.beyond_place`.
+    """
+
+    def behave(records: Records) -> NDArray[Any]:
+        dealt = np.random.default_rng(seed).permutation(len(records.dataset))
+        return hypothesis(Records(records.dataset, dealt[records.positions]))
+
+    name = f"{hypothesis.name}, shuffled {seed}"
+    return replace(hypothesis, name=name, behave=behave, recomputable=False)

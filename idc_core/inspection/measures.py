@@ -1,0 +1,196 @@
+"""Measures of how far one unit behaves like one hypothesis, and their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.inspection.encoders import Binned, Encoder, Exceedance, Moments, Ranks
+from idc_core.inspection.hypothesis import Kind
+from idc_core.inspection.sums import Statistic, Sums
+
+Settings = tuple[tuple[str, float], ...]
+
+ROUNDING = 1e-6
+"""What is left of a sum of squares, as a share of it, when single precision has taken it from places' sums."""
+
+
+@dataclass(frozen=True)
+class PairMeasure:
+    """A measure of one unit and one hypothesis, computed from sums.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+    kinds : tuple of {"binary", "number", "classes"}
+        Hypotheses that it can see.
+    encode : callable
+        (pilot units, pilot behaviours, classes, settings) to the encoder that makes its sums.
+    encoder : str
+        Measures with the same word and the same settings share the sums.
+    statistic : callable
+        (sums, encoder) to the score.
+    association : callable or None
+        From sums to the correlation that tests for association; None without a test.
+    settings : tuple of (str, float)
+        Values by name.
+    """
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    kinds: tuple[Kind, ...]
+    encode: Callable[[Tensor, Tensor, int, dict[str, float]], Encoder]
+    encoder: str
+    statistic: Callable[[Sums, Any], NDArray[np.float64]]
+    association: Statistic | None = None
+    settings: Settings = field(default=())
+
+    def with_settings(self, **settings: float) -> PairMeasure:
+        """Return the measure with other settings.
+
+        Raises
+        ------
+        SettingError
+            If it has no setting of that name, or the value is out of range.
+        """
+        known = dict(self.settings)
+        for name, value in settings.items():
+            if name not in known:
+                raise SettingError(f"{self.label} has no setting {name!r}; it has {', '.join(known) or 'none'}.")
+            low, high = (0, 1) if name == "share" else (2, 64)
+            if not low < value <= high:
+                raise SettingError(f"{name} of {self.label} must be above {low} and at most {high}, not {value!r}.")
+        return replace(self, settings=tuple((known | settings).items()))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells its sums from others."""
+        return self.encoder, self.settings
+
+
+def correlation(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+    """Return Pearson's correlation; 0 of a unit that never changes, NaN of a hypothesis that never does."""
+    n = sums["n"]
+    units = np.maximum(sums["xx"] - sums["x"] ** 2 / n, 0)
+    behaviours = np.maximum(sums["yy"] - sums["y"] ** 2 / n, 0)
+    shared = sums["xy"] - sums["x"] * sums["y"] / n
+    # What is left of a variance after rounding in single precision is not a variance.
+    still = units <= 1e-9 * sums["xx"]
+    found = np.clip(shared / np.sqrt(np.where(still, 1, units) * behaviours), -1, 1)
+    return np.where(behaviours <= 1e-9 * sums["yy"], np.nan, np.where(still, 0.0, found))
+
+
+def difference(sums: Sums, encoder: Moments | None = None) -> NDArray[np.float64]:
+    """Return the mean where the hypothesis is true less the mean where it is not, in parts of the unit's range."""
+    n, true = sums["n"], sums["true"]
+    apart = sums["x_true"] / true - (sums["x"] - sums["x_true"]) / (n - true)
+    if encoder is None:
+        return np.asarray(apart)
+    span = encoder.span[None]
+    return np.asarray(np.where((span == 0) & np.isfinite(apart), 0.0, apart / np.where(span == 0, 1, span)))
+
+
+def overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+    """Return intersection over union of "the unit is among its highest" and "the hypothesis is true"."""
+    found = sums["both"] / (sums["true"] + sums["active"] - sums["both"])
+    return np.asarray(np.where(sums["true"] > 0, found, np.nan))
+
+
+def beyond_place(sums: Sums) -> NDArray[np.float64]:
+    """Return Pearson's correlation of what is left when each place's mean is taken out of unit and hypothesis.
+
+    Pictures of one kind are alike: in centred ones there is ink in the middle, so whatever sees ink goes with whatever
+    names ink by place alone, in one picture as with another's. Dealt out to other records, what is left of a behaviour
+    here correlates 0 on average, which a plain correlation does not. Without places it is the plain correlation. NaN of
+    a hypothesis that is the same in all records.
+    """
+    if "x_place" not in sums:
+        return correlation(sums)
+    x, y = sums["x_place"][:, 0], sums["y_place"][..., 0]
+    records = sums["n"] / len(x)
+    units = np.maximum(sums["xx"] - (x * x).sum(0) / records, 0)
+    behaviours = np.maximum(sums["yy"] - (y * y).sum(0)[:, None] / records, 0)
+    shared = sums["xy"] - y.T @ x / records
+    still, fixed = units <= ROUNDING * sums["xx"], behaviours <= ROUNDING * sums["yy"]
+    found = np.clip(shared / np.sqrt(np.where(still, 1, units) * np.where(fixed, 1, behaviours)), -1, 1)
+    return np.where(fixed, np.nan, np.where(still, 0.0, found))
+
+
+def joint(sums: Sums) -> NDArray[np.float64]:
+    """Return `beyond_place` of "the unit is among its highest" and "the hypothesis is true"."""
+    active, true = sums["active"], sums["true"]
+    moments = {"n": sums["n"], "x": active, "xx": active, "y": true, "yy": true, "xy": sums["both"]}
+    return beyond_place(moments | {name: sums[name] for name in ("x_place", "y_place") if name in sums})
+
+
+def information(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+    """Return the share of the hypothesis's entropy that the unit's bin tells: mutual information / entropy."""
+    n = sums["n"]
+    x = _between(np.concatenate([np.broadcast_to(n, (1, *sums["x"].shape[1:])), sums["x"]]), 0)
+    y = _between(np.concatenate([np.broadcast_to(n, (1, *sums["y"].shape[1:])), sums["y"]]), 0)
+    # The table of all rows, rows above an edge, rows above a level and rows above both, then differences.
+    levels, bins, wide, units = sums["xy"].shape
+    full = np.empty((levels + 1, bins + 1, wide, units))
+    full[0, 0], full[1:, 1:] = n, sums["xy"]
+    full[0, 1:], full[1:, 0] = sums["x"], sums["y"]
+    table = _between(_between(full, 0), 1)
+    expected = y[:, None] * x[None] / n
+    terms = np.where(table > 0, table * np.log(np.where(table > 0, table / np.where(expected > 0, expected, 1), 1)), 0)
+    share = y / n
+    entropy = -np.where(share > 0, share * np.log(np.where(share > 0, share, 1)), 0).sum(0)
+    told = terms.sum((0, 1)) / n
+    return np.where(entropy > 0, np.maximum(told, 0) / np.where(entropy > 0, entropy, 1), np.nan)
+
+
+def _between(above: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Turn counts above each of rising edges, all rows first, into counts between neighbouring edges."""
+    return np.asarray(above - np.concatenate([np.take(above, range(1, above.shape[axis]), axis),
+                                              np.zeros_like(np.take(above, [0], axis))], axis))  # fmt: skip
+
+
+_DEEPBASE = "T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019"
+_DISSECTION = "D. Bau et al., Network Dissection, CVPR 2017"
+
+PAIR_MEASURES: dict[str, PairMeasure] = {
+    one.name: one
+    for one in (
+        PairMeasure(
+            "pearson", "Pearson correlation", "How far the unit rises and falls with the hypothesis, on a line.",
+            _DEEPBASE, ("binary", "number"), lambda x, y, classes, settings: Moments.of(x, y), "moments",
+            correlation, beyond_place,
+        ),
+        PairMeasure(
+            "spearman", "Spearman correlation", "The same of ranks, so that only the order of values counts.",
+            _DEEPBASE, ("binary", "number"), lambda x, y, classes, settings: Ranks.of(x, y), "ranks",
+            correlation, beyond_place,
+        ),
+        PairMeasure(
+            "difference", "Difference of means",
+            "The unit's mean where the hypothesis is true less its mean elsewhere, in parts of its range.",
+            _DEEPBASE, ("binary",), lambda x, y, classes, settings: Moments.of(x, y), "moments",
+            difference, beyond_place,
+        ),
+        PairMeasure(
+            "information", "Mutual information",
+            "The share of the hypothesis's entropy that the unit's value tells, whatever the form of their relation.",
+            _DEEPBASE, ("binary", "number", "classes"),
+            lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes), "binned",
+            information, settings=(("bins", 8),),
+        ),
+        PairMeasure(
+            "iou", "Intersection over union",
+            "Of the rows where the unit is among its highest or the hypothesis is true: the share with both.",
+            _DISSECTION, ("binary",), lambda x, y, classes, settings: Exceedance.of(x, settings["share"]), "exceedance",
+            overlap, joint, settings=(("share", 0.05),),
+        ),
+    )
+}  # fmt: skip
+"""Measures of a unit and a hypothesis by name."""

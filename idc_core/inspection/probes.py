@@ -1,0 +1,329 @@
+"""Score groups of units by probes trained on all of them: how well do they tell the hypothesis together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.inspection.blocks import Place
+from idc_core.inspection.extraction import Stream
+from idc_core.inspection.hypothesis import Kind
+from idc_core.inspection.pairs import Sureness
+from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
+from idc_core.inspection.sums import GroupedSums, Sums, jackknife
+from idc_core.progress import Progress
+
+EVERY = 4
+"""Every so manyth block is held out of training and measures the probe."""
+
+STAGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+"""Shares of the records on which probes are trained, one after the other, until they are sure."""
+
+FEWEST_BLOCKS = 8
+"""Blocks of a first stage."""
+
+PIECES = 4
+"""Groups of records that a held-out block is cut into."""
+
+WHOLE_BYTES = 256 * 2**20
+"""Training records up to this size, twice over, are put side by side rather than gone through block by block."""
+
+DOUBLE_VALUES = 1 << 20
+"""Up to so many numbers (rows times units) a probe is trained in double precision, to a slope of 1e-11."""
+
+
+@dataclass(frozen=True)
+class GroupMeasure:
+    """A probe on a group of units, or a baseline that looks at none.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+    kinds : tuple of {"binary", "number", "classes"}
+    loss : callable or None
+        From the number of classes to the loss; None for a baseline.
+    score : callable
+        From sums over held-out records to the score, (hypotheses, 1).
+    l2, l1 : float
+        Penalties: scikit-learn's 1 / C for logistic probes, alpha of Ridge; times rows alpha of Lasso.
+    """
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    kinds: tuple[Kind, ...]
+    loss: Callable[[int], Loss] | None
+    score: Callable[[Sums], NDArray[np.float64]]
+    l2: float = 0.0
+    l1: float = 0.0
+
+    def with_settings(self, **settings: float) -> GroupMeasure:
+        """Return the measure with another `strength` of its penalty.
+
+        Raises
+        ------
+        SettingError
+            If it has no such setting, or the value is not above 0.
+        """
+        wrong = sorted(set(settings) - {"strength"})
+        if wrong or self.loss is None:
+            has = "none" if self.loss is None else "strength"
+            raise SettingError(f"{self.label} has no setting {', '.join(wrong) or 'strength'}; it has {has}.")
+        strength = settings.get("strength", max(self.l1, self.l2))
+        if not 0 < strength < np.inf:
+            raise SettingError(f"strength of {self.label} must be above 0, not {strength!r}.")
+        return replace(self, l1=strength) if self.l1 else replace(self, l2=strength)
+
+
+def f1(sums: Sums) -> NDArray[np.float64]:
+    """Return F1, the harmonic mean of precision and recall, averaged over classes where there are several."""
+    found = 2 * sums["hit"] / (sums["said"] + sums["true"])
+    found = np.where(sums["said"] + sums["true"] > 0, found, 0.0)
+    if len(found) > 1:
+        seen = sums["true"] + sums["said"] > 0
+        return np.asarray(np.where(seen, found, 0).sum(0) / np.maximum(seen.sum(0), 1))
+    return np.where(sums["true"][0] > 0, found[0], np.nan)
+
+
+def determination(sums: Sums) -> NDArray[np.float64]:
+    """Return R2: the share of the held-out behaviour's variance that the probe predicts."""
+    whole = sums["yy"] - sums["y"] ** 2 / sums["n"]
+    return np.where(whole > 1e-12 * sums["yy"], 1 - sums["missed"] / np.where(whole > 0, whole, 1), np.nan)
+
+
+def always(sums: Sums) -> NDArray[np.float64]:
+    """Return F1 of the answer that is right most often, whatever the input."""
+    share = sums["true"][0] / sums["n"]
+    return np.where(share > 0.5, 2 * share / (1 + share), 0.0)
+
+
+def by_chance(sums: Sums) -> NDArray[np.float64]:
+    """Return the expected F1 of answering yes at random, as often as the hypothesis is true: that share."""
+    return np.asarray(sums["true"][0] / sums["n"])
+
+
+_DEEPBASE = "T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019"
+
+GROUP_MEASURES: dict[str, GroupMeasure] = {
+    one.name: one
+    for one in (
+        GroupMeasure(
+            "logistic", "Logistic probe", "F1 of a logistic regression from all units of the group, penalised by L2.",
+            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, l2=1.0,
+        ),
+        GroupMeasure(
+            "logistic-l1", "Sparse logistic probe", "The same with an L1 penalty, which leaves most units out.",
+            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, l1=1.0,
+        ),
+        GroupMeasure(
+            "linear", "Linear probe", "R2 of a linear regression from all units of the group, penalised by L2.",
+            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, l2=1.0,
+        ),
+        GroupMeasure(
+            "linear-l1", "Sparse linear probe", "The same with an L1 penalty, which leaves most units out.",
+            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, l1=0.01,
+        ),
+        GroupMeasure(
+            "multiclass", "Multiclass probe", "Mean F1 of the classes, told by a softmax regression from all units.",
+            _DEEPBASE, ("classes",), of_classes, f1, l2=1.0,
+        ),
+        GroupMeasure(
+            "majority", "Always the commonest answer", "F1 of the answer that is right most often; looks at no unit.",
+            _DEEPBASE, ("binary",), None, always,
+        ),
+        GroupMeasure(
+            "chance", "Answers at random", "F1 of answering yes as often as the hypothesis is true; looks at no unit.",
+            _DEEPBASE, ("binary",), None, by_chance,
+        ),
+    )
+}  # fmt: skip
+"""Measures of a group of units and a hypothesis by name."""
+
+
+def random_groups(units: int, size: int, count: int, seed: int) -> dict[str, tuple[int, ...]]:
+    """Return groups of random units of a layer, to compare chosen groups of the same size with.
+
+    Raises
+    ------
+    SettingError
+        If the layer has fewer units than a group needs.
+    """
+    if not 1 <= size <= units:
+        raise SettingError(f"A group of random units must have 1 to {units} units, not {size}.")
+    random = np.random.default_rng(seed)
+    return {
+        f"random {number + 1}": tuple(sorted(int(unit) for unit in random.choice(units, size, replace=False)))
+        for number in range(count)
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """Probes of a batch of hypotheses: float64 arrays, a row each."""
+
+    score: NDArray[np.float64]
+    half_width: NDArray[np.float64]
+    margin: NDArray[np.float64]
+    records: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, count: int, units: int) -> Probed:
+        """Return room for `count` probes on so many units."""
+        scores, halves, margins = (np.full(count, np.nan) for _ in range(3))
+        return cls(scores, halves, margins, np.zeros(count, np.int64), np.full((count, units), np.nan))
+
+
+@dataclass(eq=False)
+class ProbeRun:
+    """A group measure on a group of units of one layer, for hypotheses of one number of classes.
+
+    Attributes
+    ----------
+    stream : Stream
+    place : Place
+    units : tuple of int
+    which : ndarray, int64 (P,)
+        The hypotheses' columns.
+    classes : int
+    measure : GroupMeasure
+    passes : int
+        Passes over the training records at most.
+    """
+
+    stream: Stream
+    place: Place
+    units: tuple[int, ...]
+    which: NDArray[np.int64]
+    classes: int
+    measure: GroupMeasure
+    passes: int = 300
+    on_progress: Progress | None = None
+
+    def run(self, sure: Sureness) -> Probed:
+        """Train on growing shares of the records until every score is sure, and return what was reached."""
+        loss = None if self.measure.loss is None else self.measure.loss(self.classes)
+        columns = 1 if loss is None else loss.columns
+        shape = (len(self.which), len(self.units) + 1, columns)
+        weights = torch.zeros(shape, dtype=torch.float64)
+        left = np.arange(len(self.which))
+        found = Probed.empty(len(left), len(self.units))
+        before = np.full(len(left), np.nan)
+        stages = self._stages(sure)
+        for stage, upto in enumerate(stages):
+            last = stage == len(stages) - 1
+            read = min(upto * self.stream.size, len(self.stream.order))
+            if loss is not None:
+                weights = self._train(weights, left, upto, loss)
+            sums = self._held_out(weights, left, upto, loss)
+            score, spread = (value[:, 0] for value in jackknife(sums, self.measure.score))
+            margin = sure.margins(spread, len(sums.groups), read)
+            margin = margin if last else margin + np.abs(score - before[left])
+            # Without a score, what the probe should tell is not among the held-out records.
+            hopeless = np.isnan(score) & sure.rare(np.zeros(len(left), np.int64), sums.count)
+            enough = np.ones(len(left), bool) if last or sure.error is None else (margin <= sure.error) | hopeless
+            rows = left[enough]
+            found.score[rows], found.margin[rows], found.records[rows] = score[enough], margin[enough], read
+            found.half_width[rows] = sure.half_widths(spread, len(sums.groups))[enough]
+            found.weights[rows] = _unit_weights(weights[torch.from_numpy(enough)])
+            before[left] = score
+            left, weights = left[~enough], weights[torch.from_numpy(~enough)]
+            if not len(left):
+                break
+        return found
+
+    def unscored(self, column: int) -> str:
+        """Say why a hypothesis has no score."""
+        does = "never changes" if self.stream.hypotheses[column].kind == "number" else "never true"
+        return f"{does} in the records held out"
+
+    def _stages(self, sure: Sureness) -> list[int]:
+        whole = len(self.stream)
+        if sure.error is None:
+            return [whole]
+        wanted = {max(int(np.ceil(whole * share)), min(FEWEST_BLOCKS, whole)) for share in STAGES}
+        return sorted(wanted)
+
+    def _blocks(self, upto: int, held_out: bool, left: NDArray[np.int64]) -> Iterator[tuple[int, Tensor, Tensor]]:
+        columns, units = torch.from_numpy(self.which[left]), torch.tensor(self.units)
+        for index in range(upto):
+            if (index % EVERY == EVERY - 1) is not held_out:
+                continue
+            block = self.stream.block(index)
+            rows = block.units[self.place]
+            chosen = rows if rows.shape[1] == len(units) else rows[:, units]
+            yield len(block.positions), chosen, self.stream.behaviours(index, self.place, block)[:, columns]
+
+    def _train(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss) -> Tensor:
+        def blocks() -> Iterator[tuple[Tensor, Tensor]]:
+            return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False, left))
+
+        rows = sum(len(units) for units, _ in blocks())
+        values = rows * len(self.units)
+        double = values <= DOUBLE_VALUES
+        source: Blocks = blocks
+        if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, WHOLE_BYTES):
+            parts = list(blocks())
+            kind = torch.float64 if double else torch.float32
+            whole = [torch.cat([part[side] for part in parts]).to(kind) for side in (0, 1)]
+            source = lambda: [(whole[0], whole[1])]  # noqa: E731 - one block stands for all
+        l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
+        problem = Problem(source, len(left), self._scale(upto), loss, self.measure.l2, l1, double)
+        stop = Stop(1e-11 if double else 1e-4, 20 * self.passes if double else self.passes)
+        return minimise(problem, weights, stop, self.on_progress, self.measure.label.lower())
+
+    def _scale(self, upto: int) -> Scale:
+        none = np.zeros(0, np.int64)
+        return Scale.of(lambda: ((units, some) for _, units, some in self._blocks(upto, False, none)))
+
+    def _held_out(
+        self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None
+    ) -> GroupedSums:
+        scale = None if loss is None else self._scale(upto)
+        sums = GroupedSums()
+        flat = weights.permute(1, 0, 2).reshape(weights.shape[1], -1)
+        for records, units, behaviours in self._blocks(upto, True, left):
+            scores = None
+            if scale is not None:
+                scores = (scale.apply(units, torch.float64) @ flat).reshape(len(units), len(left), -1)
+            # More, smaller groups tell the error more sharply; they are cut between records where all are equally long.
+            pieces = min(PIECES, records) if len(units) % records == 0 else 1
+            each = records // pieces
+            for at in range(pieces):
+                length = len(units) // records
+                end = records if at == pieces - 1 else (at + 1) * each
+                rows = slice(at * each * length, end * length) if pieces > 1 else slice(None)
+                part = None if scores is None else scores[rows]
+                sums.add(_sums(part, behaviours[rows].double(), self.classes, loss is SQUARE), end - at * each)
+        return sums
+
+
+def _unit_weights(weights: Tensor) -> NDArray[np.float64]:
+    """Return each unit's weight, (P, units); of several classes the size of the largest."""
+    own = weights[:, :-1]
+    return np.asarray((own[..., 0] if own.shape[2] == 1 else own.abs().amax(2)).numpy())
+
+
+def _sums(scores: Tensor | None, wanted: Tensor, classes: int, square: bool) -> Sums:
+    """Return what the scores of held-out rows (rows, P, columns) sum up to."""
+    rows = {"n": np.full((1, 1), float(len(wanted)))}
+    if square and scores is not None:
+        missed = ((scores[..., 0] - wanted) ** 2).sum(0)
+        parts = {"missed": missed, "y": wanted.sum(0), "yy": (wanted**2).sum(0)}
+        return rows | {name: value.numpy()[:, None] for name, value in parts.items()}
+    if scores is None:
+        return rows | {"true": wanted.sum(0).numpy()[None, :, None]}
+    if scores.shape[2] == 1:
+        said, true = (scores[..., 0] > 0)[None], (wanted > 0)[None]
+    else:
+        each = torch.arange(classes)[:, None, None]
+        said, true = scores.argmax(2)[None] == each, wanted[None] == each
+    counts = {"said": said, "true": true, "hit": said & true}
+    return rows | {name: value.sum(1).double().numpy()[..., None] for name, value in counts.items()}

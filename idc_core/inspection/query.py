@@ -1,0 +1,172 @@
+"""Answer a person's SQL over the views: read only, on its own, and for no longer than a limit."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection.store import opened, store_path
+
+SECONDS = 10.0
+"""A question may take so long."""
+
+MOST_ROWS = 10_000
+"""Rows of an answer; more are cut off."""
+
+# The database is opened so that it cannot be written, cannot reach files or the network, cannot load extensions, cannot
+# take the machine's memory or disk, and so that none of this can be changed from inside.
+_CONFINED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "memory_limit": "512MB",
+    "max_temp_directory_size": "0B",
+    "threads": "1",
+    "lock_configuration": "true",
+}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question that is ready to be asked.
+
+    Attributes
+    ----------
+    name, label, help, sql : str
+    """
+
+    name: str
+    label: str
+    help: str
+    sql: str
+
+
+PREPARED: dict[str, Prepared] = {
+    one.name: one
+    for one in (
+        Prepared(
+            "best-units", "Best unit for each hypothesis",
+            "The unit that correlates most with each hypothesis, in the latest run.",
+            "SELECT hypothesis, model, layer, unit, round(score, 3) AS score, round(low, 3) AS low,\n"
+            "       round(high, 3) AS high, discovery\nFROM scores\n"
+            "WHERE measure = 'pearson' AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
+            "QUALIFY row_number() OVER (PARTITION BY hypothesis ORDER BY abs(score) DESC NULLS LAST) = 1\n"
+            "ORDER BY abs(score) DESC NULLS LAST",
+        ),
+        Prepared(
+            "best-hypotheses", "Best hypothesis for each unit",
+            "What each unit correlates with most, in the latest run.",
+            "SELECT model, layer, unit, hypothesis, round(score, 3) AS score, discovery\nFROM scores\n"
+            "WHERE measure = 'pearson' AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
+            "QUALIFY row_number() OVER (PARTITION BY model, layer, unit ORDER BY abs(score) DESC NULLS LAST) = 1\n"
+            "ORDER BY model, layer, unit",
+        ),
+        Prepared(
+            "known-together", "What a layer knows as a whole",
+            "How well probes on groups of units tell each hypothesis, beside answers at random.",
+            "SELECT hypothesis, model, layer, unit_group, measure, round(score, 3) AS score\nFROM scores\n"
+            "WHERE unit = -1 AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
+            "ORDER BY hypothesis, score DESC",
+        ),
+        Prepared(
+            "families", "Which families of hypotheses are found",
+            "Associations at the stated false-discovery rate, by family and measure.",
+            "SELECT h.family, s.measure, count(*) FILTER (s.discovery) AS found, count(*) AS tested\n"
+            "FROM scores s JOIN hypotheses h USING (run, hypothesis)\n"
+            "WHERE s.p_value IS NOT NULL AND NOT isnan(s.p_value)\n"
+            "GROUP BY ALL ORDER BY found DESC",
+        ),
+        Prepared(
+            "unexplained", "Units that nothing explains",
+            "Units of the latest run that vary, but correlate with no hypothesis by more than 0.2.",
+            "SELECT u.model, u.layer, u.unit, round(u.deviation, 3) AS deviation,\n"
+            "       round(max(abs(s.score)), 3) AS strongest\n"
+            "FROM units u JOIN scores s USING (run, model, layer, unit)\n"
+            "WHERE s.measure = 'pearson' AND u.deviation > 0 AND NOT isnan(s.score)\n"
+            "  AND u.run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
+            "GROUP BY ALL HAVING max(abs(s.score)) <= 0.2 ORDER BY deviation DESC",
+        ),
+        Prepared(
+            "runs", "All runs", "What was inspected, when, and how much was read for it.",
+            "SELECT r.made_at, r.run, r.name, r.dataset, r.split, r.records, max(s.records) AS records_read,\n"
+            "       r.scores, r.error\nFROM runs r JOIN scores s USING (run) GROUP BY ALL ORDER BY made_at DESC",
+        ),
+    )
+}  # fmt: skip
+"""Questions by name."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question gave.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    rows : list of tuple
+    cut : bool
+        Whether there were more than `MOST_ROWS`.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    cut: bool
+
+
+def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answer:
+    """Answer one question over the views `runs`, `hypotheses`, `units` and `scores`.
+
+    Parameters
+    ----------
+    sql : str
+        One SELECT.
+    path : Path, optional
+        Another database than `store_path()`.
+    seconds : float
+        After so long the question is broken off.
+
+    Returns
+    -------
+    Answer
+
+    Raises
+    ------
+    SettingError
+        If it is not one SELECT, is wrong, asks for what is not allowed, or takes too long; the message is the
+        database's own.
+    DataError
+        If there is no database yet.
+    """
+    import duckdb
+
+    path = path or store_path()
+    if not path.is_file():
+        raise DataError("There is no inspection yet: run one and keep it, then ask.")
+    broken_off = threading.Event()
+    with opened(path, read_only=True, config=dict(_CONFINED)) as connection:
+
+        def stop() -> None:
+            broken_off.set()
+            connection.interrupt()
+
+        timer = threading.Timer(seconds, stop)
+        timer.start()
+        try:
+            statements = connection.extract_statements(sql)
+            kinds = [statement.type for statement in statements]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise SettingError("Only one SELECT can be asked; nothing in the database can be changed from here.")
+            cursor = connection.execute(statements[0])
+            columns = tuple(column[0] for column in cursor.description or ())
+            rows = cursor.fetchmany(MOST_ROWS + 1)
+        except duckdb.Error as error:
+            if broken_off.is_set():
+                raise SettingError(f"The question took longer than {seconds:g} s and was broken off.") from error
+            raise SettingError(f"The database does not answer this: {error}") from error
+        finally:
+            timer.cancel()
+    return Answer(columns, rows[:MOST_ROWS], len(rows) > MOST_ROWS)

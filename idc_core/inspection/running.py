@@ -1,0 +1,396 @@
+"""`inspect`: the affinity of every unit, or group of units, with every hypothesis, by every measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.datasets import Dataset
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection.blocks import BUDGET, Block, BlockStore, Place
+from idc_core.inspection.extraction import Stream
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
+from idc_core.inspection.pairs import PairRun, Sureness
+from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
+from idc_core.inspection.result import WHOLE_GROUP, Inspection, Lines, names_of
+from idc_core.models.weights import fingerprint
+from idc_core.progress import Progress
+
+Measure = PairMeasure | GroupMeasure
+
+MEASURES: dict[str, Measure] = {**PAIR_MEASURES, **GROUP_MEASURES}
+"""All measures by name: those of one unit, then those of groups."""
+
+PILOT = 1024
+"""Records from which thresholds, bins and ranks are taken."""
+
+FIRST_LOOK = 16
+"""Blocks before scores are first asked how sure they are."""
+
+EVERY_UNIT = "all units"
+"""The group that is probed unless others are given."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What makes a run fast and small; each can be switched off, so that it can be measured.
+
+    Attributes
+    ----------
+    share : bool
+        Units are extracted once for all measures and hypotheses, rather than once for each of either.
+    cache : bool
+        A hypothesis is evaluated once a record, rather than whenever it is needed.
+    together : bool
+        All hypotheses in one matrix product, and all probes in one graph, rather than one after the other.
+    early : bool
+        Reading stops when every score is sure enough, where an error is given.
+    memory : int or None
+        Bytes of units' behaviours that stay in memory where they are read again; the rest goes to disk. None keeps all.
+    """
+
+    share: bool = True
+    cache: bool = True
+    together: bool = True
+    early: bool = True
+    memory: int | None = BUDGET
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all parts of a run have in common."""
+
+    models: Mapping[str, nn.Module]
+    layers: Mapping[str, tuple[str, ...]]
+    dataset: Dataset
+    order: NDArray[np.int64]
+    groups: Mapping[str, Sequence[int]] | None
+    error: float | None
+    confidence: float
+    pilot: int
+    passes: int
+    speed: Speed
+    on_progress: Progress | None
+    on_scores: Callable[[Inspection], None] | None
+    about: Mapping[str, Any]
+
+
+def find_measure(measure: str | Measure) -> Measure:
+    """Return a measure by name.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    """
+    if not isinstance(measure, str):
+        return measure
+    if measure not in MEASURES:
+        raise SettingError(f"There is no measure {measure!r}; the measures are {', '.join(MEASURES)}.")
+    return MEASURES[measure]
+
+
+def inspect(
+    models: str | nn.Module | Sequence[str] | Mapping[str, nn.Module],
+    dataset: Dataset,
+    hypotheses: Sequence[Hypothesis],
+    measures: Sequence[str | Measure] = ("pearson",),
+    layers: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[int]] | None = None,
+    *,
+    error: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    pilot: int = PILOT,
+    passes: int = 300,
+    speed: Speed | None = None,
+    on_progress: Progress | None = None,
+    on_scores: Callable[[Inspection], None] | None = None,
+) -> Inspection:
+    """Score how far units, and groups of units, behave like hypotheses.
+
+    Parameters
+    ----------
+    models : str, Module, sequence of str, or mapping of str to Module
+        Networks of the registry by name, or a person's own.
+    dataset : Dataset
+        The records.
+    hypotheses : sequence of Hypothesis
+        With different names.
+    measures : sequence of str or measures
+        Keys of `MEASURES`, or such a measure with settings of its own. A measure skips hypotheses it cannot see.
+    layers : sequence of str, or mapping of str to sequence of str, optional
+        For all models, or for each; each network's default layer unless given. A layer with units at every symbol or
+        pixel is compared place by place; padding of texts is left out.
+    groups : mapping of str to sequence of int, optional
+        Units that are probed together, by name; all units of a layer unless given.
+    error : float, optional
+        Reading stops early where no score can be farther than this from the one on all records, or where there is no
+        score because what it needs is in surely fewer than 1 in 100 records. None reads all.
+    confidence : float
+        Of bounds and of that promise.
+    seed : int
+        Fixes the order in which records are read, and with it thresholds and held-out records.
+    pilot : int
+        The first so many records give thresholds, bins, ranks and ranges.
+    passes : int
+        Passes of a probe's training over its records, at most.
+    speed : Speed, optional
+        Optimisations to switch off.
+    on_progress : Progress, optional
+        Called with records read, and with passes of training.
+    on_scores : callable, optional
+        Called now and then with what the scores of single units are by then, for people who watch.
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    SettingError
+        If a setting is out of range, names are not unique, or no measure can see any of the hypotheses.
+    ModelError
+        If a network or layer does not exist.
+    DataError
+        If a hypothesis does not fit the records or a layer, or the data set has no records.
+
+    Notes
+    -----
+    T. Sellam, K. Lin, I. Huang, Y. Chen, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019.
+    Bounds come from the jackknife over groups of records instead of Fisher's transformation, because symbols of one
+    record are not independent. Probes stop when both the jackknife's bound on the held-out score and its change since
+    half the records allow it, instead of a fixed number of rows.
+    """
+    speed = speed or Speed()
+    found = _models(models)
+    chosen = [find_measure(measure) for measure in measures]
+    _check(dataset, hypotheses, chosen, error, confidence, pilot)
+    order = np.random.default_rng(seed).permutation(len(dataset)).astype(np.int64)
+    chosen_layers = _layers(found, layers)
+    about = {
+        "dataset": dataset.name, "split": dataset.split, "dataset_fingerprint": dataset.fingerprint,
+        "dataset_records": len(dataset), "seed": seed, "error": error, "confidence": confidence, "pilot": pilot,
+        "models": {name: fingerprint(model) for name, model in found.items()},
+        "layers": {name: list(names) for name, names in chosen_layers.items()},
+        "measures": {one.name: _settings(one) for one in chosen},
+        "groups": {} if groups is None else {name: list(map(int, group)) for name, group in groups.items()},
+        "speed": asdict(speed), "versions": {"torch": torch.__version__, "numpy": np.__version__},
+    }  # fmt: skip
+    job = _Job(
+        found, chosen_layers, dataset, order, groups, error if speed.early else None, confidence,
+        pilot, passes, speed, on_progress, on_scores, about,
+    )  # fmt: skip
+    lines, units = Lines(), {}
+    for some, few in _parts(chosen, hypotheses, speed.share):
+        units = _run(job, few, some, lines)
+    return Inspection(lines.table(), units, names_of(hypotheses), about)
+
+
+def _settings(measure: Measure) -> dict[str, float]:
+    if isinstance(measure, PairMeasure):
+        return dict(measure.settings)
+    return {"strength": max(measure.l1, measure.l2)} if measure.loss is not None else {}
+
+
+def _models(models: Any) -> dict[str, nn.Module]:
+    from idc_core.models import Network, load_model
+
+    if isinstance(models, str):
+        return {models: load_model(models)}
+    if isinstance(models, Network) and hasattr(models, "card"):
+        return {models.card.name: models}
+    if isinstance(models, nn.Module):
+        return {"model": models}
+    found = dict(models) if isinstance(models, Mapping) else {name: load_model(name) for name in models}
+    if not found:
+        raise SettingError("There is no model to inspect: name at least one.")
+    return found
+
+
+def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name, model in models.items():
+        own = layers.get(name) if isinstance(layers, Mapping) else layers
+        if own is None:
+            card = getattr(model, "card", None)
+            if card is None:
+                raise SettingError(f"{name} has no default layer: name the layers to inspect.")
+            own = (card.default_layer,)
+        found[name] = tuple(dict.fromkeys((own,) if isinstance(own, str) else own))
+    return found
+
+
+def _check(
+    dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure], error: float | None,
+    confidence: float, pilot: int,
+) -> None:  # fmt: skip
+    if not len(dataset):
+        raise DataError("The data set has no records to inspect on.")
+    names = [one.name for one in hypotheses]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if not names or twice:
+        raise SettingError(f"Hypotheses must have names of their own; {', '.join(twice)} are there twice." if twice
+                           else "There is no hypothesis to inspect: give at least one.")  # fmt: skip
+    if not any(one.kind in measure.kinds for one in hypotheses for measure in measures):
+        raise SettingError("No measure can see any of these hypotheses; choose measures for their kinds.")
+    if error is not None and not error > 0:
+        raise SettingError(f"The error must be above 0, or None to read everything, not {error!r}.")
+    if not 0.5 <= confidence < 1:
+        raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
+    if pilot < 1:
+        raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
+
+
+def _parts(
+    measures: Sequence[Measure], hypotheses: Sequence[Hypothesis], share: bool
+) -> Iterator[tuple[Sequence[Measure], Sequence[Hypothesis]]]:
+    """Yield what is computed from one extraction: everything, or one measure and hypothesis at a time."""
+    if share:
+        yield measures, hypotheses
+        return
+    for measure in measures:
+        for hypothesis in hypotheses:
+            if hypothesis.kind in measure.kinds:
+                yield (measure,), (hypothesis,)
+
+
+def _run(
+    job: _Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure], lines: Lines
+) -> dict[Place, NDArray[np.float64]]:
+    """Compute scores that share one extraction."""
+    single = [one for one in measures if isinstance(one, PairMeasure)]
+    grouped = [one for one in measures if isinstance(one, GroupMeasure)]
+    with ExitStack() as stack:
+        store = None
+        if grouped:
+            budget = (1 << 62) if job.speed.memory is None else job.speed.memory
+            store = stack.enter_context(BlockStore(budget))
+        stream = Stream(
+            job.models, job.layers, job.dataset, hypotheses, job.order, store, job.speed.cache, job.on_progress
+        )
+        if single:
+            _run_pairs(job, stream, single, lines)
+        for measure in grouped:
+            _run_probes(job, stream, measure, lines)
+        return stream.units()
+
+
+def _same_kind(hypotheses: Sequence[Hypothesis], measures: Iterable[Measure]) -> list[tuple[int, NDArray[np.int64]]]:
+    """Group the hypotheses that measures can see by their number of classes."""
+    kinds = {kind for measure in measures for kind in measure.kinds}
+    found: dict[tuple[str, int], list[int]] = {}
+    for at, one in enumerate(hypotheses):
+        if one.kind in kinds:
+            found.setdefault((one.kind, one.classes), []).append(at)
+    return [
+        ({"binary": 2, "classes": classes}.get(kind, 0), np.array(which, np.int64))
+        for (kind, classes), which in found.items()
+    ]
+
+
+def _run_pairs(job: _Job, stream: Stream, measures: Sequence[PairMeasure], lines: Lines) -> None:
+    places = [(model, layer) for model, layers in job.layers.items() for layer in layers]
+    ahead = min(max(1, -(-job.pilot // stream.size)), len(stream))
+    pilot = [_read(stream, index, places) for index in range(ahead)]
+    runs = _pair_runs(job, stream, measures, places)
+    scores = 0
+    for run in runs:
+        units = torch.cat([block.units[run.place] for block, _, _ in pilot])
+        run.learn(units, torch.cat([behaviours[run.place] for _, behaviours, _ in pilot]))
+        scores += len(run.which) * len(run.measures) * units.shape[1]
+    sure = Sureness(job.error, job.confidence, max(scores, 1), len(job.order))
+    check = FIRST_LOOK if job.on_scores is None else FIRST_LOOK // 4
+    for index in range(len(stream)):
+        block, behaviours, support = pilot[index] if index < len(pilot) else _read(stream, index, places)
+        for run in runs:
+            if len(run.which):
+                run.update(block, behaviours[run.place], support)
+        if index + 1 == check:
+            check = max(check + 1, int(check * 1.4))
+            for run in runs:
+                run.settle(sure, lines, last=False)
+            if not any(len(run.which) for run in runs):
+                return
+            if job.on_scores is not None:
+                job.on_scores(_so_far(job, stream, runs, sure, lines))
+    for run in runs:
+        run.settle(sure, lines, last=True)
+
+
+def _so_far(job: _Job, stream: Stream, runs: Sequence[PairRun], sure: Sureness, lines: Lines) -> Inspection:
+    """Return the scores at this moment: those written down, and those that are still being read for."""
+    now = Lines(list(lines.parts))
+    for run in runs:
+        run.snapshot(sure, now)
+    return Inspection(now.table(), stream.units(), names_of(stream.hypotheses), job.about)
+
+
+def _read(
+    stream: Stream, index: int, places: Sequence[Place]
+) -> tuple[Block, dict[Place, Tensor], NDArray[np.int64]]:  # fmt: skip
+    block = stream.block(index)
+    behaviours = {place: stream.behaviours(index, place, block) for place in places}
+    return block, behaviours, stream.support(index, block)
+
+
+def _pair_runs(
+    job: _Job, stream: Stream, measures: Sequence[PairMeasure], places: Sequence[Place]
+) -> list[PairRun]:
+    """Return one run for every layer, encoder and number of classes."""
+    shared: dict[tuple[object, ...], list[PairMeasure]] = {}
+    for measure in measures:
+        key = measure.key if job.speed.share else (measure.name, *measure.key)
+        shared.setdefault((*key, measure.kinds), []).append(measure)
+    runs = []
+    for some in shared.values():
+        for _, which in _same_kind(stream.hypotheses, some):
+            runs += [PairRun(place, stream.hypotheses, which, some, job.speed.together) for place in places]
+    return runs
+
+
+def _run_probes(job: _Job, stream: Stream, measure: GroupMeasure, lines: Lines) -> None:
+    for place in [(model, layer) for model, layers in job.layers.items() for layer in layers]:
+        count = stream.block(0).units[place].shape[1]
+        groups = job.groups if job.groups is not None else {EVERY_UNIT: range(count)}
+        for name, group in groups.items():
+            units = tuple(int(unit) for unit in group)
+            if not units or len(set(units)) != len(units) or not 0 <= min(units) <= max(units) < count:
+                raise SettingError(f"Group {name!r} must hold different units of 0..{count - 1} of {place[1]}.")
+            for classes, which in _same_kind(stream.hypotheses, (measure,)):
+                pieces = [which] if job.speed.together else [which[at : at + 1] for at in range(len(which))]
+                scores = len(which) * len(groups)
+                sure = Sureness(job.error, job.confidence, scores, len(job.order))
+                for piece in pieces:
+                    run = ProbeRun(stream, place, units, piece, classes, measure, job.passes, job.on_progress)
+                    _write_probes(run, name, sure, lines)
+
+
+def _write_probes(run: ProbeRun, group: str, sure: Sureness, lines: Lines) -> None:
+    found = run.run(sure)
+    for at, column in enumerate(run.which):
+        common: dict[str, Any] = {
+            "model": run.place[0], "layer": run.place[1], "group": group, "measure": run.measure.name,
+            "hypothesis": run.stream.hypotheses[int(column)].name, "p_value": np.nan, "records": found.records[at],
+            "remark": run.unscored(int(column)) if np.isnan(found.score[at]) else "",
+        }  # fmt: skip
+        score, half = found.score[at], found.half_width[at]
+        lines.add(1, unit=WHOLE_GROUP, score=score, low=score - half, high=score + half, margin=found.margin[at],
+                  **common)  # fmt: skip
+        if run.measure.loss is not None:
+            nothing = {"low": np.nan, "high": np.nan, "margin": np.nan}
+            lines.add(len(run.units), unit=np.array(run.units), score=found.weights[at], **nothing, **common)
+
+
+def without(speed: Speed, name: str) -> Speed:
+    """Return the optimisations with one of them switched off."""
+    off: Any = {name: None if name == "memory" else False}
+    return replace(speed, **off)

@@ -1,0 +1,212 @@
+"""Does a unit follow a hypothesis, or something that goes with it? Swap single symbols and see.
+
+In a baseline pair a symbol is swapped so that the hypothesis stays true of it, in a treatment pair so that it becomes
+false. Units that follow the hypothesis change in another way under treatments than under baselines; the silhouette of
+the two kinds of pairs says how far apart the changes lie. Random units show what to expect of units that do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets import Dataset
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.records import PADDING, Records, is_text
+from idc_core.progress import Progress, report
+from idc_core.trace import neuron_axes, trace
+
+BATCH = 512
+"""Swaps tried at once."""
+
+MOST_PAIRS = 500
+"""Pairs of a kind at most: the silhouette compares all with all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What swapped symbols showed.
+
+    Attributes
+    ----------
+    silhouette : float
+        Of baseline against treatment pairs in the changes of the chosen units, -1..1; near 0 they look alike.
+    random : ndarray, float64 (sets,)
+        The same for random sets of as many other units.
+    baseline, treatment : ndarray, float32 (pairs, units)
+        How much each chosen unit changed at the swapped symbol.
+    p_value : float
+        Share of the sets, with the chosen one among them, that separate the pairs at least as well.
+    """
+
+    silhouette: float
+    random: NDArray[np.float64]
+    baseline: NDArray[np.float32]
+    treatment: NDArray[np.float32]
+
+    @property
+    def p_value(self) -> float:
+        """Share of the sets, with the chosen one among them, that separate the pairs at least as well."""
+        return float((1 + (self.random >= self.silhouette).sum()) / (1 + len(self.random)))
+
+
+def verify(
+    model: nn.Module,
+    layer: str,
+    units: Sequence[int],
+    dataset: Dataset,
+    hypothesis: Hypothesis,
+    *,
+    pairs: int = 200,
+    sets: int = 99,
+    tries: int = 40,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> Verification:
+    """Swap symbols so that a hypothesis stays true or becomes false, and compare how units change.
+
+    Parameters
+    ----------
+    model : Module
+    layer : str
+        With a value a symbol, or one a record.
+    units : sequence of int
+        The units that score high on the hypothesis.
+    dataset : Dataset
+        Texts.
+    hypothesis : Hypothesis
+        Binary, with a value a symbol, and a function of the text alone.
+    pairs : int
+        Pairs of each kind, 10 to `MOST_PAIRS`.
+    sets : int
+        Sets of random units.
+    tries : int
+        Batches of `BATCH` random swaps, at most, in which pairs are looked for.
+    seed : int
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    SettingError
+        If a setting is out of range, or the hypothesis is of another kind.
+    DataError
+        If the data set holds no texts, or too few swaps of either kind are found.
+
+    Notes
+    -----
+    T. Sellam et al., DeepBase, SIGMOD 2019, section 4.4. The paper swaps words by hand-written rules; here random
+    symbols are swapped in, and the hypothesis itself says which kind of pair that makes.
+    """
+    if not is_text(dataset):
+        raise DataError("Symbols can only be swapped in texts; this data set holds none.")
+    if hypothesis.kind != "binary" or not hypothesis.recomputable:
+        raise SettingError(
+            f"{hypothesis.name!r} cannot be verified by swapping symbols: expected a binary hypothesis that follows "
+            "from the text alone, so that it is known of changed texts too."
+        )
+    if not 10 <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
+        raise SettingError(f"Expected 10 to {MOST_PAIRS} pairs, at least one random set and at least one unit.")
+    random = np.random.default_rng(seed)
+    found = _find_pairs(dataset, hypothesis, pairs, tries, random, on_progress)
+    changes = [_changes(model, layer, *swaps) for swaps in found]
+    count = changes[0].shape[1]
+    chosen = np.array(units, np.int64)
+    if chosen.min() < 0 or chosen.max() >= count or len(set(units)) != len(units) or 2 * len(units) > count:
+        raise SettingError(f"Expected different units of 0..{count - 1} of {layer}, at most half of them.")
+    others = np.setdiff1d(np.arange(count), chosen)
+    drawn = [random.choice(others, len(chosen), replace=False) for _ in range(sets)]
+    by_chance = []
+    for done, some in enumerate(drawn, start=1):
+        by_chance.append(_silhouette(changes, some))
+        report(on_progress, done, sets, "random sets of units")
+    return Verification(_silhouette(changes, chosen), np.array(by_chance), changes[0][:, chosen], changes[1][:, chosen])
+
+
+Swaps = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]
+
+
+def _find_pairs(
+    dataset: Dataset, hypothesis: Hypothesis, pairs: int, tries: int, random: np.random.Generator,
+    on_progress: Progress | None,
+) -> list[Swaps]:  # fmt: skip
+    """Return texts before, texts after and the swapped place, for baselines and for treatments."""
+    symbols = np.unique(dataset.inputs)
+    symbols = symbols[symbols != PADDING]
+    kept: list[list[Swaps]] = [[], []]
+    counts = [0, 0]
+    for attempt in range(tries):
+        report(on_progress, attempt, tries, "batches of swaps, at most")
+        before = Records(dataset, random.integers(0, len(dataset), BATCH))
+        true = (hypothesis(before) > 0) & before.present
+        if true.shape != before.inputs.shape:
+            raise SettingError(f"{hypothesis.name!r} has one value a record; expected one a symbol.")
+        rows = np.flatnonzero(true.any(1))
+        if not len(rows):
+            continue
+        # Of each text one of the places where the hypothesis is true, each as likely as the others.
+        places = np.where(true[rows], random.random(true[rows].shape), -1).argmax(1)
+        after = before.inputs[rows].copy()
+        each = np.arange(len(rows))
+        old = after[each, places].copy()
+        after[each, places] = random.choice(symbols, len(rows))
+        still = _evaluate(hypothesis, dataset, after)[each, places] > 0
+        differs = after[each, places] != old
+        for kind, wanted in enumerate((differs & still, differs & ~still)):
+            picked = np.flatnonzero(wanted)[: pairs - counts[kind]]
+            kept[kind].append((before.inputs[rows][picked], after[picked], places[picked]))
+            counts[kind] += len(picked)
+        if min(counts) == pairs:
+            break
+    if min(counts) < 10:
+        raise DataError(
+            f"Among {tries * BATCH:,} random swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it "
+            "false; at least 10 of each are needed. Choose a hypothesis that more symbols decide, or raise tries."
+        )
+    columns = [[np.concatenate(column) for column in zip(*parts, strict=True)] for parts in kept]
+    return [(column[0], column[1], column[2]) for column in columns]
+
+
+def _evaluate(hypothesis: Hypothesis, dataset: Dataset, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a hypothesis's behaviour on changed texts."""
+    count = len(inputs)
+    changed = replace(
+        dataset, inputs=inputs, targets=np.zeros(count, np.int64), texts=(), ids=np.arange(count), fingerprint=""
+    )
+    return hypothesis(Records(changed, np.arange(count)))
+
+
+def _changes(
+    model: nn.Module, layer: str, before: NDArray[Any], after: NDArray[Any], places: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return how much each unit changed at the swapped symbols, float32 (pairs, units)."""
+    axis = neuron_axes(model, [layer])[layer]
+    sides = []
+    for inputs in (before, after):
+        parts = []
+        for batch in trace(model, inputs, [layer]):
+            value = batch.activations[layer].movedim(axis, -1).float().cpu().numpy()
+            if value.ndim == 3 and value.shape[1] == inputs.shape[1]:
+                value = value[np.arange(len(value)), places[batch.start : batch.start + len(value)]]
+            elif value.ndim != 2:
+                raise SettingError(f"{layer} has neither a value a symbol nor one a record; choose another layer.")
+            parts.append(value)
+        sides.append(np.concatenate(parts))
+    return np.asarray(sides[1] - sides[0])
+
+
+def _silhouette(changes: Sequence[NDArray[np.float32]], units: NDArray[np.int64]) -> float:
+    from sklearn.metrics import silhouette_score
+
+    points = np.concatenate([change[:, units] for change in changes])
+    kinds = np.repeat([0, 1], [len(change) for change in changes])
+    return float(silhouette_score(points, kinds))

@@ -1,0 +1,39 @@
+"""`inspect` on the command line: what it prints, writes and keeps."""
+
+import csv
+
+import pytest
+
+from idc_core.cli import main
+from idc_core.inspection.query import ask
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_it_prints_the_strongest_units_keeps_and_writes(home, capsys):
+    arguments = ["inspect", "lenet5-digits", "--limit", "200", "--families", "labels", "looks"]
+    arguments += ["--measures", "pearson", "iou", "--most", "5", "--keep", "mine", "--out", str(home / "all.csv")]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split()[:5] == ["HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE"]
+    assert len([line for line in printed[1:] if " fc2 " in line]) == 5
+    assert "false-discovery rate of 0.05" in "\n".join(printed)
+    with (home / "all.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == ask("SELECT count(*) FROM scores").rows[0][0] > 1000
+    assert ask("SELECT name FROM runs").rows == [("mine",)]
+    best = max((row for row in rows if row["score"]), key=lambda row: abs(float(row["score"])))
+    assert printed[1].startswith(best["hypothesis"])
+
+
+def test_mistakes_are_sentences(home, capsys):
+    assert main(["inspect", "lenet5-digits", "--families", "nothing", "--limit", "10"]) == 2
+    assert "no family of hypotheses 'nothing'" in capsys.readouterr().err
+    assert main(["inspect", "lenet5-digits", "--measures", "nothing", "--limit", "10"]) == 2
+    assert "no measure 'nothing'" in capsys.readouterr().err
+    assert main(["inspect", "lenet5-digits", "--limit", "10", "--out", str(home / "no" / "where.csv")]) == 2
+    assert "does not exist" in capsys.readouterr().err

@@ -1,0 +1,268 @@
+"""Planted units are found, shuffled hypotheses are not, and what is switched off changes no number."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from idc_core.datasets import load_dataset
+from idc_core.errors import CancelledError, DataError, ModelError, SettingError
+from idc_core.inspection import MEASURES, Hypothesis, Speed, discoveries, inspect, library, passing, shuffled
+from idc_core.inspection.probes import random_groups
+from idc_core.inspection.running import without
+from tests.inspection.planted import Table, is_letter, letter_class, letter_number, noisy_table, texts
+
+SIGHTED = {"linear-l1": 0.95}
+"""How near 1 a penalised probe must come where its penalty keeps it from 1."""
+
+
+def planted(hypothesis_of_letter, units=7, at=3, seed=1):
+    columns = noisy_table(units=units, seed=seed)
+    columns[:, at] = hypothesis_of_letter
+    return Table(columns)
+
+
+@pytest.mark.parametrize("measure", [name for name in MEASURES if name not in ("majority", "chance")])
+def test_a_planted_unit_is_found_with_score_1_and_rank_1(measure):
+    kinds = MEASURES[measure].kinds
+    binary = "binary" in kinds
+    letters = 40 if binary else 12  # more than a unit's bins can tell apart
+    data = texts(letters=letters)
+    hypothesis = is_letter(*range(2, 9)) if binary else letter_class(letters)
+    columns = noisy_table(letters, units=7)
+    columns[:, 3] = np.isin(np.arange(letters), range(2, 9))
+    model = Table(columns if binary else np.eye(letters))  # classes are told by a unit each
+    found = inspect(model, data, [hypothesis], [measure], ["units"])
+    whole = found.where(unit=-1)
+    if len(whole):
+        assert found.table["score"][whole[0]] == pytest.approx(1, abs=1e-6 + 1 - SIGHTED.get(measure, 1))
+    if binary:
+        units = [line for line in found.where() if found.table["unit"][line] >= 0]
+        assert found.table["unit"][units[0]] == 3
+        if not len(whole):
+            assert found.table["score"][units[0]] == pytest.approx(1, abs=1e-6)
+
+
+def test_a_planted_number_is_found_by_correlation():
+    found = inspect(planted(np.arange(9) * 3.0 + 5), texts(), [letter_number()], ["pearson", "spearman"], ["units"])
+    for measure in ("pearson", "spearman"):
+        first = found.where(measure=measure)[0]
+        assert (found.table["unit"][first], found.table["score"][first]) == (3, pytest.approx(1, abs=1e-6))
+
+
+TESTED = ("pearson", "spearman", "difference", "iou")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffled_hypotheses_pass_no_false_discovery_rate(seed):
+    hypotheses = [shuffled(is_letter(letter), seed * 10 + letter) for letter in range(1, 9)]
+    found = inspect(planted(np.arange(9) == 4), texts(seed=seed), hypotheses, TESTED, ["units"], seed=seed)
+    assert np.isfinite(found.table["p_value"]).all()
+    assert not discoveries(found, 0.05).any()
+
+
+def test_shuffled_classes_pass_nothing_on_units_that_fire_rarely():
+    data = load_dataset("digits")
+    hypotheses = [shuffled(one, at) for at, one in enumerate(library(data, ["labels", "looks"]))]
+    found = inspect("lenet5-digits", data, hypotheses, TESTED, ["fc1"])
+    assert (found.table["p_value"] >= 0).sum() > 3000
+    assert not discoveries(found, 0.05).any()
+
+
+def test_true_hypotheses_do_pass():
+    found = inspect(planted(np.arange(9) == 4), texts(), [is_letter(4)], TESTED, ["units"])
+    passed = discoveries(found, 0.05)
+    assert {(found.table["measure"][at], 3) for at in found.where(unit=3)} == {(name, 3) for name in TESTED}
+    assert passed[found.where(unit=3)].all()
+
+
+def test_rates_are_those_of_benjamini_and_hochberg_by_hand():
+    values = np.array([0.001, np.nan, 0.013, 0.029, 0.04, 0.9])
+    # Of five tests the limits are 0.01, 0.02, 0.03, 0.04, 0.05: four pass.
+    assert passing(values, dependent=False).tolist() == [True, False, True, True, True, False]
+    # Divided by 1 + 1/2 + ... + 1/5 = 2.283: 0.0044, 0.0088, 0.0131, 0.0175, 0.0219.
+    assert passing(values).tolist() == [True, False, False, False, False, False]
+    assert not passing(np.array([np.nan])).any()
+
+
+def test_rare_hypotheses_are_not_tested():
+    data = texts()
+    rare = Hypothesis("first ten", "test", "binary", lambda records: records.ids < 10)
+    found = inspect(Table(noisy_table()), data, [rare], TESTED, ["units"])
+    assert np.isnan(found.table["p_value"]).all()
+
+
+@pytest.mark.parametrize("name", ["share", "cache", "together", "early", "memory"])
+def test_no_optimisation_changes_a_number(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    speed = Speed(memory=0) if name == "memory" else without(Speed(), name)
+    arguments = (planted(np.arange(9) == 4), texts(128, padded=True), [is_letter(4), is_letter(1, 2), letter_class()],
+                 [one for one in MEASURES if one not in ("logistic-l1", "linear-l1")], ["units"])  # fmt: skip
+    fast, slow = inspect(*arguments, passes=10), inspect(*arguments, passes=10, speed=speed)
+    key = ("measure", "hypothesis", "unit", "group")
+    lines = [np.lexsort([found.table[name].astype(str) for name in key]) for found in (fast, slow)]
+    for column in ("score", "low", "high", "margin", "p_value"):
+        first, second = (found.table[column][order] for found, order in zip((fast, slow), lines, strict=True))
+        tolerance = 1e-3 if column in ("low", "high", "p_value") else 1e-6
+        np.testing.assert_allclose(first, second, atol=tolerance, rtol=1e-3)
+    assert not list(tmp_path.rglob("*.npy")), "blocks were left on disk"
+
+
+def test_what_is_shared_is_made_once(monkeypatch):
+    passes = []
+    model = planted(np.arange(9) == 4)
+    model.register_forward_hook(lambda module, args, output: passes.append(len(args[0])))
+    calls = []
+    counted = Hypothesis("counted", "test", "binary", lambda r: calls.append(len(r)) or np.isin(r.inputs, (4,)))
+    inspect(model, texts(), [counted], ["pearson", "iou", "logistic"], ["units"])
+    once = sum(passes)
+    assert 400 <= once <= 404  # each record, and what trying out takes
+    assert sum(calls) < 5 * 400
+    passes.clear()
+    inspect(model, texts(), [counted], ["pearson", "iou"], ["units"], speed=without(Speed(), "share"))
+    assert sum(passes) >= 800
+
+
+@pytest.mark.parametrize("measure", ["pearson", "spearman", "difference", "information", "iou"])
+def test_scores_of_a_run_that_stops_early_are_within_the_error(measure):
+    """Twenty orders: all scores of a run are within the stated error of the full ones in at least 95 % of runs."""
+    data = texts(6000, 8, seed=3)
+    model = planted(np.arange(9) == 4)
+    hypotheses = [is_letter(4), is_letter(1, 2), is_letter(7)]
+    error, within, read = 0.05, 0, []
+    for seed in range(20):
+        early = inspect(model, data, hypotheses, [measure], ["units"], error=error, seed=seed)
+        full = inspect(model, data, hypotheses, [measure], ["units"], seed=seed)
+        scores = [{(t["hypothesis"][i], t["unit"][i]): t["score"][i] for i in range(len(t["unit"]))}
+                  for t in (early.table, full.table)]  # fmt: skip
+        within += all(abs(scores[0][pair] - scores[1][pair]) <= error for pair in scores[1])
+        read.append(early.table["records"].max())
+        assert (early.table["margin"] <= error).all()
+    assert within >= 19
+    assert max(read) < 6000
+
+
+def test_probes_that_stop_early_are_within_the_error():
+    data = texts(4000, 8, seed=3)
+    columns = noisy_table()
+    hypotheses = [is_letter(4), is_letter(1, 2), is_letter(7)]
+    error, within, read = 0.05, 0, []
+    for seed in range(20):
+        early = inspect(Table(columns), data, hypotheses, ["logistic"], ["units"], error=error, seed=seed)
+        full = inspect(Table(columns), data, hypotheses, ["logistic"], ["units"], seed=seed)
+        apart = [early.table["score"][early.where(unit=-1, hypothesis=one.name)[0]]
+                 - full.table["score"][full.where(unit=-1, hypothesis=one.name)[0]] for one in hypotheses]  # fmt: skip
+        within += bool((np.abs(apart) <= error).all())
+        read.append(early.table["records"].min())
+    assert within >= 19
+    assert min(read) < 4000
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """Correlation of a unit with a letter over records from one source; symbols of a record depend on one another."""
+    truth, inside = None, 0
+    columns = noisy_table(units=1)
+    for seed in range(101):
+        data = repeated(20_000 if seed == 0 else 300, seed)
+        found = inspect(Table(columns), data, [is_letter(4)], ["pearson"], ["units"], seed=seed)
+        if truth is None:
+            truth = found.table["score"][0]
+        else:
+            inside += found.table["low"][0] <= truth <= found.table["high"][0]
+    assert 88 <= inside <= 100
+
+
+def repeated(count, seed):
+    data = texts(count, 8, seed=seed)
+    inputs = data.inputs.copy()
+    inputs[:, 1:] = np.where(np.random.default_rng(seed).random((count, 7)) < 0.8, inputs[:, :1], inputs[:, 1:])
+    return type(data)(**{**data.__dict__, "inputs": inputs})
+
+
+def test_who_watches_sees_scores_tighten():
+    seen = []
+    model, data = planted(np.arange(9) == 4), texts(1000)
+    found = inspect(model, data, [is_letter(4), is_letter(2)], ["pearson"], ["units"], on_scores=seen.append)
+    assert len(seen) > 3
+    assert all(len(one) == len(found) for one in seen)
+    margins = [float(one.table["margin"].max()) for one in seen]
+    assert margins[-1] < margins[0]
+    assert (found.table["margin"] == 0).all()
+    records = [int(one.table["records"].max()) for one in seen]
+    assert records == sorted(records)
+    assert records[-1] < 1000
+    early = inspect(model, data, [is_letter(4), is_letter(2)], ["pearson"], ["units"], error=0.2, on_scores=seen.append)
+    assert early.table["records"].max() < 1000
+
+
+def test_groups_and_random_groups():
+    groups = {"right": [3, 1], **random_groups(7, 2, 3, seed=5)}
+    assert groups == {"right": [3, 1], **random_groups(7, 2, 3, seed=5)}
+    found = inspect(planted(np.arange(9) == 4), texts(), [is_letter(4)], ["logistic"], ["units"], groups)
+    assert set(found.table["group"]) == set(groups)
+    (line,) = found.where(group="right", unit=-1)
+    assert found.table["score"][line] == pytest.approx(1)
+    assert sorted(found.table["unit"][found.table["group"] == "right"]) == [-1, 1, 3]
+
+
+def test_several_models_and_layers_and_kinds_of_places():
+    class Pictures(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(1, 4, 3)
+            self.flat = nn.Linear(4 * 36, 5)
+
+        def forward(self, inputs):
+            return self.flat(torch.relu(self.conv(inputs)).flatten(1))
+
+    torch.manual_seed(0)
+    data = texts(60)
+    pictures = np.random.default_rng(0).random((60, 1, 8, 8)).astype(np.float32)
+    data = type(data)(**{**data.__dict__, "inputs": pictures})
+    hypotheses = [
+        Hypothesis("bright", "test", "binary", lambda r: r.inputs[:, 0] > 0.8),
+        Hypothesis("first class", "test", "binary", lambda r: r.targets == 0),
+    ]
+    found = inspect({"one": Pictures(), "two": Pictures()}, data, hypotheses, ["pearson"], ["conv", "flat"])
+    counted = {(m, layer): len(found.where(model=m, layer=layer)) for m in ("one", "two") for layer in ("conv", "flat")}
+    assert counted == {("one", "conv"): 8, ("one", "flat"): 10, ("two", "conv"): 8, ("two", "flat"): 10}
+    names, scores = found.matrix("pearson", "one", "conv")
+    assert names == ("bright", "first class")
+    assert scores.shape == (2, 4)
+    assert set(found.frame().columns) == set(found.table)
+
+
+def test_stopping_on_request_and_units_that_never_change():
+    model = planted(np.full(9, 2.0))
+    found = inspect(model, texts(), [is_letter(4)], TESTED[:3], ["units"])
+    assert (found.table["score"][found.where(unit=3)] == 0).all()
+    never = Hypothesis("never", "test", "binary", lambda r: np.zeros(len(r)))
+    assert np.isnan(inspect(model, texts(), [never], TESTED, ["units"]).table["score"]).all()
+    with pytest.raises(CancelledError):
+        inspect(model, texts(), [is_letter(4)], on_progress=lambda *_: False, layers=["units"])
+
+
+MODEL = Table(noisy_table())
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"hypotheses": []}, SettingError),
+        ({"hypotheses": [is_letter(1), is_letter(1)]}, SettingError),
+        ({"measures": ["nothing"]}, SettingError),
+        ({"measures": ["multiclass"]}, SettingError),
+        ({"error": 0.0}, SettingError),
+        ({"confidence": 1.0}, SettingError),
+        ({"pilot": 0}, SettingError),
+        ({"layers": ["nowhere"]}, ModelError),
+        ({"layers": None}, SettingError),
+        ({"measures": ["logistic"], "groups": {"g": [99]}}, SettingError),
+        ({"hypotheses": [Hypothesis("h", "t", "binary", lambda r: r.inputs)]}, DataError),
+        ({"hypotheses": [Hypothesis("h", "t", "number", lambda r: r.inputs[:, :3])]}, DataError),
+    ],
+)
+def test_mistakes_are_explained(change, error):
+    arguments = {"hypotheses": [is_letter(1)], "measures": ["pearson"], "layers": ["units"], **change}
+    with pytest.raises(error):
+        inspect(MODEL, texts(50), **arguments)

@@ -1,0 +1,156 @@
+"""What is kept can be asked for and taken away, and nothing else can be done from the SQL box."""
+
+import csv
+import time
+
+import numpy as np
+import pytest
+
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection import inspect
+from idc_core.inspection.query import PREPARED, ask
+from idc_core.inspection.store import VIEWS, export, forget, keep, store_path
+from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
+
+
+@pytest.fixture(scope="module")
+def found():
+    return inspect(Table(noisy_table()), texts(), [is_letter(4), letter_number()], ["pearson", "logistic"], ["units"])
+
+
+@pytest.fixture
+def kept(found, tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    return keep(found, "first")
+
+
+def test_views_hold_the_inspection(found, kept):
+    columns = "model, layer, unit_group, unit, hypothesis, measure, score, records"
+    rows = ask(f"SELECT {columns} FROM scores WHERE run = '{kept}'").rows
+    names = ("model", "layer", "group", "unit", "hypothesis", "measure", "score", "records")
+    expected = list(zip(*(found.table[name].tolist() for name in names), strict=True))
+    assert sorted(rows) == sorted(expected)
+    assert ask("SELECT count(*) FROM units").rows == [(7,)]
+    assert ask("SELECT hypothesis, kind FROM hypotheses ORDER BY 1").rows == [("is 4", "binary"), ("number", "number")]
+    assert ask("SELECT name, records, scores FROM runs").rows == [("first", 400, len(found))]
+
+
+def test_units_have_their_mean_and_deviation(kept):
+    units = noisy_table()[texts().inputs].reshape(-1, 7)
+    rows = ask("SELECT mean, deviation FROM units ORDER BY unit").rows
+    assert np.array(rows) == pytest.approx(np.stack([units.mean(0), units.std(0)], 1), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_prepared_questions_are_answered(kept, name):
+    answer = ask(PREPARED[name].sql)
+    assert answer.columns
+    assert answer.rows or name == "unexplained"
+    assert len(PREPARED) == 6
+
+
+def test_the_best_unit_comes_first(found, kept):
+    rows = ask(PREPARED["best-units"].sql).rows
+    first = found.where(measure="pearson")[0]
+    assert rows[0][:4] == tuple(found.table[name][first] for name in ("hypothesis", "model", "layer", "unit"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_export(kept, tmp_path, view):
+    import pyarrow.parquet
+
+    count = ask(f"SELECT count(*) FROM {view}").rows[0][0]
+    export(view, tmp_path / "out.parquet")
+    export(view, tmp_path / "out.csv", run=kept)
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet").num_rows == count
+    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == count
+    with pytest.raises(SettingError, match="ends in"):
+        export(view, tmp_path / "out.xls")
+    with pytest.raises(SettingError, match="cannot be written"):
+        export(view, tmp_path / "nowhere" / "out.csv")
+
+
+def test_forgetting_a_run_leaves_the_others(found, kept):
+    second = keep(found, "second")
+    forget(kept)
+    assert ask("SELECT DISTINCT run FROM scores").rows == [(second,)]
+    assert ask("SELECT name FROM runs").rows == [("second",)]
+
+
+FORBIDDEN = (
+    "COPY scores TO '{folder}/out.csv'",
+    "COPY (SELECT 1) TO '{folder}/out.csv'",
+    "ATTACH '{folder}/other.duckdb'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "INSERT INTO kept.runs (run) VALUES ('x')",
+    "DELETE FROM kept.scores",
+    "UPDATE kept.scores SET score = 1",
+    "DROP VIEW scores",
+    "CREATE TABLE mine AS SELECT 1",
+    "CREATE TEMP TABLE mine AS SELECT 1",
+    "CREATE MACRO f() AS 1",
+    "SET enable_external_access = true",
+    "RESET enable_external_access",
+    "PRAGMA database_list",
+    "EXPORT DATABASE '{folder}/all'",
+    "CALL pragma_version()",
+    "CHECKPOINT",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP VIEW scores",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM read_blob('/etc/passwd')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT * FROM read_csv('https://example.org/a.csv')",
+    "SELECT * FROM read_parquet('{folder}/x.parquet')",
+    "SELECT getenv('HOME')",
+    "SELECT nonsense FROM scores",
+    "not even SQL",
+    "",
+)
+
+
+@pytest.mark.parametrize("sql", FORBIDDEN)
+def test_the_box_can_only_ask(kept, tmp_path, sql):
+    before = store_path().read_bytes()
+    files = set(tmp_path.iterdir())
+    with pytest.raises(SettingError):
+        ask(sql.format(folder=tmp_path))
+    assert store_path().read_bytes() == before
+    assert set(tmp_path.iterdir()) == files
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH RECURSIVE endless AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM endless) SELECT count(*) FROM endless",
+        "SELECT count(*) FROM range(1000000000) a, range(1000000000) b",
+        "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3",
+    ],
+)
+def test_what_takes_too_long_is_broken_off(kept, sql):
+    started = time.monotonic()
+    with pytest.raises(SettingError, match=r"longer than 0.5 s|Out of Memory"):
+        ask(sql, seconds=0.5)
+    assert time.monotonic() - started < 30  # far from forever, however busy the machine
+    assert ask("SELECT 1").rows == [(1,)]
+
+
+def test_large_answers_are_cut(kept):
+    answer = ask("SELECT * FROM range(20000)")
+    assert (len(answer.rows), answer.cut) == (10_000, True)
+    with pytest.raises(SettingError):
+        ask("SELECT list(range) FROM range(10000000000)", seconds=3)
+
+
+def test_no_database_yet(tmp_path):
+    with pytest.raises(DataError, match="no inspection yet"):
+        ask("SELECT 1", tmp_path / "none.duckdb")
+    with pytest.raises(DataError, match="no inspection yet"):
+        export("runs", tmp_path / "a.csv", tmp_path / "none.duckdb")
+    (tmp_path / "broken.duckdb").write_bytes(b"no database" * 1000)
+    with pytest.raises(DataError, match="cannot be opened"):
+        ask("SELECT 1", tmp_path / "broken.duckdb")
