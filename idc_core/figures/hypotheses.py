@@ -18,6 +18,9 @@ ROW_PIXELS = 20
 MINUS_FROM = 0.15
 """Strength from which a negative score carries its sign."""
 
+MOST_MARKS = 5000
+"""Squares up to which each can be clicked; more are too many for a browser."""
+
 
 def _scale(colours: Palette, signed: bool) -> list[tuple[float, str]]:
     if not signed:
@@ -60,13 +63,13 @@ def score_map(
     Returns
     -------
     plotly.graph_objects.Figure
-        The second trace holds a mark a square that a page can make clickable; its `customdata` is (key of the
-        hypothesis, key of the unit).
+        Up to `MOST_MARKS` squares a second trace holds a mark for each that a page can make clickable; its `customdata`
+        is (key of the hypothesis, key of the unit).
     """
     colours = palette(dark)
     shown = np.where(passes, scores, np.nan).astype(np.float32)
     limit = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
-    rows, columns = np.mgrid[0 : len(hypotheses), 0 : len(units)]
+    step = max(1, len(units) // 80)
     side = f"{measure} %{{z:.3f}}"
     figure = go.Figure(
         go.Heatmap(
@@ -78,19 +81,8 @@ def score_map(
             colorbar={"title": {"text": measure, "side": "right"}, "thickness": 12},
         )
     )  # fmt: skip
-    told = np.stack([np.take(keys[0], rows.ravel()), np.take(keys[1], columns.ravel())], 1).tolist()
-    figure.add_trace(
-        go.Scatter(
-            x=columns.ravel().tolist(), y=rows.ravel().tolist(), mode="markers", customdata=told, showlegend=False,
-            marker={"symbol": "square", "size": 12, "opacity": 0},
-            text=[
-                f"{hypotheses[row]}<br>unit {units[column]}<br>{measure} {scores[row, column]:.3f}"
-                + ("" if passes[row, column] else ", not told from chance")
-                for row, column in zip(rows.ravel(), columns.ravel(), strict=True)
-            ],
-            hovertemplate="%{text}<extra></extra>",
-        )
-    )  # fmt: skip
+    if scores.size <= MOST_MARKS:
+        figure.add_trace(_marks(scores, hypotheses, units, measure, keys, passes))
     for index, along in enumerate(selected):
         if along is not None:
             low, high = along - 0.5, along + 0.5
@@ -98,8 +90,9 @@ def score_map(
                 "x0": low, "x1": high, "y0": -0.5, "y1": len(hypotheses) - 0.5}  # fmt: skip
             figure.add_shape(type="rect", line={"color": colours.error, "width": 2}, **ends)
     figure.update_xaxes(
-        title="unit, strongest associations first", tickvals=list(range(len(units))), ticktext=list(map(str, units)),
-        tickangle=-90, showgrid=False, zeroline=False, range=[-0.5, len(units) - 0.5],
+        title="unit, strongest associations first", tickvals=list(range(0, len(units), step)),
+        ticktext=[str(units[at]) for at in range(0, len(units), step)], tickangle=-90, showgrid=False, zeroline=False,
+        range=[-0.5, len(units) - 0.5],
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=list(range(len(hypotheses))), ticktext=list(map(_short, hypotheses)), showgrid=False, zeroline=False,
@@ -108,6 +101,25 @@ def score_map(
     finish(figure, title, colours, height=150 + ROW_PIXELS * max(6, len(hypotheses)))
     longest = max((len(_short(name)) for name in hypotheses), default=0)
     return figure.update_layout(margin={"l": 30 + 6 * longest, "r": 92, "b": 64}, showlegend=False)
+
+
+def _marks(
+    scores: NDArray[np.float64], hypotheses: Sequence[str], units: Sequence[int], measure: str,
+    keys: tuple[Sequence[int], Sequence[int]], passes: NDArray[np.bool_],
+) -> go.Scatter:  # fmt: skip
+    """Return a mark a square, not to be seen but to be clicked: heatmaps tell of no clicks."""
+    rows, columns = (axis.ravel() for axis in np.mgrid[0 : len(hypotheses), 0 : len(units)])
+    return go.Scatter(
+        x=columns.tolist(), y=rows.tolist(), mode="markers", showlegend=False,
+        customdata=np.stack([np.take(keys[0], rows), np.take(keys[1], columns)], 1).tolist(),
+        marker={"symbol": "square", "size": 12, "opacity": 0},
+        text=[
+            f"{hypotheses[row]}<br>unit {units[column]}<br>{measure} {scores[row, column]:.3f}"
+            + ("" if passes[row, column] else ", not told from chance")
+            for row, column in zip(rows, columns, strict=True)
+        ],
+        hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
 
 
 def _short(name: str) -> str:

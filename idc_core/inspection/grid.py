@@ -198,3 +198,10 @@ def beside_training(trained: Grid, untrained: Grid) -> NDArray[np.float64]:
     if trained.names != untrained.names:
         raise DataError("Two networks can only be compared on the same hypotheses.")
     return np.stack([trained.strength.max(1), untrained.strength.max(1)], 1)
+
+
+def shares(holds: NDArray[np.bool_], clusters: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Return the share of each cluster's records in which a hypothesis holds: float64 (count,); NaN of an empty one."""
+    size = np.bincount(clusters, minlength=count)
+    true = np.bincount(clusters, weights=holds.astype(np.float64), minlength=count)
+    return np.asarray(np.where(size > 0, true / np.maximum(size, 1), np.nan))

@@ -63,7 +63,7 @@ class Look:
             return np.full(wanted, values.mean(), np.float32)
         for axis, (size, target) in enumerate(zip(values.shape, wanted, strict=True)):
             values = values.take(np.arange(target) * size // target, axis)
-        return values
+        return np.asarray(values, np.float32)
 
 
 def look(

@@ -110,6 +110,11 @@ PAGES: dict[str, PageEntry] = {
             "Do other criteria see the same?",
             "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",
         ),
+        PageEntry(
+            "hypotheses", "Hypotheses", "Compare", ":material/psychology:",
+            "Do units mean something I can name?",
+            "Every unit against classes, shapes, words or grammar rules: which goes with which, how sure, and where.",
+        ),
     )
 }  # fmt: skip
 """Pages by name, in the order of the menus."""
