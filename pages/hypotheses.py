@@ -26,6 +26,7 @@ from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
 from idc_core.inspection.grid import beside_training, meaning  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
 from pages.common import hypotheses, hypotheses_pairs, hypotheses_sql  # noqa: E402
+from pages.common.hypotheses import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
@@ -140,7 +141,7 @@ def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float
     if not grid.strength.any():
         return f"{some}**No unit of {layer} goes with any of these hypotheses.**"
     score = hypotheses_pairs.score_text(grid, hypothesis, unit)
-    text = f"{some}**Unit {unit} of {layer} goes with “{grid.names[hypothesis]}” most: {label} {score}.**"
+    text = f"{some}**Unit {unit} of {layer} goes with {quoted(grid.names[hypothesis])} most: {label} {score}.**"
     if not grid.tested:
         return f"{text} This measure has no test, so that all scores are shown."
     units = int(grid.passes.any(0).sum())
@@ -164,7 +165,7 @@ def draw_map(
     met = int(visible.any(1).sum())
     title = (
         f"{met} of {len(grid.names)} hypotheses meet a unit of {layer}; the strongest is "
-        f"“{grid.names[hypothesis]}” at unit {unit} ({grid.score[hypothesis, unit]:.2f})"
+        f"{quoted(grid.names[hypothesis])} at unit {unit} ({grid.score[hypothesis, unit]:.2f})"
     )
     selected: tuple[int | None, int | None] = (None, None)
     if pair is not None:
@@ -213,7 +214,7 @@ def draw_whole(measured: Measured) -> pd.DataFrame | None:
         first = best.iloc[0]
         st.markdown(
             f"A {MEASURES[first['measure']].label.lower()} on all units of {first['layer']} tells "
-            f"“{first['hypothesis']}” best: {first['score']:.2f} on records held out."
+            f"{quoted(first['hypothesis'])} best: {first['score']:.2f} on records held out."
         )
     wide = table.pivot_table(index=["layer", "hypothesis"], columns="measure", values="score").round(3).reset_index()
     st.dataframe(wide, hide_index=True, height=320)
@@ -289,8 +290,8 @@ def draw_training(measured: Measured, grid: Grid, measure: str, layer: str, labe
     first = int(rows[0])
     better = int((strengths[:, 0] > strengths[:, 1]).sum())
     title = (
-        f"{better} of {len(strengths)} hypotheses have a stronger unit after training; “{grid.names[first]}” gained "
-        f"most ({strengths[first, 1]:.2f} to {strengths[first, 0]:.2f})"
+        f"{better} of {len(strengths)} hypotheses have a stronger unit after training; "
+        f"{quoted(grid.names[first])} gained most ({strengths[first, 1]:.2f} to {strengths[first, 0]:.2f})"
     )
     layout.chart(
         view,

@@ -252,3 +252,8 @@ def labels(names: Iterable[str]) -> list[str]:
     from idc_core.inspection import FAMILIES
 
     return [FAMILIES[name].label for name in names]
+
+
+def quoted(name: str) -> str:
+    """Write a hypothesis's name in a sentence; one that quotes a symbol itself is quoted enough."""
+    return name if "“" in name else f"“{name}”"

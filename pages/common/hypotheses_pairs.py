@@ -13,7 +13,7 @@ from idc_core.figures import hypotheses as figures
 from idc_core.figures.pictures import pictures
 from pages.common import address, hypotheses, layout
 from pages.common.display import draw_pictures
-from pages.common.hypotheses import Measured
+from pages.common.hypotheses import Measured, quoted
 from pages.common.neuron import told
 from pages.common.registry import PAGES
 from pages.common.selection import select, selected
@@ -180,7 +180,7 @@ def draw_text(
     top = int(np.argmax(activations))
     title = (
         f"Over test {numbers[chosen]}, unit {unit} is highest at “{words[top]}” (symbol {top + 1}), where "
-        f"“{hypothesis.name}” is {behaviour[top]:.3g}"
+        f"{quoted(hypothesis.name)} is {behaviour[top]:.3g}"
     )
     layout.chart(
         view,
@@ -213,14 +213,14 @@ def draw_overlays(
             if places:
                 marked = seen.behaviour[at] / limit
                 share = float((seen.behaviour[at] != 0).mean())
-                tiles.append(
-                    (_laid_over(image, marked), f"{number}; red where “{hypothesis.name}”, {percent(share)} of it")
-                )
+                said = f"{number}; red where {quoted(hypothesis.name)}, {percent(share)} of it"
+                tiles.append((_laid_over(image, marked), said))
             else:
                 tile = pictures(image[None], SIDE)[0]
                 tiles.append((tile, f"{number}; {hypothesis.name}: {_value(hypothesis, seen.behaviour[at])}"))
             if maps:
-                tiles.append((_laid_over(image, seen.over(at)), f"the unit's map over test {positions[at]}"))
+                said = f"the unit's map over test {view.test.ids[positions[at]]}"
+                tiles.append((_laid_over(image, seen.over(at)), said))
         draw_pictures(tiles, key=f"overlays-{words}")
     layout.how_to_read(
         "red lies where the hypothesis is true, or where the unit is positive (blue where negative); what they share "
@@ -242,14 +242,15 @@ def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothe
     """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
     true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
     if not len(true) or not len(false):
+        name = quoted(hypothesis.name)
         st.caption(
-            f"“{hypothesis.name}” {'holds somewhere in each' if len(true) else 'holds in none'} of these "
+            f"{name} {'holds somewhere in each' if len(true) else 'holds in none'} of these "
             f"{len(seen.mean)} records, so that whole records cannot be compared by it."
         )
         return
     title = (
-        f"Unit {unit} is {true.mean():.2f} on average over records with “{hypothesis.name}”, {false.mean():.2f} "
-        "over the others"
+        f"Unit {unit} is {true.mean():.2f} on average over records with {quoted(hypothesis.name)}, "
+        f"{false.mean():.2f} over the others"
     )
     layout.chart(
         measured.view,
@@ -279,10 +280,10 @@ def draw_clusters(
             "cluster": [state(at, count) for at in range(count)],
             "centroid": np.round(view.analysis.centroids[place], 3),
             "tests": sizes,
-            f"with “{hypothesis.name}”": ["" if np.isnan(one) else percent(float(one)) for one in found],
+            f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],
         }
     )
-    st.markdown(f"**Neuron {unit} is important: its clusters, and where “{hypothesis.name}” holds**")
+    st.markdown(f"**Neuron {unit} is important: its clusters, and where {quoted(hypothesis.name)} holds**")
     st.dataframe(table, hide_index=True, height="content", width="stretch")
     st.caption(f"Of the {plural(len(positions), 'test')} that are looked at here.")
 
