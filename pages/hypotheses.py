@@ -16,7 +16,7 @@ from pages.common.text import count, plural
 
 if TYPE_CHECKING:
     from idc_core.inspection.grid import Grid, Meaning
-    from pages.common.hypotheses import Measured, Settings
+    from pages.sections.hypotheses.inspections import Measured, Settings
 
 view = open_bench(frame("hypotheses"))
 finding = st.empty()
@@ -25,8 +25,8 @@ from idc_core.figures import hypotheses as figures  # noqa: E402 - after the fra
 from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
 from idc_core.inspection.grid import beside_training, meaning  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
-from pages.common import hypotheses, hypotheses_pairs, hypotheses_sql  # noqa: E402
-from pages.common.hypotheses import quoted  # noqa: E402
+from pages.sections.hypotheses import asking, inspections, pairs  # noqa: E402
+from pages.sections.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
@@ -35,7 +35,7 @@ SIGNED = ("pearson", "spearman", "difference")
 
 def choose_settings() -> Settings:
     """Choose what is measured."""
-    offered, usual = hypotheses.offered(view), hypotheses.usual(view)
+    offered, usual = inspections.offered(view), inspections.usual(view)
     chosen = _pills(
         FAMILY, "Families of hypotheses", {name: FAMILIES[name].label for name in offered}, usual,
         "Which things units are compared with; the number is how many hypotheses a family has here.",
@@ -49,8 +49,8 @@ def choose_settings() -> Settings:
         measures = ["pearson", *measures]  # the map needs a measure of single units
     with st.expander("More settings: layers, records, words of your own"):
         layers, most, error, words = choose_more()
-    return hypotheses.Settings(
-        tuple(chosen or usual), hypotheses.words_of(words), tuple(measures), tuple(layers), most, error
+    return inspections.Settings(
+        tuple(chosen or usual), inspections.words_of(words), tuple(measures), tuple(layers), most, error
     )
 
 
@@ -81,12 +81,12 @@ def choose_more() -> tuple[list[str], int | None, float | None, str]:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         most = st.segmented_control(
-            "Records", list(hypotheses.RECORDS), default="1,024", required=True, key="records", bind="query-params",
+            "Records", list(inspections.RECORDS), default="1,024", required=True, key="records", bind="query-params",
             help="How many tests are read at most, drawn at random (seed 0); scores of fewer are shown while more are "
             "read. Default 1,024.",
         )  # fmt: skip
         error = st.selectbox(
-            "Stop reading early", list(hypotheses.ERRORS), key="early", bind="query-params", width=240,
+            "Stop reading early", list(inspections.ERRORS), key="early", bind="query-params", width=240,
             help="Reading ends where no score can be farther than this from the one on all these records, with 95 % "
             "confidence for all scores at once. Default not before the end.",
         )  # fmt: skip
@@ -97,7 +97,7 @@ def choose_more() -> tuple[list[str], int | None, float | None, str]:
             placeholder="for example engine, price",
             help="Words, separated by commas; each becomes the hypothesis that a symbol lies within it. Default none.",
         )  # fmt: skip
-    return layers or [own], hypotheses.RECORDS[most], hypotheses.ERRORS[error], words
+    return layers or [own], inspections.RECORDS[most], inspections.ERRORS[error], words
 
 
 def choose_shown(settings: Settings) -> tuple[str, str, float, int, int | None]:
@@ -117,7 +117,7 @@ def choose_shown(settings: Settings) -> tuple[str, str, float, int, int | None]:
                 help=f"The layer that the figures below show. Default {layer}.",
             )  # fmt: skip
         rate = st.segmented_control(
-            "False discoveries at most", list(hypotheses.RATES), default="5 %", required=True, key="rate",
+            "False discoveries at most", list(inspections.RATES), default="5 %", required=True, key="rate",
             bind="query-params",
             help="Of the associations that are shown as found, at most such a share is there by chance, on average. "
             "Default 5 %.",
@@ -131,7 +131,7 @@ def choose_shown(settings: Settings) -> tuple[str, str, float, int, int | None]:
             help="How many units the map shows at most, those of the strongest scores; of all only a part can be read "
             "without zooming in (drag over it). Default 40.",
         )  # fmt: skip
-    return measure, layer, hypotheses.RATES[rate], int(rows), None if columns == "all" else int(columns)
+    return measure, layer, inspections.RATES[rate], int(rows), None if columns == "all" else int(columns)
 
 
 def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float) -> str:
@@ -140,7 +140,7 @@ def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float
     some = "" if measured.whole else f"After {count(measured.records)} records: "
     if not grid.strength.any():
         return f"{some}**No unit of {layer} goes with any of these hypotheses.**"
-    score = hypotheses_pairs.score_text(grid, hypothesis, unit)
+    score = pairs.score_text(grid, hypothesis, unit)
     text = f"{some}**Unit {unit} of {layer} goes with {quoted(grid.names[hypothesis])} most: {label} {score}.**"
     if not grid.tested:
         return f"{text} This measure has no test, so that all scores are shown."
@@ -160,7 +160,7 @@ def draw_map(
     measure, layer, _, most_rows, most_columns = shown
     label = PAIR_MEASURES[measure].label
     rows, columns = grid.part(most_rows, grid.score.shape[1] if most_columns is None else most_columns)
-    visible = hypotheses_pairs.told_from_chance(grid)
+    visible = pairs.told_from_chance(grid)
     hypothesis, unit = grid.strongest()
     met = int(visible.any(1).sum())
     title = (
@@ -198,7 +198,7 @@ def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, A
     for point in points:
         if (told := point.get("customdata")) is not None:
             hypothesis, unit = (int(one) for one in told)
-            hypotheses_pairs.pick(measured, grid, layer, hypothesis, unit)
+            pairs.pick(measured, grid, layer, hypothesis, unit)
             return
 
 
@@ -246,7 +246,7 @@ def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None
         read="a mark is a unit; farther right the network's answers owe more to it, higher up it goes more with the "
         "hypothesis that suits it best. Diamonds are the bench's important neurons. Click a mark to look at its unit.",
         depends=(measured.key, layer, label),
-        clicked=lambda points: hypotheses_pairs.pick(
+        clicked=lambda points: pairs.pick(
             measured, grid, layer, int(told.which[int(np.ravel(points[0]["customdata"])[0])]),
             int(np.ravel(points[0]["customdata"])[0]),
         ),
@@ -279,8 +279,11 @@ def draw_training(measured: Measured, grid: Grid, measure: str, layer: str, labe
     )  # fmt: skip
     if not wanted:
         return
+    if not measured.whole:
+        st.caption("This waits until all records are read: start again first.")
+        return
     try:
-        fresh = hypotheses.before_training(measured, measure, layer)
+        fresh = inspections.before_training(measured, measure, layer)
     except CancelledError:
         st.caption("Stopped before it was finished.")
         return
@@ -308,7 +311,7 @@ def draw_training(measured: Measured, grid: Grid, measure: str, layer: str, labe
 
 def draw_side(one: View, chosen: Any, key: str) -> None:
     """Draw the map of one of two benches."""
-    found = hypotheses.measure(one, hypotheses.fitting(one, settings))
+    found = inspections.measure(one, inspections.fitting(one, settings))
     if found is not None:
         own = (shown[0], one.bench.layer, shown[2], 15, 20)
         draw_map(found, found.grid(own[0], own[1], own[2]), own, None, f"scores-{key}")
@@ -318,11 +321,11 @@ def compare(here: View, there: View) -> str:
     """Say how many units mean something on two benches."""
     told = []
     for one in (here, there):
-        found = hypotheses.measure(one, hypotheses.fitting(one, settings))
+        found = inspections.measure(one, inspections.fitting(one, settings))
         if found is None:
             return "One of the two is not finished."
         grid = found.grid(shown[0], one.bench.layer, shown[2])
-        visible = hypotheses_pairs.told_from_chance(grid)
+        visible = pairs.told_from_chance(grid)
         units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
         told.append(f"{units} (best {grid.strength.max():.2f})")
     return f"Units that go with at least one hypothesis: here {told[0]}, on the pinned bench {told[1]}."
@@ -343,7 +346,7 @@ def tell(part: Measured) -> None:
 
 
 try:
-    measured = hypotheses.measure(view, settings, tell)
+    measured = inspections.measure(view, settings, tell)
 except IdcError as error:
     st.error(str(error))
     st.stop()
@@ -355,7 +358,7 @@ measure, layer, rate = shown[:3]
 label = PAIR_MEASURES[measure].label
 grid = measured.grid(measure, layer, rate)
 finding.markdown(sentence(measured, grid, layer, label, rate))
-pair = hypotheses_pairs.choose(measured, grid, layer)
+pair = pairs.choose(measured, grid, layer)
 draw_map(measured, grid, shown, pair)
 read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
 st.caption(
@@ -364,19 +367,19 @@ st.caption(
 )
 
 st.header("One hypothesis, one unit", anchor=False)
-hypotheses_pairs.draw_choice(measured, grid, layer, pair)
-hypotheses_pairs.draw_ranks(measured, grid, layer, pair, label)
-one = next(one for one in hypotheses.chosen_hypotheses(view, settings) if one.name == grid.names[pair[0]])
+pairs.draw_choice(measured, grid, layer, pair)
+pairs.draw_ranks(measured, grid, layer, pair, label)
+one = next(one for one in inspections.chosen_hypotheses(view, settings) if one.name == grid.names[pair[0]])
 try:
-    hypotheses_pairs.draw_records(measured, layer, pair[1], one)
+    pairs.draw_records(measured, layer, pair[1], one)
 except CancelledError:
     st.caption("Stopped before single records were looked at.")
-hypotheses_pairs.draw_links(measured, layer, pair[1])
+pairs.draw_links(measured, layer, pair[1])
 
 draw_whole(measured)
 draw_meaning(measured, grid, layer, label)
 draw_training(measured, grid, measure, layer, label)
-hypotheses_sql.draw(measured)
+asking.draw(measured)
 pins.beside(view, draw_side, compare)
 
 layout.computed(

@@ -1,6 +1,4 @@
-"""Scores as a table of hypotheses by units, important units among all, nested parts, looks at single records."""
-
-from itertools import pairwise
+"""Scores as a table of hypotheses by units, important units among all, parts, looks at single records."""
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, inspect
 from idc_core.inspection.grid import Grid, beside_training, grid, meaning
 from idc_core.inspection.looking import look
-from idc_core.inspection.staged import FIRST, GROWTH, stages, take
+from idc_core.inspection.parts import draw, take
 from idc_core.inspection.untrained import untrained
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
@@ -83,19 +81,17 @@ def test_meaning_of_units_all_alike_is_no_more_than_chance():
         meaning(made(np.ones((1, 4))), np.arange(3.0), np.array([0]))
 
 
-def test_stages_are_nested_grow_and_end_with_what_was_asked_for():
-    data = texts(count=FIRST * GROWTH * GROWTH + 7)
-    parts = list(stages(data))
-    # A part of 4096 would be almost all: it is left out.
-    assert [len(part) for part in parts] == [FIRST, FIRST * GROWTH, len(data)]
-    assert parts[-1] is data
-    assert len({part.fingerprint for part in parts}) == len(parts)
-    for smaller, larger in pairwise(parts):
-        assert set(smaller.ids) <= set(larger.ids)
-    np.testing.assert_array_equal(parts[0].inputs, data.inputs[parts[0].ids])
-    assert [len(part) for part in stages(data, 300)] == [300]
+def test_a_smaller_draw_is_a_part_of_a_larger_one_and_all_is_the_data_set_itself():
+    data = texts()
+    small, large = draw(data, 30), draw(data, 90)
+    assert (len(small), len(large)) == (30, 90)
+    assert set(small.ids) < set(large.ids)
+    assert len({one.fingerprint for one in (small, large, data, draw(data, 30, seed=1))}) == 4
+    np.testing.assert_array_equal(small.inputs, data.inputs[small.ids])
+    assert draw(data, None) is data
+    assert draw(data, 400) is data
     with pytest.raises(SettingError, match="at least 1"):
-        list(stages(data, 0))
+        draw(data, 0)
 
 
 def test_a_hypothesis_says_the_same_of_a_part():

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ import idc_core.datasets as datasets
 from idc_core.inspection import inspect, library
 from idc_core.inspection.grid import grid
 from idc_core.inspection.query import PREPARED
-from pages.common import hypotheses, work
+from pages.common import work
 from pages.common.bench import DEFAULT
 from pages.common.registry import PAGES
 from pages.common.results import open_view
 from pages.common.work import shelf
+from pages.sections.hypotheses import inspections
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +72,7 @@ def chart(app, words) -> dict:
 
 
 def settings(**changes):
-    usual = hypotheses.Settings(("labels",), (), ("pearson",), ("fc2",), 1024, None)
+    usual = inspections.Settings(("labels",), (), ("pearson",), ("fc2",), 1024, None)
     return replace(usual, **changes)
 
 
@@ -147,7 +149,7 @@ def test_other_layers_are_not_the_benchs_selection():
 
 
 def test_a_convolution_has_maps_over_the_pictures(view):
-    found = hypotheses.look(view, "conv1", 1, library(view.test, ["shapes"])[0], np.arange(3))
+    found = inspections.look(view, "conv1", 1, library(view.test, ["shapes"])[0], np.arange(3))
     assert found.over(0).shape == view.test.inputs.shape[2:]
     app = opened(inspected="conv1", families="shapes", records="256")
     captions = [image.caption for element in app.get("image") for image in element.proto.imgs]
@@ -170,29 +172,34 @@ def test_untrained_network_is_compared_when_asked():
     assert any("after training" in title for title in titles(opened(families="labels", untrained="true")))
 
 
-def test_stop_keeps_what_was_read(view, monkeypatch):
+def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     import streamlit as st
 
+    asked = settings(families=("labels", "looks"), layers=("conv1", "fc2"))
+    monkeypatch.setattr(work, "SILENT_S", 0.0)
+    monkeypatch.setattr(work, "POLL_S", 0.005)
     parts = []
-    monkeypatch.setattr("idc_core.inspection.staged.FIRST", 32)
-    asked = settings(families=("looks",), most=512)
-    whole = hypotheses.measure(view, asked, parts.append)
-    assert [part.records for part in parts] == [32, 128]
-    assert (whole.records, whole.whole) == (512, True)
-    widths = [part.grid("pearson", "fc2", 0.05).widest for part in (*parts, whole)]
-    assert widths[0] > widths[-1], "scores tighten"
-    jobs = shelf()._jobs["inspections"]
-    jobs.popitem()
+    whole = inspections.measure(view, asked, parts.append)
+    assert (whole.records, whole.whole) == (540, True)
+    assert parts, "scores are told while more is read"
+    assert all(one.records < two.records for one, two in pairwise([*parts, whole]))
+    widths = [part.grid("pearson", "fc2", 0.05).widest for part in (parts[0], whole)]
+    assert widths[0] > widths[1]
+    shelf()._jobs["inspections"].popitem()
     monkeypatch.setitem(st.session_state, work.HALTED, True)
-    stopped = hypotheses.measure(view, asked)
-    assert (stopped.records, stopped.whole) == (128, False)
-    jobs.clear()
-    assert hypotheses.measure(view, asked) is None
+    stopped = inspections.measure(view, asked)
+    assert (stopped.whole, stopped.found) == (False, inspections._so_far().get(last_key()))
+    assert stopped.records < 540
+    assert inspections.measure(view, settings(families=("labels",), layers=("pool1",))) is None
+
+
+def last_key():
+    return list(inspections._so_far()._found)[-1]
 
 
 def test_early_stop_reads_fewer_records(view):
-    every = hypotheses.measure(view, settings())
-    early = hypotheses.measure(view, settings(error=0.45))
+    every = inspections.measure(view, settings())
+    early = inspections.measure(view, settings(error=0.45))
     assert early.grid("pearson", "fc2", 0.05).records.max() < every.grid("pearson", "fc2", 0.05).records.max()
 
 
@@ -254,5 +261,5 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
 
 def test_grammar_is_usual_for_sql(few_strings):
     view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
-    assert hypotheses.usual(view) == ["characters", "words", "grammar"]
-    assert hypotheses.words_of(" a, b,,a ") == ("a", "b")
+    assert inspections.usual(view) == ["characters", "words", "grammar"]
+    assert inspections.words_of(" a, b,,a ") == ("a", "b")

@@ -13,7 +13,7 @@ from idc_core.errors import IdcError
 from pages.common.text import plural
 
 if TYPE_CHECKING:
-    from pages.common.hypotheses import Measured
+    from pages.sections.hypotheses.inspections import Measured
 
 SQL, QUESTION, ANSWERED = "sql", "prepared", "sql-answer"
 KEPT_AS = "hypotheses-kept"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import streamlit as st
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from pages.common.results import ENGINE, View
-from pages.common.work import Waiting, shelf
+from pages.common.work import Waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,9 @@ USUAL_OF_TEXT = ("labels", "symbols")
 
 LOOKED_AT = 256
 """Records on which a single unit is looked at."""
+
+UNFINISHED = 4
+"""Inspections whose scores so far are kept until they end."""
 
 UNTRAINED = "untrained"
 """What stands for the network before its training in an inspection's table."""
@@ -74,7 +77,7 @@ class Measured:
     view : View
     settings : Settings
     records : int
-        Records of the part that was read.
+        How many were read.
     whole : bool
         Whether everything that was asked for was read.
     """
@@ -136,63 +139,86 @@ def fitting(view: View, settings: Settings) -> Settings:
 
 
 def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | None = None) -> Measured | None:
-    """Inspect growing parts of the records; show progress, and what is there so far.
+    """Inspect the bench's network; show progress, and what is there so far.
 
     Parameters
     ----------
     view : View
     settings : Settings
     tell : callable, optional
-        Called with what a part gave while a larger one is still to be read.
+        Called with the scores of what was read by then, again and again while more is read.
 
     Returns
     -------
     Measured or None
-        The last part that was read, where the person pressed Stop; None where none was.
+        What was read until the person pressed Stop, if they did; None where that is too little for any score.
 
     Raises
     ------
     IdcError
         If a hypothesis does not fit the records or a layer.
     """
-    from idc_core.inspection.staged import stages, take
+    part, hypotheses = records_of(view, settings), chosen_hypotheses(view, settings)
+    key = (ENGINE, view.model.card.fingerprint, part.fingerprint, replace(settings, most=None))
+    seen = _so_far()
+    told = 0
 
-    hypotheses = chosen_hypotheses(view, settings)
-    base = take(view.test, view.chosen) if view.bench.classes else view.test
-    parts = list(stages(base, settings.most))
-    kept = shelf()
-    if kept.finished("inspections", _key(view, settings, parts[-1])) is not None:
-        parts = parts[-1:]  # a second visit shows no smaller part again
-    waiting, last = Waiting(len(parts)), None
-    try:
-        for part in parts:
-            whole = part is parts[-1]
-            found = _inspect(waiting, view, settings, part, hypotheses)
-            last = Measured(found, view, settings, len(part), whole)
-            if tell is not None and not whole:
-                tell(last)
-    except CancelledError:
-        pass  # what was read is shown
-    return last
-
-
-def _key(view: View, settings: Settings, part: Dataset) -> tuple[Any, ...]:
-    return (ENGINE, view.model.card.fingerprint, part.fingerprint, replace(settings, most=None))
-
-
-def _inspect(
-    waiting: Waiting, view: View, settings: Settings, part: Dataset, hypotheses: tuple[Hypothesis, ...]
-) -> Inspection:
     def work(report: Progress) -> Inspection:
         from idc_core.inspection import inspect
 
         return inspect(
-            view.model, part, hypotheses, settings.measures, settings.layers, error=settings.error, on_progress=report
-        )
+            view.model, part, hypotheses, settings.measures, settings.layers, error=settings.error,
+            on_progress=report, on_scores=lambda now: seen.put(key, now),
+        )  # fmt: skip
+
+    def watch() -> None:
+        nonlocal told
+        now = seen.get(key)
+        if tell is not None and now is not None and _read(now) > told:
+            told = _read(now)
+            tell(Measured(now, view, settings, told, False))
 
     doing = f"comparing units with {len(hypotheses)} hypotheses on {len(part):,} records"
-    found: Inspection = waiting.get("inspections", _key(view, settings, part), doing, work)
-    return found
+    try:
+        found: Inspection = Waiting(1).get("inspections", key, doing, work, watch)
+    except CancelledError:
+        left = seen.get(key)
+        return None if left is None else Measured(left, view, settings, _read(left), False)
+    return Measured(found, view, settings, _read(found), True)
+
+
+def records_of(view: View, settings: Settings) -> Dataset:
+    """Return the tests that are read: of the chosen classes, and at most so many."""
+    from idc_core.inspection.parts import draw, take
+
+    return draw(take(view.test, view.chosen) if view.bench.classes else view.test, settings.most)
+
+
+def _read(found: Inspection) -> int:
+    return int(found.table["records"].max(initial=0))
+
+
+class SoFar:
+    """The latest scores of inspections that have not ended, the newest few."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Inspection] = {}
+
+    def put(self, key: Hashable, found: Inspection) -> None:
+        """Keep what an inspection has found so far."""
+        self._found.pop(key, None)
+        self._found[key] = found
+        for old in list(self._found)[:-UNFINISHED]:
+            self._found.pop(old, None)
+
+    def get(self, key: Hashable) -> Inspection | None:
+        """Return what an inspection has found so far; None where that is nothing."""
+        return self._found.get(key)
+
+
+@st.cache_resource
+def _so_far() -> SoFar:
+    return SoFar()
 
 
 def before_training(measured: Measured, measure_name: str, layer: str) -> Grid:
@@ -204,11 +230,9 @@ def before_training(measured: Measured, measure_name: str, layer: str) -> Grid:
         If the person pressed Stop.
     """
     from idc_core.inspection.grid import grid
-    from idc_core.inspection.staged import stages, take
 
     view, hypotheses = measured.view, chosen_hypotheses(measured.view, measured.settings)
-    base = take(view.test, view.chosen) if view.bench.classes else view.test
-    part = next(one for one in stages(base, measured.settings.most) if len(one) == measured.records)
+    part = records_of(view, measured.settings)
 
     def work(report: Progress) -> Inspection:
         from idc_core.inspection import inspect
@@ -245,13 +269,6 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
 def words_of(text: str) -> tuple[str, ...]:
     """Read keywords that are separated by commas, each once."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
-
-
-def labels(names: Iterable[str]) -> list[str]:
-    """Return the labels of families."""
-    from idc_core.inspection import FAMILIES
-
-    return [FAMILIES[name].label for name in names]
 
 
 def quoted(name: str) -> str:

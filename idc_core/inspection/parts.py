@@ -1,9 +1,8 @@
-"""Inspect nested random parts of the records, each four times the one before, so that scores can be watched."""
+"""Parts of a data set as data sets of their own, for inspections that need not read everything."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +10,6 @@ from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
-
-FIRST, GROWTH = 256, 4
-"""Records of the first part, and how many times larger each next one is."""
 
 
 def take(dataset: Dataset, positions: NDArray[np.int64]) -> Dataset:
@@ -36,16 +32,16 @@ def take(dataset: Dataset, positions: NDArray[np.int64]) -> Dataset:
     )
 
 
-def stages(dataset: Dataset, most: int | None = None, *, seed: int = 0) -> Iterator[Dataset]:
-    """Yield growing random parts of a data set; each holds the one before it, and the last is what was asked for.
+def draw(dataset: Dataset, most: int | None, *, seed: int = 0) -> Dataset:
+    """Return items of a data set drawn at random; a smaller draw of the same seed is a part of a larger one.
 
     Parameters
     ----------
     dataset : Dataset
-    most : int, optional
-        Items of the last part; all unless given. The last part of all items is the data set itself.
+    most : int or None
+        Items to draw; None, or more than there are, returns the data set itself.
     seed : int
-        Fixes the order in which items enter.
+        Fixes which.
 
     Raises
     ------
@@ -54,11 +50,6 @@ def stages(dataset: Dataset, most: int | None = None, *, seed: int = 0) -> Itera
     """
     if most is not None and most < 1:
         raise SettingError(f"The records to read must be at least 1, or None for all, not {most!r}.")
-    total = len(dataset) if most is None else min(most, len(dataset))
-    order = np.random.default_rng(seed).permutation(len(dataset)).astype(np.int64)
-    size = FIRST
-    # A part that is almost as large as the last one would show the same twice.
-    while size * GROWTH <= total:
-        yield take(dataset, order[:size])
-        size *= GROWTH
-    yield dataset if total == len(dataset) else take(dataset, order[:total])
+    if most is None or most >= len(dataset):
+        return dataset
+    return take(dataset, np.random.default_rng(seed).permutation(len(dataset))[:most].astype(np.int64))

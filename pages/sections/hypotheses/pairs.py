@@ -11,13 +11,14 @@ import streamlit as st
 from idc_core.figures import heatmaps
 from idc_core.figures import hypotheses as figures
 from idc_core.figures.pictures import pictures
-from pages.common import address, hypotheses, layout
+from pages.common import address, layout
 from pages.common.display import draw_pictures
-from pages.common.hypotheses import Measured, quoted
-from pages.common.neuron import told
 from pages.common.registry import PAGES
 from pages.common.selection import select, selected
 from pages.common.text import percent, plural, state
+from pages.sections.hypotheses import inspections
+from pages.sections.hypotheses.inspections import Measured, quoted
+from pages.sections.neurons.neuron import told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +136,7 @@ def score_text(grid: Grid, hypothesis: int, unit: int) -> str:
 
 def looked_at(measured: Measured) -> NDArray[np.int64]:
     """Return the tests on which a pair is looked at: the first ones, and the selected one."""
-    view, positions = measured.view, measured.view.chosen[: hypotheses.LOOKED_AT]
+    view, positions = measured.view, measured.view.chosen[: inspections.LOOKED_AT]
     if view.position is not None and view.position not in positions:
         positions = np.append(positions, view.position)
     return np.asarray(positions, np.int64)
@@ -144,7 +145,7 @@ def looked_at(measured: Measured) -> NDArray[np.int64]:
 def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Show unit and hypothesis on single records, and where the hypothesis holds beside where it does not."""
     view, positions = measured.view, looked_at(measured)
-    seen = hypotheses.look(view, layer, unit, hypothesis, positions)
+    seen = inspections.look(view, layer, unit, hypothesis, positions)
     symbols = view.test.inputs.ndim == 2 and seen.activations.ndim == 2
     if symbols and seen.activations.shape[1:] == seen.present.shape[1:]:
         draw_text(measured, seen, positions, unit, hypothesis)
