@@ -163,6 +163,7 @@ def draw_map(
     visible = pairs.told_from_chance(grid)
     hypothesis, unit = grid.strongest()
     met = int(visible.any(1).sum())
+    rows = rows[visible[rows].any(1)] if met else rows
     title = (
         f"{met} of {len(grid.names)} hypotheses meet a unit of {layer}; the strongest is "
         f"{quoted(grid.names[hypothesis])} at unit {unit} ({grid.score[hypothesis, unit]:.2f})"

@@ -122,6 +122,11 @@ def _marks(
     )  # fmt: skip
 
 
+def _hatched(shape: str, colours: Palette) -> dict[str, Any]:
+    """Return a pattern that lies over a bar's colour; without saying so plotly draws the pattern alone."""
+    return {"shape": shape, "fillmode": "overlay", "fgcolor": colours.ground, "size": 6, "solidity": 0.2}
+
+
 def _short(name: str) -> str:
     return name if len(name) <= 30 else f"{name[:29]}…"
 
@@ -212,7 +217,7 @@ def string_trace(
             go.Bar(
                 y=np.asarray(behaviour, float).tolist(), yaxis="y2", width=1,
                 marker={"color": colours.error, "line": {"width": 0},
-                        "pattern": {"shape": "/", "fgcolor": colours.ground, "size": 6}},
+                        "pattern": _hatched("/", colours)},
                 textposition="none", hovertemplate=f"“%{{text}}”<br>{hypothesis}: %{{y:.3g}}<extra></extra>", **common,
             ),
         ]
@@ -265,7 +270,7 @@ def by_truth(
         share = 100 * counts / max(1, len(part))
         figure.add_bar(
             x=((edges[1:] + edges[:-1]) / 2).tolist(), y=share.tolist(), name=name, width=float(edges[1] - edges[0]),
-            opacity=0.75, marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": colours.ground, "size": 6}},
+            opacity=0.75, marker={"color": colour, "pattern": _hatched(pattern, colours)},
             hovertemplate="%{x:.3g}: %{y:.1f} %<extra></extra>",
         )  # fmt: skip
     figure.update_layout(barmode="overlay", bargap=0)

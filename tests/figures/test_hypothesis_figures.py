@@ -56,6 +56,7 @@ def test_string_trace_draws_unit_and_hypothesis_at_every_symbol():
     line, bars = figure.data
     assert line.y == (0.1, -0.2, 3)
     assert bars.y == (0, 1, 0)
+    assert bars.marker.pattern.fillmode == "overlay", "else only the hatching would be drawn, on the ground's colour"
     assert figure.layout.xaxis.ticktext == ("a", "␣", "b")
 
 

@@ -249,8 +249,12 @@ def few_strings():
 def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings):
     app = opened(model="charlstm-sql", words="engine", families="words", records="256", hypothesis="word “engine”")
     assert not app.error
-    trace = chart(app, "is highest at")
+    trace = chart(app, "Over test ")
     line, bars = trace["data"]
+    holds = np.array(bars["y"]) > 0
+    inside, outside = (np.array(line["y"])[mask].mean() for mask in (holds, ~holds))
+    said_so = trace["layout"]["title"]["text"].replace("<br>", " ")
+    assert f"is {inside:.2f} on average where word “engine” holds, {outside:.2f} elsewhere" in said_so
     symbols = "".join(line["text"])
     at = symbols.index("engine")
     assert [bars["y"][at + place] for place in range(6)] == [1] * 6

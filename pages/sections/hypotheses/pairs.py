@@ -178,11 +178,7 @@ def draw_text(
     words = [view.test.vocabulary[token] if token > 1 else "…" for token in tokens]
     activations = seen.activations[chosen][there]
     behaviour = np.broadcast_to(np.reshape(seen.behaviour[chosen], (-1,)), there.shape)[there]
-    top = int(np.argmax(activations))
-    title = (
-        f"Over test {numbers[chosen]}, unit {unit} is highest at “{words[top]}” (symbol {top + 1}), where "
-        f"{quoted(hypothesis.name)} is {behaviour[top]:.3g}"
-    )
+    title = _trace_title(numbers[chosen], unit, hypothesis, words, activations, behaviour)
     layout.chart(
         view,
         "string-trace",
@@ -194,6 +190,20 @@ def draw_text(
         "true, or its number. A unit that follows the hypothesis rises (or falls) where the hatching is.",
         depends=(measured.key, unit, hypothesis.name, numbers[chosen]),
     )
+
+
+def _trace_title(
+    number: int, unit: int, hypothesis: Hypothesis, words: list[str], activations: NDArray[np.floating],
+    behaviour: NDArray[np.floating],
+) -> str:  # fmt: skip
+    """Say what the unit does where the hypothesis holds, or where the unit is highest."""
+    name, holds = quoted(hypothesis.name), behaviour > 0
+    if hypothesis.kind == "binary" and holds.any() and not holds.all():
+        inside, outside = activations[holds].mean(), activations[~holds].mean()
+        return f"Over test {number}, unit {unit} is {inside:.2f} on average where {name} holds, {outside:.2f} elsewhere"
+    top = int(np.argmax(activations))
+    place = f"“{words[top]}” (symbol {top + 1})"
+    return f"Over test {number}, unit {unit} is highest at {place}, where {name} is {behaviour[top]:.3g}"
 
 
 def draw_overlays(
