@@ -232,7 +232,8 @@ def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None
         return
     st.header("Do important neurons mean something?", anchor=False)
     analysis = view.analysis
-    told = meaning(grid, analysis.importance, analysis.important)
+    changes = measured.found.units[view.model.card.name, layer][:, 1] > 0
+    told = meaning(grid, analysis.importance, analysis.important, changes)
     text = meaning_sentence(told, len(analysis.important))
     st.markdown(text)
     title = f"Important neurons: {told.important:.2f} on average; the others {told.others:.2f}"
@@ -256,14 +257,16 @@ def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None
 
 def meaning_sentence(told: Meaning, m: int) -> str:
     """Compare important neurons with the others in words."""
-    if not np.isfinite(told.others):
-        return f"All units of the layer are important ones (mean strongest association {told.important:.2f})."
+    if not np.isfinite(told.important + told.others):
+        return "All units of the layer that change are important ones, or none is: there is nothing to compare."
     more = told.chance <= 0.05
     return (
         f"**The {m} important neurons go {'more' if more else 'no more than chance'} with something that can be named: "
         f"their strongest associations are {told.important:.2f} on average, those of the other units "
         f"{told.others:.2f}.** Of random sets of {m} units, {100 * told.chance:.2g} % reach as much. Over all units, "
         f"the rank correlation of importance and strongest association is {told.correlation:.2f}."
+        + (f" Left out {'are' if told.still > 1 else 'is'} {plural(told.still, 'unit')} that never change"
+           f"{'' if told.still > 1 else 's'}." if told.still else "")
     )
 
 

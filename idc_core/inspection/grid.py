@@ -127,23 +127,29 @@ class Meaning:
         Each unit's strongest association, whatever its sign.
     which : ndarray, int64 (units,)
         The hypothesis of it.
+    still : int
+        Units that never change, and so go with nothing: they are left out of everything below.
     important, others : float
-        Mean of `best` over the important units and over all others; NaN where there are no others.
+        Mean of `best` over the important units and over all others; NaN where there are none.
     chance : float
         Share of random sets of as many units whose mean is at least that of the important ones.
     correlation : float
-        Spearman's rank correlation of importance and `best` over all units; NaN where one of them never changes.
+        Spearman's rank correlation of importance and `best` over the units; NaN where one of them never changes.
     """
 
     best: NDArray[np.float64]
     which: NDArray[np.int64]
+    still: int
     important: float
     others: float
     chance: float
     correlation: float
 
 
-def meaning(found: Grid, importance: NDArray[np.float64], important: NDArray[np.int64], *, seed: int = 0) -> Meaning:
+def meaning(
+    found: Grid, importance: NDArray[np.float64], important: NDArray[np.int64], changes: NDArray[np.bool_], *,
+    seed: int = 0,
+) -> Meaning:  # fmt: skip
     """Compare the strongest associations of important units with those of the others.
 
     Parameters
@@ -153,6 +159,8 @@ def meaning(found: Grid, importance: NDArray[np.float64], important: NDArray[np.
         Such as the relevance of every unit.
     important : ndarray, int64 (m,)
         Which units are the important ones.
+    changes : ndarray, bool (units,)
+        Whether each unit has more than one value over the records.
     seed : int
         Of the random sets.
 
@@ -163,26 +171,28 @@ def meaning(found: Grid, importance: NDArray[np.float64], important: NDArray[np.
 
     Notes
     -----
-    Every unit has its best of the same number of hypotheses, so that picking the best favours none. The chance is
-    estimated from `DRAWS` random sets, the set itself counted among them.
+    Every unit has its best of the same number of hypotheses, so that picking the best favours none. Units that never
+    change neither matter nor go with anything; counted among the others they alone would make a difference. The chance
+    is estimated from `DRAWS` random sets, the set itself counted among them.
     """
     strength = found.strength
     if strength.shape[1] != len(importance):
         raise DataError(f"Expected the importance of {strength.shape[1]} units, not of {len(importance)}.")
     best = strength.max(0)
-    rest = np.setdiff1d(np.arange(len(best)), important)
-    mean = float(best[important].mean())
+    alive = np.flatnonzero(changes)
+    chosen, rest = np.intersect1d(alive, important), np.setdiff1d(alive, important)
+    mean, others = (float(best[units].mean()) if len(units) else float("nan") for units in (chosen, rest))
     source = np.random.default_rng(seed)
-    drawn = np.array([best[source.permutation(len(best))[: len(important)]].mean() for _ in range(DRAWS)])
-    chance = (1 + int((drawn >= mean - 1e-12).sum())) / (DRAWS + 1)
-    others = float(best[rest].mean()) if len(rest) else float("nan")
-    return Meaning(best, strength.argmax(0).astype(np.int64), mean, others, chance, _ranked(importance, best))
+    drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(DRAWS)])
+    chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (DRAWS + 1)
+    related = _ranked(importance[alive], best[alive])
+    return Meaning(best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related)
 
 
 def _ranked(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     from scipy.stats import rankdata
 
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
+    if not len(one) or np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 

@@ -63,7 +63,7 @@ def test_part_holds_the_strongest_of_either_sign_and_undefined_scores_come_last(
 
 def test_meaning_compares_important_units_with_the_others():
     table = made([[0.9, 0.1, -0.8, 0.2, 0.0, 0.1], [0.1, 0.3, 0.1, 0.1, 0.2, 0.1]])
-    told = meaning(table, np.array([6.0, 3, 5, 2, 4, 1]), np.array([0, 2]))
+    told = meaning(table, np.array([6.0, 3, 5, 2, 4, 1]), np.array([0, 2]), np.ones(6, bool))
     assert told.best.tolist() == [0.9, 0.3, 0.8, 0.2, 0.2, 0.1]
     assert told.which.tolist() == [0, 1, 0, 0, 1, 0]
     assert told.important == pytest.approx(0.85)
@@ -74,11 +74,11 @@ def test_meaning_compares_important_units_with_the_others():
 
 
 def test_meaning_of_units_all_alike_is_no_more_than_chance():
-    told = meaning(made(np.ones((1, 4))), np.arange(4.0), np.array([3]))
+    told = meaning(made(np.ones((1, 4))), np.arange(4.0), np.array([3]), np.ones(4, bool))
     assert told.chance == 1
     assert np.isnan(told.correlation)
     with pytest.raises(DataError, match="4 units, not of 3"):
-        meaning(made(np.ones((1, 4))), np.arange(3.0), np.array([0]))
+        meaning(made(np.ones((1, 4))), np.arange(3.0), np.array([0]), np.ones(4, bool))
 
 
 def test_a_smaller_draw_is_a_part_of_a_larger_one_and_all_is_the_data_set_itself():
@@ -135,6 +135,16 @@ def test_an_untrained_network_follows_its_seed_and_leaves_torchs_numbers_alone()
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
     assert not one.training
+
+
+def test_units_that_never_change_count_neither_for_nor_against():
+    table = made([[0.5, 0.4, 0.0, 0.0, 0.0]])
+    changes = np.array([True, True, False, False, False])
+    told = meaning(table, np.array([2.0, 1, 0, 0, 0]), np.array([0, 2]), changes)
+    assert (told.important, told.others, told.still) == (0.5, 0.4, 3)
+    assert told.chance == pytest.approx(1 / 2, abs=0.05)
+    assert told.correlation == pytest.approx(1)
+    assert np.isnan(meaning(table, np.arange(5.0), np.array([0]), np.zeros(5, bool)).important)
 
 
 def test_two_networks_are_compared_on_the_same_hypotheses():
