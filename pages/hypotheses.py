@@ -15,7 +15,7 @@ from pages.common.results import View
 from pages.common.text import count, plural
 
 if TYPE_CHECKING:
-    from idc_core.inspection.grid import Grid, Meaning
+    from idc_core.inspection.grid import Grid
     from pages.sections.hypotheses.inspections import Measured, Settings
 
 view = open_bench(frame("hypotheses"))
@@ -23,9 +23,8 @@ finding = st.empty()
 
 from idc_core.figures import hypotheses as figures  # noqa: E402 - after the frame is painted
 from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
-from idc_core.inspection.grid import beside_training, meaning  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
-from pages.sections.hypotheses import asking, inspections, pairs  # noqa: E402
+from pages.sections.hypotheses import asking, beyond, inspections, pairs  # noqa: E402
 from pages.sections.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
@@ -48,9 +47,10 @@ def choose_settings() -> Settings:
     if not any(name in PAIR_MEASURES for name in measures):
         measures = ["pearson", *measures]  # the map needs a measure of single units
     with st.expander("More settings: layers, records, words of your own"):
-        layers, most, error, words = choose_more()
+        layers, most, error = choose_more()
+        words, masks = choose_own()
     return inspections.Settings(
-        tuple(chosen or usual), inspections.words_of(words), tuple(measures), tuple(layers), most, error
+        tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks
     )
 
 
@@ -69,8 +69,8 @@ def _pills(
     return [name for name in labels if name in chosen]
 
 
-def choose_more() -> tuple[list[str], int | None, float | None, str]:
-    """Choose layers, how much is read, and a person's own keywords."""
+def choose_more() -> tuple[list[str], int | None, float | None]:
+    """Choose layers, and how much is read."""
     own = view.bench.layer
     said = address.read(LAYERS).split(",")
     st.session_state[LAYERS] = [name for name in view.model.layers if name in said] or [own]
@@ -90,14 +90,27 @@ def choose_more() -> tuple[list[str], int | None, float | None, str]:
             help="Reading ends where no score can be farther than this from the one on all these records, with 95 % "
             "confidence for all scores at once. Default not before the end.",
         )  # fmt: skip
-    words = ""
+    return layers or [own], inspections.RECORDS[most], inspections.ERRORS[error]
+
+
+def choose_own() -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
+    """Choose a person's own hypotheses: keywords where the tests are texts, masks where they are pictures."""
     if view.test.inputs.ndim == 2:
         words = st.text_input(
             "Keywords of your own", key="words", bind="query-params", width=480,
             placeholder="for example engine, price",
             help="Words, separated by commas; each becomes the hypothesis that a symbol lies within it. Default none.",
         )  # fmt: skip
-    return layers or [own], inspections.RECORDS[most], inspections.ERRORS[error], words
+        return inspections.words_of(words), ()
+    if view.test.inputs.ndim != 4:
+        return (), ()
+    height, width = view.test.inputs.shape[2:]
+    files = st.file_uploader(
+        "Masks of your own", type=["npy", "png"], accept_multiple_files=True, key="masks", max_upload_size=4, width=480,
+        help=f"Pictures or NumPy arrays of {height} by {width} pixels; each becomes the hypothesis that a pixel lies "
+        "in its light part. Default none.",
+    )  # fmt: skip
+    return (), tuple((file.name, file.getvalue()) for file in files)
 
 
 def choose_shown(settings: Settings) -> tuple[str, str, float, int, int | None]:
@@ -226,93 +239,6 @@ def draw_whole(measured: Measured) -> pd.DataFrame | None:
     return table
 
 
-def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None:
-    """Say and draw whether important neurons go with hypotheses more than others."""
-    if layer != view.bench.layer:
-        return
-    st.header("Do important neurons mean something?", anchor=False)
-    analysis = view.analysis
-    changes = measured.found.units[view.model.card.name, layer][:, 1] > 0
-    told = meaning(grid, analysis.importance, analysis.important, changes)
-    text = meaning_sentence(told, len(analysis.important))
-    st.markdown(text)
-    title = f"Important neurons: {told.important:.2f} on average; the others {told.others:.2f}"
-    layout.chart(
-        view,
-        "meaning",
-        lambda dark: figures.importance_against(
-            analysis.importance, told.best, analysis.important, [grid.names[at] for at in told.which], title, label,
-            dark=dark,
-        ),
-        alt=title,
-        read="a mark is a unit; farther right the network's answers owe more to it, higher up it goes more with the "
-        "hypothesis that suits it best. Diamonds are the bench's important neurons. Click a mark to look at its unit.",
-        depends=(measured.key, layer, label),
-        clicked=lambda points: pairs.pick(
-            measured, grid, layer, int(told.which[int(np.ravel(points[0]["customdata"])[0])]),
-            int(np.ravel(points[0]["customdata"])[0]),
-        ),
-    )  # fmt: skip
-
-
-def meaning_sentence(told: Meaning, m: int) -> str:
-    """Compare important neurons with the others in words."""
-    if not np.isfinite(told.important + told.others):
-        return "All units of the layer that change are important ones, or none is: there is nothing to compare."
-    more = told.chance <= 0.05
-    return (
-        f"**The {m} important neurons go {'more' if more else 'no more than chance'} with something that can be named: "
-        f"their strongest associations are {told.important:.2f} on average, those of the other units "
-        f"{told.others:.2f}.** Of random sets of {m} units, {100 * told.chance:.2g} % reach as much. Over all units, "
-        f"the rank correlation of importance and strongest association is {told.correlation:.2f}."
-        + (f" Left out {'are' if told.still > 1 else 'is'} {plural(told.still, 'unit')} that never change"
-           f"{'' if told.still > 1 else 's'}." if told.still else "")
-    )
-
-
-def draw_training(measured: Measured, grid: Grid, measure: str, layer: str, label: str) -> None:
-    """Compare with the same network before its training."""
-    st.header("Did training bring it about?", anchor=False)
-    st.caption(
-        "The studio keeps no weights between the epochs of a training; what can be compared is the same network "
-        "with the weights it would begin with (seed 0), and as it is."
-    )
-    wanted = st.toggle(
-        "Compare with the network before its training", key="untrained", bind="query-params",
-        help="Inspects the same network with fresh weights on the same records; default off.",
-    )  # fmt: skip
-    if not wanted:
-        return
-    if not measured.whole:
-        st.caption("This waits until all records are read: start again first.")
-        return
-    try:
-        fresh = inspections.before_training(measured, measure, layer)
-    except CancelledError:
-        st.caption("Stopped before it was finished.")
-        return
-    strengths = beside_training(grid, fresh)
-    rows = np.argsort(-(strengths[:, 0] - strengths[:, 1]), kind="stable")
-    rows = rows if len(rows) <= 24 else np.concatenate([rows[:16], rows[-8:]])
-    first = int(rows[0])
-    better = int((strengths[:, 0] > strengths[:, 1]).sum())
-    title = (
-        f"{better} of {len(strengths)} hypotheses have a stronger unit after training; "
-        f"{quoted(grid.names[first])} gained most ({strengths[first, 1]:.2f} to {strengths[first, 0]:.2f})"
-    )
-    layout.chart(
-        view,
-        "before-training",
-        lambda dark: figures.before_and_after(
-            strengths[rows], [grid.names[at] for at in rows], title, label, dark=dark
-        ),
-        alt=title,
-        read="a line is a hypothesis, from its strongest unit before training (open) to after (filled). What random "
-        "weights show already was not learnt. Shown are those that gained most and least.",
-        depends=(measured.key, measure, layer),
-    )
-
-
 def draw_side(one: View, chosen: Any, key: str) -> None:
     """Draw the map of one of two benches."""
     found = inspections.measure(one, inspections.fitting(one, settings))
@@ -381,8 +307,8 @@ except CancelledError:
 pairs.draw_links(measured, layer, pair[1])
 
 draw_whole(measured)
-draw_meaning(measured, grid, layer, label)
-draw_training(measured, grid, measure, layer, label)
+beyond.draw_meaning(measured, grid, layer, label)
+beyond.draw_training(measured, grid, measure, layer, label)
 asking.draw(measured)
 pins.beside(view, draw_side, compare)
 

@@ -1,5 +1,6 @@
 """The Hypotheses page: what it says is what the engine measures; pairs, records, Stop, SQL, and text."""
 
+import io
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -267,3 +268,20 @@ def test_grammar_is_usual_for_sql(few_strings):
     view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
     assert inspections.usual(view) == ["characters", "words", "grammar"]
     assert inspections.words_of(" a, b,,a ") == ("a", "b")
+
+
+def test_a_mask_of_ones_own_is_a_hypothesis_and_a_wrong_one_is_refused_in_words():
+    app = opened(families="labels", inspected="conv1", records="256")
+    mask = np.zeros((28, 28), bool)
+    mask[:14] = True
+    app.file_uploader(key="masks").upload("top.npy", packed(mask), "application/octet-stream").run()
+    assert not app.exception
+    assert "mask top.npy" in app.selectbox(key="hypothesis-chosen").options
+    app.file_uploader(key="masks").clear().upload("small.npy", packed(mask[:3]), "application/octet-stream").run()
+    assert "The mask small.npy has the shape (3, 28)" in app.error[0].value
+
+
+def packed(array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()

@@ -57,6 +57,8 @@ class Settings:
         Records to read at most.
     error : float or None
         Reading stops early where every score is so sure.
+    masks : tuple of (str, bytes)
+        Names and contents of a person's own files.
     """
 
     families: tuple[str, ...]
@@ -65,6 +67,7 @@ class Settings:
     layers: tuple[str, ...]
     most: int | None
     error: float | None
+    masks: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(eq=False)
@@ -126,16 +129,18 @@ def usual(view: View) -> list[str]:
 def chosen_hypotheses(view: View, settings: Settings) -> tuple[Hypothesis, ...]:
     """Return the hypotheses of the chosen families, and the person's own, each name once."""
     from idc_core.inspection.families import keyword
+    from idc_core.inspection.masks import mask_hypothesis
 
     every = [one for name, family in offered(view).items() if name in settings.families for one in family]
     every += [keyword(view.test, word) for word in settings.words]
+    every += [mask_hypothesis(name, content, view.test) for name, content in settings.masks]
     return tuple({one.name: one for one in every}.values())
 
 
 def fitting(view: View, settings: Settings) -> Settings:
     """Return the same settings for another bench: its own layer, and families that have hypotheses for its tests."""
     families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
-    return replace(settings, families=families, words=(), layers=(view.bench.layer,))
+    return replace(settings, families=families, words=(), masks=(), layers=(view.bench.layer,))
 
 
 def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | None = None) -> Measured | None:
@@ -242,6 +247,7 @@ def before_training(measured: Measured, measure_name: str, layer: str) -> Grid:
         return inspect(models, part, hypotheses, [measure_name], [layer], on_progress=report)
 
     key = (ENGINE, UNTRAINED, view.bench.model, part.fingerprint, measured.settings.families, measured.settings.words)
+    key += (measured.settings.masks,)
     doing = "comparing the units of the untrained network"
     found: Inspection = Waiting(1).get("inspections", (*key, measure_name, layer), doing, work)
     return grid(found, measure_name, UNTRAINED, layer)
