@@ -231,7 +231,7 @@ def draw_whole(measured: Measured) -> pd.DataFrame | None:
             f"{quoted(first['hypothesis'])} best: {first['score']:.2f} on records held out."
         )
     wide = table.pivot_table(index=["layer", "hypothesis"], columns="measure", values="score").round(3).reset_index()
-    st.dataframe(wide, hide_index=True, height=320)
+    st.dataframe(wide, hide_index=True, height=320, alt="Scores of probes on whole layers, a line a hypothesis")
     st.caption(
         "F1 (of yes and no, or the mean over classes) or R2 on records that the probe did not learn from; compare it "
         "with always the commonest answer, and answers at random, where these are chosen."

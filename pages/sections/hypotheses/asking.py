@@ -86,7 +86,7 @@ def _draw_question() -> None:
         st.error(answer)
         return
     table = pd.DataFrame(answer.rows, columns=list(answer.columns))
-    st.dataframe(table, hide_index=True, height=280)
+    st.dataframe(table, hide_index=True, height=280, alt="Answer to the question")
     cut = f"; only the first {MOST_ROWS:,} are shown" if answer.cut else ""
     st.caption(f"{plural(len(answer.rows), 'row')}{cut}.")
     st.download_button(

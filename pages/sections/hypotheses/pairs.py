@@ -295,7 +295,10 @@ def draw_clusters(
         }
     )
     st.markdown(f"**Neuron {unit} is important: its clusters, and where {quoted(hypothesis.name)} holds**")
-    st.dataframe(table, hide_index=True, height="content", width="stretch")
+    st.dataframe(
+        table, hide_index=True, height="content", width="stretch",
+        alt=f"Clusters of neuron {unit}, and the share of tests in each with {quoted(hypothesis.name)}",
+    )  # fmt: skip
     st.caption(f"Of the {plural(len(positions), 'test')} that are looked at here.")
 
 
