@@ -115,6 +115,11 @@ PAGES: dict[str, PageEntry] = {
             "Which classes does it confuse, and for whom is it unfair?",
             "Pairs of classes that activate the neurons alike, beside what labels say; bias, own predictions, groups.",
         ),
+        PageEntry(
+            "hypotheses", "Hypotheses", "Compare", ":material/psychology:",
+            "Do units mean something I can name?",
+            "Every unit against classes, shapes, words or grammar rules: which goes with which, how sure, and where.",
+        ),
     )
 }  # fmt: skip
 """Pages by name, in the order of the menus."""

@@ -45,6 +45,7 @@ KEPT = {
     "activities": 2, "responses": 8, "states": 96, "alternatives": 64, "projections": 24,
     "criteria": 48, "scores": 192, "suites": 24, "attacks": 128, "attacked": 128, "moved": 128,
     "kept": 6, "parts": 24, "seen": 64, "made": 24,
+    "inspections": 12, "looks": 24,
     "retrained-tests": 2, "retraining": 64,
     "searches": 24, "companions": 12,
     "statistics": 6, "class-errors": 48, "own-predictions": 4, "repairs": 12,
@@ -160,7 +161,10 @@ class Waiting:
         if not st.session_state.get(HALTED):
             self._begun[kind, key] = shelf().job(kind, key, work)
 
-    def get(self, kind: str, key: Hashable, doing: str, work: Callable[[Progress], Any]) -> Any:
+    def get(
+        self, kind: str, key: Hashable, doing: str, work: Callable[[Progress], Any],
+        watch: Callable[[], None] | None = None,
+    ) -> Any:  # fmt: skip
         """Return a result, from the shelf or by working; show progress while it takes long.
 
         Parameters
@@ -173,6 +177,8 @@ class Waiting:
             What is being done, for a person.
         work : callable
             Called with a progress callback, in another thread: it must not use Streamlit.
+        watch : callable, optional
+            Called now and then while it takes long, to draw what is there so far.
 
         Raises
         ------
@@ -186,14 +192,14 @@ class Waiting:
             # Work that was begun and has failed is not tried a second time.
             job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work)
             if not job.wait(SILENT_S):
-                self._show(job, doing)
+                self._show(job, doing, watch)
             try:
                 return job.result()
             except CancelledError:
                 # It was stopping, because nobody had asked for it for a while, when this run asked again.
                 continue
 
-    def _show(self, job: Job, doing: str) -> None:
+    def _show(self, job: Job, doing: str, watch: Callable[[], None] | None) -> None:
         with self._place.container():
             bar = st.progress(0.0)
             # A run can wait in several places, and twice for a job that was just stopping: no key comes twice.
@@ -206,6 +212,8 @@ class Waiting:
                 bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}")
                 for begun in self._begun.values():
                     begun.want()
+                if watch is not None:
+                    watch()
                 ended = job.wait(POLL_S)
         self._place.empty()
 

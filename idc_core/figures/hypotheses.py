@@ -1,0 +1,357 @@
+"""Figures of the Hypotheses page: scores of hypotheses and units, one pair on a text, important units among all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from idc_core.figures.palette import RELEVANCE, Palette, palette
+from idc_core.figures.style import finish
+
+ROW_PIXELS = 20
+"""Height of a hypothesis in the map."""
+
+MINUS_FROM = 0.15
+"""Strength from which a negative score carries its sign."""
+
+MOST_MARKS = 5000
+"""Squares up to which each can be clicked; more are too many for a browser."""
+
+
+def _scale(colours: Palette, signed: bool) -> list[tuple[float, str]]:
+    if not signed:
+        steps = (colours.ground, *colours.counts)
+        return [(at / (len(steps) - 1), colour) for at, colour in enumerate(steps)]
+    places = np.linspace(0, 1, len(RELEVANCE))
+    return [
+        (float(place), f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})")
+        for place, anchor in zip(places, RELEVANCE, strict=True)
+    ]
+
+
+def score_map(
+    scores: NDArray[np.float64], hypotheses: Sequence[str], units: Sequence[int], title: str, measure: str, *,
+    keys: tuple[Sequence[int], Sequence[int]], signed: bool, passes: NDArray[np.bool_],
+    selected: tuple[int | None, int | None] = (None, None), dark: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Draw a square a hypothesis and unit; empty where the association does not pass.
+
+    Parameters
+    ----------
+    scores : ndarray of float64 (hypotheses, units)
+    hypotheses : sequence of str
+    units : sequence of int
+        Indices in the layer.
+    title : str
+        The finding.
+    measure : str
+        What the colours are.
+    keys : (sequence of int, sequence of int)
+        What clicks tell of each row and column.
+    signed : bool
+        Whether scores can be negative.
+    passes : ndarray of bool (hypotheses, units)
+    selected : (int or None, int or None)
+        Row and column to frame.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Up to `MOST_MARKS` squares a second trace holds a mark for each that a page can make clickable; its `customdata`
+        is (key of the hypothesis, key of the unit).
+    """
+    colours = palette(dark)
+    shown = np.where(passes, scores, np.nan).astype(np.float32)
+    limit = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
+    step = max(1, len(units) // 80)
+    side = f"{measure} %{{z:.3f}}"
+    figure = go.Figure(
+        go.Heatmap(
+            z=shown, x=list(range(len(units))), y=list(range(len(hypotheses))), zmin=-limit if signed else 0,
+            zmax=limit, xgap=1, ygap=1, colorscale=_scale(colours, signed), hoverongaps=False,
+            text=[["\u2212" if value < -MINUS_FROM else "" for value in row] for row in shown],
+            texttemplate="%{text}", textfont={"size": 11, "color": colours.ground if not dark else "#ffffff"},
+            hovertemplate=side + "<extra></extra>",
+            colorbar={"title": {"text": measure, "side": "right"}, "thickness": 12},
+        )
+    )  # fmt: skip
+    if scores.size <= MOST_MARKS:
+        figure.add_trace(_marks(scores, hypotheses, units, measure, keys, passes))
+    for index, along in enumerate(selected):
+        if along is not None:
+            low, high = along - 0.5, along + 0.5
+            ends = {"y0": low, "y1": high, "x0": -0.5, "x1": len(units) - 0.5} if index == 0 else {
+                "x0": low, "x1": high, "y0": -0.5, "y1": len(hypotheses) - 0.5}  # fmt: skip
+            figure.add_shape(type="rect", line={"color": colours.error, "width": 2}, **ends)
+    figure.update_xaxes(
+        title="unit, strongest associations first", tickvals=list(range(0, len(units), step)),
+        ticktext=[str(units[at]) for at in range(0, len(units), step)], tickangle=-90, showgrid=False, zeroline=False,
+        range=[-0.5, len(units) - 0.5],
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(range(len(hypotheses))), ticktext=list(map(_short, hypotheses)), showgrid=False, zeroline=False,
+        range=[len(hypotheses) - 0.5, -0.5],
+    )  # fmt: skip
+    finish(figure, title, colours, height=150 + ROW_PIXELS * max(6, len(hypotheses)))
+    longest = max((len(_short(name)) for name in hypotheses), default=0)
+    return figure.update_layout(margin={"l": 30 + 6 * longest, "r": 92, "b": 64}, showlegend=False)
+
+
+def _marks(
+    scores: NDArray[np.float64], hypotheses: Sequence[str], units: Sequence[int], measure: str,
+    keys: tuple[Sequence[int], Sequence[int]], passes: NDArray[np.bool_],
+) -> go.Scatter:  # fmt: skip
+    """Return a mark a square, not to be seen but to be clicked: heatmaps tell of no clicks."""
+    rows, columns = (axis.ravel() for axis in np.mgrid[0 : len(hypotheses), 0 : len(units)])
+    return go.Scatter(
+        x=columns.tolist(), y=rows.tolist(), mode="markers", showlegend=False,
+        customdata=np.stack([np.take(keys[0], rows), np.take(keys[1], columns)], 1).tolist(),
+        marker={"symbol": "square", "size": 12, "opacity": 0},
+        text=[
+            f"{hypotheses[row]}<br>unit {units[column]}<br>{measure} {scores[row, column]:.3f}"
+            + ("" if passes[row, column] else ", not told from chance")
+            for row, column in zip(rows, columns, strict=True)
+        ],
+        hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _hatched(shape: str, colours: Palette) -> dict[str, Any]:
+    """Return a pattern that lies over a bar's colour; without saying so plotly draws the pattern alone."""
+    return {"shape": shape, "fillmode": "overlay", "fgcolor": colours.ground, "size": 6, "solidity": 0.2}
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else f"{name[:29]}…"
+
+
+def ranked_scores(
+    names: Sequence[str], keys: Sequence[int], scores: NDArray[np.float64], low: NDArray[np.float64],
+    high: NDArray[np.float64], passes: NDArray[np.bool_], title: str, measure: str, *, chosen: int | None = None,
+    dark: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Draw the strongest scores as marks with their confidence intervals, strongest on top.
+
+    Parameters
+    ----------
+    names : sequence of str, n
+    keys : sequence of int, n
+        What clicks tell, in `customdata`.
+    scores, low, high : ndarray of float64 (n,)
+    passes : ndarray of bool (n,)
+        Filled marks pass the false-discovery rate, open ones do not.
+    title, measure : str
+    chosen : int, optional
+        The key to frame.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    around = [np.nan_to_num(high - scores), np.nan_to_num(scores - low)]
+    figure = go.Figure(
+        go.Scatter(
+            x=scores.tolist(), y=list(range(len(names))), mode="markers", customdata=list(keys),
+            error_x={"array": around[0].tolist(), "arrayminus": around[1].tolist(), "color": colours.muted,
+                     "thickness": 1.5, "width": 4},
+            marker={
+                "size": [15 if key == chosen else 10 for key in keys], "color": colours.accent,
+                "symbol": ["circle" if one else "circle-open" for one in passes],
+                "line": {"color": [colours.error if key == chosen else colours.accent for key in keys],
+                         "width": [3 if key == chosen else 1.5 for key in keys]},
+            },
+            text=[f"{name}<br>{score:.3f} ({a:.3f} to {b:.3f})"
+                  for name, score, a, b in zip(names, scores, low, high, strict=True)],
+            hovertemplate="%{text}<extra></extra>", showlegend=False,
+        )
+    )  # fmt: skip
+    figure.add_vline(x=0, line={"color": colours.line, "width": 1})
+    figure.update_xaxes(title=measure, zeroline=False)
+    figure.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=list(map(_short, names)), range=[len(names) - 0.5, -0.5],
+        zeroline=False,
+    )  # fmt: skip
+    finish(figure, title, colours, height=150 + 26 * max(4, len(names)), wrap=52)
+    longest = max((len(_short(name)) for name in names), default=0)
+    return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})
+
+
+def string_trace(
+    symbols: Sequence[str], activations: NDArray[np.floating], behaviour: NDArray[np.floating], title: str,
+    unit: str, hypothesis: str, *, dark: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Draw what a unit does at every symbol of a text, and the hypothesis under it.
+
+    Parameters
+    ----------
+    symbols : sequence of str, n
+    activations, behaviour : ndarray of float (n,)
+    title, unit, hypothesis : str
+        The finding, and the names of the two.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    places = list(range(len(symbols)))
+    common: dict[str, Any] = {"x": places, "text": list(symbols), "showlegend": False}
+    figure = go.Figure(
+        [
+            go.Scatter(
+                y=np.asarray(activations, float).tolist(), mode="lines+markers", yaxis="y",
+                line={"color": colours.accent, "width": 2}, marker={"size": 6},
+                hovertemplate=f"“%{{text}}”<br>{unit} %{{y:.3f}}<extra></extra>", **common,
+            ),
+            go.Bar(
+                y=np.asarray(behaviour, float).tolist(), yaxis="y2", width=1,
+                marker={"color": colours.error, "line": {"width": 0},
+                        "pattern": _hatched("/", colours)},
+                textposition="none", hovertemplate=f"“%{{text}}”<br>{hypothesis}: %{{y:.3g}}<extra></extra>", **common,
+            ),
+        ]
+    )  # fmt: skip
+    wide = max((len(symbol) for symbol in symbols), default=1) > 2
+    shown = ["␣" if symbol == " " else symbol for symbol in symbols]
+    figure.update_xaxes(
+        tickvals=places, ticktext=shown, tickangle=-60 if wide else 0, showgrid=False, zeroline=False, anchor="y2",
+        range=[-0.6, len(symbols) - 0.4],
+    )  # fmt: skip
+    high = max(1.0, float(np.max(behaviour, initial=0)))
+    finish(figure, title, colours, height=330 if wide else 290)
+    line = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line}
+    figure.update_layout(
+        yaxis={"domain": [0.36, 1], "title": {"text": unit, "font": {"size": 12}}, **line},
+        yaxis2={"domain": [0, 0.24], "range": [min(0.0, float(np.min(behaviour, initial=0))), high],
+                "title": {"text": "hypothesis", "font": {"size": 12}}, "nticks": 2, **line},
+        margin={"l": 64, "b": 76 if wide else 40}, bargap=0,
+    )  # fmt: skip
+    return figure
+
+
+def by_truth(
+    true: NDArray[np.floating], false: NDArray[np.floating], title: str, unit: str, hypothesis: str, *,
+    dark: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Draw how often a unit has which mean, where a hypothesis is true of the record and where it is not.
+
+    Parameters
+    ----------
+    true, false : ndarray of float
+        The unit's mean over each record.
+    title, unit, hypothesis : str
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Each group is drawn as shares of its own records.
+    """
+    colours = palette(dark)
+    values = np.concatenate([true, false]).astype(np.float64)
+    edges = np.linspace(values.min(), max(values.max(), values.min() + 1e-9), 25)
+    figure = go.Figure()
+    looks = ((f"{hypothesis} (n = {len(true):,})", true, colours.error, "/"),
+             (f"not so (n = {len(false):,})", false, colours.accent, ""))  # fmt: skip
+    for name, part, colour, pattern in looks:
+        counts, _ = np.histogram(part, edges)
+        share = 100 * counts / max(1, len(part))
+        figure.add_bar(
+            x=((edges[1:] + edges[:-1]) / 2).tolist(), y=share.tolist(), name=name, width=float(edges[1] - edges[0]),
+            opacity=0.75, marker={"color": colour, "pattern": _hatched(pattern, colours)},
+            hovertemplate="%{x:.3g}: %{y:.1f} %<extra></extra>",
+        )  # fmt: skip
+    figure.update_layout(barmode="overlay", bargap=0)
+    figure.update_xaxes(title=f"mean activation of {unit}")
+    figure.update_yaxes(title="share of records (%)")
+    return finish(figure, title, colours, height=330)
+
+
+def importance_against(
+    importance: NDArray[np.float64], best: NDArray[np.float64], important: NDArray[np.int64], names: Sequence[str],
+    title: str, measure: str, *, dark: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Draw every unit by its importance and its strongest association.
+
+    Parameters
+    ----------
+    importance, best : ndarray of float64 (units,)
+    important : ndarray of int64 (m,)
+        Units to mark.
+    names : sequence of str (units,)
+        Each unit's best hypothesis.
+    title, measure : str
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        `customdata` of a mark is its unit.
+    """
+    colours = palette(dark)
+    figure = go.Figure()
+    rest = np.setdiff1d(np.arange(len(best)), important)
+    for label, units, colour, symbol, size in (
+        ("other units", rest, colours.muted, "circle-open", 7),
+        ("important neurons", important, colours.error, "diamond", 12),
+    ):
+        figure.add_scatter(
+            x=importance[units].tolist(), y=best[units].tolist(), mode="markers", name=label, customdata=units.tolist(),
+            marker={"color": colour, "symbol": symbol, "size": size},
+            text=[f"unit {unit}: {names[unit]}<br>{best[unit]:.3f}" for unit in units],
+            hovertemplate="%{text}<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title="importance: relevance summed over the training inputs")
+    figure.update_yaxes(title=f"strongest association ({measure})", rangemode="tozero")
+    return finish(figure, title, colours, height=420)
+
+
+def before_and_after(
+    strengths: NDArray[np.float64], names: Sequence[str], title: str, measure: str, *, dark: bool = False
+) -> go.Figure:
+    """Draw each hypothesis's strongest association after and before training, joined by a line.
+
+    Parameters
+    ----------
+    strengths : ndarray of float64 (n, 2)
+        Trained, untrained.
+    names : sequence of str, n
+    title, measure : str
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    rows = list(range(len(names)))
+    figure = go.Figure()
+    for row, (trained, fresh) in enumerate(strengths.tolist()):
+        figure.add_scatter(x=[fresh, trained], y=[row, row], mode="lines", line={"color": colours.line, "width": 2},
+                           showlegend=False, hoverinfo="skip")  # fmt: skip
+    for at, label, colour, symbol in (
+        (1, "before training", colours.muted, "circle-open"), (0, "after training", colours.accent, "circle"),
+    ):  # fmt: skip
+        figure.add_scatter(
+            x=strengths[:, at].tolist(), y=rows, mode="markers", name=label, text=list(names),
+            marker={"color": colour, "symbol": symbol, "size": 10}, hovertemplate="%{text}: %{x:.3f}<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title=f"strongest association with any unit ({measure})", rangemode="tozero")
+    figure.update_yaxes(tickvals=rows, ticktext=list(map(_short, names)), range=[len(names) - 0.5, -0.5])
+    finish(figure, title, colours, height=170 + 24 * max(4, len(names)))
+    longest = max((len(_short(name)) for name in names), default=0)
+    return figure.update_layout(margin_l=24 + 7 * longest)

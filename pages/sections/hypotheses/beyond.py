@@ -1,0 +1,107 @@
+"""What scores say beyond single pairs: of important neurons, and of the network before its training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from idc_core.errors import CancelledError
+from idc_core.figures import hypotheses as figures
+from idc_core.inspection.grid import beside_training, meaning
+from pages.common import layout
+from pages.common.text import plural
+from pages.sections.hypotheses import inspections, pairs
+from pages.sections.hypotheses.inspections import Measured, quoted
+
+if TYPE_CHECKING:
+    from idc_core.inspection.grid import Grid, Meaning
+
+
+def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None:
+    """Say and draw whether important neurons go with hypotheses more than others."""
+    view = measured.view
+    if layer != view.bench.layer:
+        return
+    st.header("Do important neurons mean something?", anchor=False)
+    analysis = view.analysis
+    changes = measured.found.units[view.model.card.name, layer][:, 1] > 0
+    told = meaning(grid, analysis.importance, analysis.important, changes)
+    text = meaning_sentence(told, len(analysis.important))
+    st.markdown(text)
+    title = f"Important neurons: {told.important:.2f} on average; the others {told.others:.2f}"
+    layout.chart(
+        view,
+        "meaning",
+        lambda dark: figures.importance_against(
+            analysis.importance, told.best, analysis.important, [grid.names[at] for at in told.which], title, label,
+            dark=dark,
+        ),
+        alt=title,
+        read="a mark is a unit; farther right the network's answers owe more to it, higher up it goes more with the "
+        "hypothesis that suits it best. Diamonds are the bench's important neurons. Click a mark to look at its unit.",
+        depends=(measured.key, layer, label),
+        clicked=lambda points: pairs.pick(
+            measured, grid, layer, int(told.which[int(np.ravel(points[0]["customdata"])[0])]),
+            int(np.ravel(points[0]["customdata"])[0]),
+        ),
+    )  # fmt: skip
+
+
+def meaning_sentence(told: Meaning, m: int) -> str:
+    """Compare important neurons with the others in words."""
+    if not np.isfinite(told.important + told.others):
+        return "All units of the layer that change are important ones, or none is: there is nothing to compare."
+    more = told.chance <= 0.05
+    return (
+        f"**The {m} important neurons go {'more' if more else 'no more than chance'} with something that can be named: "
+        f"their strongest associations are {told.important:.2f} on average, those of the other units "
+        f"{told.others:.2f}.** Of random sets of {m} units, {100 * told.chance:.2g} % reach as much. Over all units, "
+        f"the rank correlation of importance and strongest association is {told.correlation:.2f}."
+        + (f" Left out {'are' if told.still > 1 else 'is'} {plural(told.still, 'unit')} that never change"
+           f"{'' if told.still > 1 else 's'}." if told.still else "")
+    )
+
+
+def draw_training(measured: Measured, grid: Grid, measure: str, layer: str, label: str) -> None:
+    """Compare with the same network before its training."""
+    st.header("Did training bring it about?", anchor=False)
+    st.caption(
+        "The studio keeps no weights between the epochs of a training; what can be compared is the same network "
+        "with the weights it would begin with (seed 0), and as it is."
+    )
+    wanted = st.toggle(
+        "Compare with the network before its training", key="untrained", bind="query-params",
+        help="Inspects the same network with fresh weights on the same records; default off.",
+    )  # fmt: skip
+    if not wanted:
+        return
+    if not measured.whole:
+        st.caption("This waits until all records are read: start again first.")
+        return
+    try:
+        fresh = inspections.before_training(measured, measure, layer)
+    except CancelledError:
+        st.caption("Stopped before it was finished.")
+        return
+    strengths = beside_training(grid, fresh)
+    rows = np.argsort(-(strengths[:, 0] - strengths[:, 1]), kind="stable")
+    rows = rows if len(rows) <= 24 else np.concatenate([rows[:16], rows[-8:]])
+    first = int(rows[0])
+    better = int((strengths[:, 0] > strengths[:, 1]).sum())
+    title = (
+        f"{better} of {len(strengths)} hypotheses have a stronger unit after training; "
+        f"{quoted(grid.names[first])} gained most ({strengths[first, 1]:.2f} to {strengths[first, 0]:.2f})"
+    )
+    layout.chart(
+        measured.view,
+        "before-training",
+        lambda dark: figures.before_and_after(
+            strengths[rows], [grid.names[at] for at in rows], title, label, dark=dark
+        ),
+        alt=title,
+        read="a line is a hypothesis, from its strongest unit before training (open) to after (filled). What random "
+        "weights show already was not learnt. Shown are those that gained most and least.",
+        depends=(measured.key, measure, layer),
+    )

@@ -1,0 +1,154 @@
+"""Scores as a table of hypotheses by units, important units among all, parts, looks at single records."""
+
+import numpy as np
+import pytest
+import torch
+
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection import Hypothesis, inspect
+from idc_core.inspection.grid import Grid, beside_training, grid, meaning
+from idc_core.inspection.looking import look
+from idc_core.inspection.parts import draw, take
+from idc_core.inspection.untrained import untrained
+from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
+
+
+@pytest.fixture(scope="module")
+def model():
+    columns = noisy_table(units=5)
+    columns[:, 3] = np.isin(np.arange(9), (2, 4))
+    return Table(columns)
+
+
+@pytest.fixture(scope="module")
+def found(model):
+    return inspect(model, texts(padded=True), [letter_number(), is_letter(2, 4)], ["pearson", "logistic"], ["units"])
+
+
+def made(score):
+    score = np.asarray(score, float)
+    names = tuple(f"h{at}" for at in range(len(score)))
+    none = np.full(score.shape, np.nan)
+    return Grid(names, names, score, none, none, none, score > 9, np.zeros(len(score), np.int64))
+
+
+def test_grid_holds_every_line_of_single_units_and_nothing_of_probes(found):
+    table = grid(found, "pearson", "model", "units")
+    assert table.names == ("number", "is 2,4")
+    assert table.score.shape == (2, 5)
+    for line in found.where(measure="pearson"):
+        at = table.names.index(found.table["hypothesis"][line]), found.table["unit"][line]
+        for name in ("score", "low", "high", "p_value"):
+            assert getattr(table, name)[at] == found.table[name][line]
+    assert table.strongest() == (1, 3)
+    assert table.units_of(1)[0] == 3
+    assert table.hypotheses_of(3)[0] == 1
+    assert table.passes[1, 3]
+    assert table.tested == 10
+    assert table.widest == pytest.approx(np.max(table.high - table.low) / 2)
+
+
+def test_grid_of_what_was_not_measured_is_refused(found):
+    with pytest.raises(DataError, match="no scores of single units by 'iou'"):
+        grid(found, "iou", "model", "units")
+
+
+def test_part_holds_the_strongest_of_either_sign_and_undefined_scores_come_last():
+    table = made([[0.1, np.nan, 0.2], [-0.9, np.nan, 0.3], [np.nan, np.nan, np.nan]])
+    rows, columns = table.part(2, 2)
+    assert rows.tolist() == [1, 0]
+    assert columns.tolist() == [0, 2]
+    assert table.strongest() == (1, 0)
+
+
+def test_meaning_compares_important_units_with_the_others():
+    table = made([[0.9, 0.1, -0.8, 0.2, 0.0, 0.1], [0.1, 0.3, 0.1, 0.1, 0.2, 0.1]])
+    told = meaning(table, np.array([6.0, 3, 5, 2, 4, 1]), np.array([0, 2]), np.ones(6, bool))
+    assert told.best.tolist() == [0.9, 0.3, 0.8, 0.2, 0.2, 0.1]
+    assert told.which.tolist() == [0, 1, 0, 0, 1, 0]
+    assert told.important == pytest.approx(0.85)
+    assert told.others == pytest.approx(0.2)
+    # One of the fifteen pairs has such a mean: the pair itself.
+    assert told.chance == pytest.approx(1 / 15, abs=0.02)
+    assert told.correlation == pytest.approx(np.corrcoef([6, 3, 5, 2, 4, 1], [6, 4, 5, 2.5, 2.5, 1])[0, 1])
+
+
+def test_meaning_of_units_all_alike_is_no_more_than_chance():
+    told = meaning(made(np.ones((1, 4))), np.arange(4.0), np.array([3]), np.ones(4, bool))
+    assert told.chance == 1
+    assert np.isnan(told.correlation)
+    with pytest.raises(DataError, match="4 units, not of 3"):
+        meaning(made(np.ones((1, 4))), np.arange(3.0), np.array([0]), np.ones(4, bool))
+
+
+def test_a_smaller_draw_is_a_part_of_a_larger_one_and_all_is_the_data_set_itself():
+    data = texts()
+    small, large = draw(data, 30), draw(data, 90)
+    assert (len(small), len(large)) == (30, 90)
+    assert set(small.ids) < set(large.ids)
+    assert len({one.fingerprint for one in (small, large, data, draw(data, 30, seed=1))}) == 4
+    np.testing.assert_array_equal(small.inputs, data.inputs[small.ids])
+    assert draw(data, None) is data
+    assert draw(data, 400) is data
+    with pytest.raises(SettingError, match="at least 1"):
+        draw(data, 0)
+
+
+def test_a_hypothesis_says_the_same_of_a_part():
+    data = texts()
+    chosen = np.array([5, 3, 9])
+    part = take(data, chosen)
+    assert part.ids.tolist() == [5, 3, 9]
+    first = inspect(Table(noisy_table()), part, [is_letter(2)], ["pearson"], ["units"])
+    again = inspect(Table(noisy_table()), take(data, chosen), [is_letter(2)], ["pearson"], ["units"])
+    np.testing.assert_array_equal(first.table["score"], again.table["score"])
+
+
+def test_look_tells_what_unit_and_hypothesis_do_at_every_symbol(model):
+    data = texts(padded=True)
+    seen = look(model, "units", 3, is_letter(2, 4), data, np.array([7, 0]))
+    np.testing.assert_array_equal(seen.activations, np.isin(data.inputs[[7, 0]], (2, 4)))
+    np.testing.assert_array_equal(seen.behaviour, seen.activations)
+    np.testing.assert_array_equal(seen.present, data.inputs[[7, 0]] != 0)
+    np.testing.assert_array_equal(seen.holds, seen.behaviour.any(1))
+    everywhere = Hypothesis("there", "test", "binary", lambda records: records.present)
+    assert not look(model, "units", 3, everywhere, data, np.array([7, 0])).varies.any()
+
+
+def test_a_coarser_layer_is_repeated_over_the_picture():
+    seen = look_of(np.array([[[1.0, 2], [3, 4]]]), (4, 4))
+    assert seen.over(0).tolist() == [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]
+    assert (look_of(np.array([2.5]), (2, 3)).over(0) == 2.5).all()
+
+
+def look_of(activations, places):
+    from idc_core.inspection.looking import Look
+
+    return Look(activations, np.zeros((1, *places)), np.ones((1, *places), bool))
+
+
+def test_an_untrained_network_follows_its_seed_and_leaves_torchs_numbers_alone():
+    before = torch.random.get_rng_state()
+    one, same, other = (untrained("lenet1-digits", seed) for seed in (0, 0, 1))
+    assert torch.equal(before, torch.random.get_rng_state())
+    weights = [next(net.parameters()) for net in (one, same, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+    assert not one.training
+
+
+def test_units_that_never_change_count_neither_for_nor_against():
+    table = made([[0.5, 0.4, 0.0, 0.0, 0.0]])
+    changes = np.array([True, True, False, False, False])
+    told = meaning(table, np.array([2.0, 1, 0, 0, 0]), np.array([0, 2]), changes)
+    assert (told.important, told.others, told.still) == (0.5, 0.4, 3)
+    assert told.chance == pytest.approx(1 / 2, abs=0.05)
+    assert told.correlation == pytest.approx(1)
+    assert np.isnan(meaning(table, np.arange(5.0), np.array([0]), np.zeros(5, bool)).important)
+
+
+def test_two_networks_are_compared_on_the_same_hypotheses():
+    one, other = made([[0.1, -0.7], [0.2, 0.0]]), made([[0.3, 0.1], [0.0, np.nan]])
+    assert beside_training(one, other).tolist() == [[0.7, 0.3], [0.2, 0.0]]
+    with pytest.raises(DataError, match="same hypotheses"):
+        beside_training(one, made([[0.3, 0.1]]))

@@ -1,0 +1,287 @@
+"""The Hypotheses page: what it says is what the engine measures; pairs, records, Stop, SQL, and text."""
+
+import io
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import idc_core.datasets as datasets
+from idc_core.inspection import inspect, library
+from idc_core.inspection.grid import grid
+from idc_core.inspection.query import PREPARED
+from pages.common import work
+from pages.common.bench import DEFAULT
+from pages.common.registry import PAGES
+from pages.common.results import open_view
+from pages.common.work import shelf
+from pages.sections.hypotheses import inspections
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    """A place of its own for the database."""
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def view():
+    return open_view(DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def measured(view):
+    found = inspect(view.model, view.test, library(view.test), ["pearson"], ["fc2"])
+    return grid(found, "pearson", view.model.card.name, "fc2")
+
+
+def opened(**parameters) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for key, value in parameters.items():
+        app.query_params[key] = value
+    # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
+    app.switch_page(str(PAGES["hypotheses"].file)).run().run()
+    assert not app.exception
+    return app
+
+
+def text(app) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def titles(app) -> list[str]:
+    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    return [spec["layout"]["title"]["text"].replace("<br>", " ") for spec in specs]
+
+
+def said(app, name) -> str:
+    """What the address says under a name."""
+    value = app.query_params[name]
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def chart(app, words) -> dict:
+    specs = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    return next(one for one in specs if words in one["layout"]["title"]["text"].replace("<br>", " "))
+
+
+def settings(**changes):
+    usual = inspections.Settings(("labels",), (), ("pearson",), ("fc2",), 1024, None)
+    return replace(usual, **changes)
+
+
+def test_finding_is_the_strongest_association_that_the_engine_measures(measured):
+    app = opened()
+    hypothesis, unit = measured.strongest()
+    said = text(app)
+    score, low, high = (one[hypothesis, unit] for one in (measured.score, measured.low, measured.high))
+    assert f"Unit {unit} of fc2 goes with “{measured.names[hypothesis]}” most" in said
+    assert f"Pearson correlation {score:.2f} ({low:.2f} to {high:.2f})" in said
+    assert f"{int(measured.passes.sum()):,} of {measured.tested:,} associations are told from chance" in said
+    assert f"{int(measured.passes.any(0).sum())} of 84 units have at least one" in said
+
+
+def test_map_holds_the_strongest_scores_that_pass(measured):
+    squares, marks = chart(opened(), "hypotheses meet a unit")["data"]
+    for (hypothesis, unit), value in zip(marks["customdata"], np.ravel(squares_of(squares)), strict=True):
+        if measured.passes[hypothesis, unit]:
+            assert value == pytest.approx(measured.score[hypothesis, unit], abs=1e-6)
+        else:
+            assert np.isnan(value)
+
+
+def squares_of(squares) -> np.ndarray:
+    import base64
+
+    z = squares["z"]
+    if isinstance(z, dict):
+        shape = [int(size) for size in str(z["shape"]).split(",")]
+        return np.frombuffer(base64.b64decode(z["bdata"]), np.float32).reshape(shape)
+    return np.array([[np.nan if value is None else value for value in row] for row in z], float)
+
+
+def test_stricter_rate_leaves_fewer_squares(measured):
+    strict = text(opened(rate="1 %"))
+    assert f"{int(measured.passes.sum()):,} of {measured.tested:,}" not in strict
+    assert "at most 1 in 100" in strict
+
+
+def test_what_is_looked_at_is_in_the_address_and_the_selected_neuron_is_the_unit(measured):
+    app = opened(hypothesis="has a hole", neuron="7")
+    unit, name = 7, measured.names.index("has a hole")
+    found = titles(app)
+    assert any(title.startswith(f"has a hole: unit {measured.units_of(name)[0]} goes with it most") for title in found)
+    best = measured.names[measured.hypotheses_of(unit)[0]]
+    assert any(title.startswith(f"Unit 7 goes most with {best}") for title in found)
+    app.selectbox(key="unit-chosen").set_value(11).run()
+    assert said(app, "neuron") == "11"
+    app.selectbox(key="hypothesis-chosen").set_value(measured.names.index("class 3")).run()
+    assert said(app, "hypothesis") == "class 3"
+
+
+def test_an_important_neuron_shows_where_the_hypothesis_holds_among_its_clusters(view):
+    unit = int(view.analysis.important[0])
+    app = opened(hypothesis="class 3", neuron=str(unit))
+    table = next(frame.value for frame in app.dataframe if "cluster" in frame.value)
+    tests, clusters = view.test.targets[:256], view.analysis.assignments[:256, 0]
+    for at, row in enumerate(table.itertuples(index=False)):
+        assert row[2] == int((clusters == at).sum())
+        share = 100 * np.mean(tests[clusters == at] == 3)
+        assert float(str(row[3]).removesuffix(" %")) == pytest.approx(share, abs=0.1)
+    assert "cluster" not in " ".join(str(frame.value.columns) for frame in opened(neuron="2").dataframe)
+
+
+def test_other_layers_are_not_the_benchs_selection():
+    app = opened(inspected="logits", families="labels", neuron="70")
+    assert "of logits goes with" in text(app)
+    app.selectbox(key="unit-chosen").set_value(3).run()
+    assert said(app, "unit") == "3"
+    assert said(app, "neuron") == "70"
+    assert "Do important neurons mean something?" not in [header.value for header in app.header]
+    next(button for button in app.button if button.key == "take-layer").click().run()
+    assert (said(app, "layer"), said(app, "neuron")) == ("logits", "3")
+
+
+def test_a_convolution_has_maps_over_the_pictures(view):
+    found = inspections.look(view, "conv1", 1, library(view.test, ["shapes"])[0], np.arange(3))
+    assert found.over(0).shape == view.test.inputs.shape[2:]
+    app = opened(inspected="conv1", families="shapes", records="256")
+    captions = [image.caption for element in app.get("image") for image in element.proto.imgs]
+    assert sum(caption.startswith("the unit's map over test") for caption in captions) == 8, captions
+
+
+def test_probes_are_shown_for_the_layer_as_a_whole():
+    app = opened(measures="logistic,majority", families="looks", records="256")
+    table = next(frame.value for frame in app.dataframe if "logistic" in frame.value)
+    assert set(table["hypothesis"]) == {"has a hole", "has two holes"}
+    assert "tells “has a hole” best" in text(app) or "tells “has two holes” best" in text(app)
+
+
+def test_a_measure_without_a_test_shows_every_score():
+    assert "This measure has no test, so that all scores are shown." in text(opened(measures="information"))
+
+
+def test_untrained_network_is_compared_when_asked():
+    assert not any("after training" in title for title in titles(opened(families="labels")))
+    assert any("after training" in title for title in titles(opened(families="labels", untrained="true")))
+
+
+def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
+    import streamlit as st
+
+    asked = settings(families=("labels", "looks"), layers=("conv1", "fc2"))
+    monkeypatch.setattr(work, "SILENT_S", 0.0)
+    monkeypatch.setattr(work, "POLL_S", 0.005)
+    parts = []
+    whole = inspections.measure(view, asked, parts.append)
+    assert (whole.records, whole.whole) == (540, True)
+    assert parts, "scores are told while more is read"
+    assert all(one.records < two.records for one, two in pairwise([*parts, whole]))
+    widths = [part.grid("pearson", "fc2", 0.05).widest for part in (parts[0], whole)]
+    assert widths[0] > widths[1]
+    shelf()._jobs["inspections"].popitem()
+    monkeypatch.setitem(st.session_state, work.HALTED, True)
+    stopped = inspections.measure(view, asked)
+    assert (stopped.whole, stopped.found) == (False, inspections._so_far().get(last_key()))
+    assert stopped.records < 540
+    assert inspections.measure(view, settings(families=("labels",), layers=("pool1",))) is None
+
+
+def last_key():
+    return list(inspections._so_far()._found)[-1]
+
+
+def test_early_stop_reads_fewer_records(view):
+    every = inspections.measure(view, settings())
+    early = inspections.measure(view, settings(error=0.45))
+    assert early.grid("pearson", "fc2", 0.05).records.max() < every.grid("pearson", "fc2", 0.05).records.max()
+
+
+def test_chosen_classes_are_read_alone():
+    app = opened(classes=["3", "8"], families="looks")
+    assert "of class 3, 8" in text(app)
+    sizes = [frame for frame in text(app).splitlines() if frame.startswith("Read: ")]
+    assert "540" not in sizes[0]
+
+
+def test_sql_answers_over_kept_runs_and_cannot_change_anything():
+    app = opened(families="labels")
+    assert "No run is kept yet." in text(app)
+    app.button(key="keep-run").click().run()
+    assert not app.exception
+    assert "Kept as run" in text(app)
+    answer = next(frame.value for frame in app.dataframe if "discovery" in frame.value)
+    assert len(answer) == 10, "one line a class"
+    for name in PREPARED:
+        app.button(key=f"ask-{name}").click().run()
+        assert not app.error, name
+    for sql in ("DELETE FROM scores", "COPY scores TO 'x.csv'", "SELECT * FROM read_csv('/etc/passwd')"):
+        box = next(area for area in app.text_area if area.label == "Question")
+        box.set_value(sql)
+        next(button for button in app.button if button.label == "Ask").click().run()
+        assert len(app.error) == 1, sql
+    assert len(app.get("download_button")) >= 8
+
+
+def test_pinned_bench_is_drawn_beside():
+    app = opened(pin="layer=fc1", families="labels")
+    assert "Units that go with at least one hypothesis: here" in text(app)
+    assert not app.error
+
+
+@pytest.fixture(scope="module")
+def few_strings():
+    """The SQL strings' first 300 records of each split."""
+    real = datasets.load_dataset
+    shelf.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "load_dataset", lambda name, split, **more: real(name, split, 300, **more))
+        yield
+    shelf.clear()
+
+
+def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings):
+    app = opened(model="charlstm-sql", words="engine", families="words", records="256", hypothesis="word “engine”")
+    assert not app.error
+    trace = chart(app, "Over test ")
+    line, bars = trace["data"]
+    holds = np.array(bars["y"]) > 0
+    inside, outside = (np.array(line["y"])[mask].mean() for mask in (holds, ~holds))
+    said_so = trace["layout"]["title"]["text"].replace("<br>", " ")
+    assert f"is {inside:.2f} on average where word “engine” holds, {outside:.2f} elsewhere" in said_so
+    symbols = "".join(line["text"])
+    at = symbols.index("engine")
+    assert [bars["y"][at + place] for place in range(6)] == [1] * 6
+    assert sum(bars["y"]) % 6 == 0
+    assert len(line["y"]) == len(symbols) == 30
+    assert app.text_input(key="words").value == "engine"
+
+
+def test_grammar_is_usual_for_sql(few_strings):
+    view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
+    assert inspections.usual(view) == ["characters", "words", "grammar"]
+    assert inspections.words_of(" a, b,,a ") == ("a", "b")
+
+
+def test_a_mask_of_ones_own_is_a_hypothesis_and_a_wrong_one_is_refused_in_words():
+    app = opened(families="labels", inspected="conv1", records="256")
+    mask = np.zeros((28, 28), bool)
+    mask[:14] = True
+    app.file_uploader(key="masks").upload("top.npy", packed(mask), "application/octet-stream").run()
+    assert not app.exception
+    assert "mask top.npy" in app.selectbox(key="hypothesis-chosen").options
+    app.file_uploader(key="masks").clear().upload("small.npy", packed(mask[:3]), "application/octet-stream").run()
+    assert "The mask small.npy has the shape (3, 28)" in app.error[0].value
+
+
+def packed(array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
