@@ -29,6 +29,7 @@ from pages.sections.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
+MOST_UNSCORED = 6
 SIGNED = ("pearson", "spearman", "difference")
 
 
@@ -239,6 +240,17 @@ def draw_whole(measured: Measured) -> pd.DataFrame | None:
     return table
 
 
+def say_unscored(measured: Measured) -> None:
+    """Name hypotheses that have no score, and why."""
+    table = measured.found.frame()
+    table = table[table["remark"] != ""].drop_duplicates("hypothesis")
+    if len(table):
+        first = table.head(MOST_UNSCORED)
+        said = [f"{quoted(one.hypothesis)} ({one.remark})" for one in first.itertuples()]
+        more = f", and {plural(len(table) - len(first), 'other')}" if len(table) > len(first) else ""
+        st.caption(f"Without a score: {'; '.join(said)}{more}.")
+
+
 def draw_side(one: View, chosen: Any, key: str) -> None:
     """Draw the map of one of two benches."""
     found = inspections.measure(one, inspections.fitting(one, settings))
@@ -295,6 +307,7 @@ st.caption(
     f"Read: {read}{plural(int(grid.records.max()), 'record')} of {plural(len(view.chosen), 'test')}"
     f"{'' if measured.whole else ' (stopped)'}; the widest score is sure to ± {grid.widest:.2f}."
 )
+say_unscored(measured)
 
 st.header("One hypothesis, one unit", anchor=False)
 pairs.draw_choice(measured, grid, layer, pair)
@@ -324,4 +337,6 @@ layout.computed(
     "the tests depend on one another; hypotheses that hold, or fail, in fewer than 20 records are not tested.",
     "Source of hypotheses and measures: T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019.",
 )
-layout.take_away({"hypotheses-scores": measured.found.frame()})
+# Without what has no meaning here, as groups of units where none were asked for.
+scores = measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
+layout.take_away({"hypotheses-scores": scores})

@@ -285,3 +285,11 @@ def packed(array) -> bytes:
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
+
+
+def test_hypotheses_that_never_hold_are_named_with_the_reason():
+    app = opened(classes=["1", "2"])
+    assert not app.exception
+    (said,) = [caption.value for caption in app.caption if caption.value.startswith("Without a score")]
+    assert "“class 0” (never true in the records read)" in said
+    assert "“class 1”" not in said
