@@ -112,8 +112,8 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
     modules = dict(model.named_modules())
     for layer in layers:
         if layer not in modules and layer != INPUT:
-            names = ", ".join(name for name in modules if name)
-            raise ModelError(f"The network has no layer {layer!r}: expected one of {names}, or 'input'.")
+            names = [*(name for name in modules if name), repr(INPUT)]
+            raise ModelError(f"The network has no layer {layer!r}: expected one of {', '.join(names)}.")
     for name, module in modules.items():
         if isinstance(module, torch.jit.ScriptModule):
             raise UnsupportedOperationError(

@@ -58,6 +58,8 @@ class Hypothesis:
                 f"Hypothesis {self.name!r} gave an array of shape {found.shape} for {len(records)} records; expected "
                 f"({len(records)},) or {(len(records), *records.symbols)}."
             )
+        if found.dtype.kind not in "biuf":
+            raise DataError(f"Hypothesis {self.name!r} gave values of type {found.dtype}; expected numbers.")
         values = found.astype(np.float32)
         highest = {"binary": 1, "classes": self.classes - 1}.get(self.kind, np.inf)
         whole = self.kind == "number" or bool((values == np.floor(values)).all() and (values >= 0).all())

@@ -158,6 +158,17 @@ def test_ink_in_halves():
     assert behaviour(data, "share of ink above")[0] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [(["yes", "no"], "type <U3"), ([1 + 0j, 2j], "type complex128"), ([None, 1], "type object"), (None, "shape"),
+     ([0.5, 1], "whole numbers"), ([np.inf, 1], "whole numbers")],
+)  # fmt: skip
+def test_behaviours_that_are_no_behaviours_are_refused(behaviour, said):
+    odd = Hypothesis("odd", "own", "binary", lambda records: behaviour)
+    with pytest.raises(DataError, match=f"'odd' gave .*{said}"):
+        odd(Records(drawing(("#.", "##"), ("..", "..")), np.arange(2)))
+
+
 def test_masks_and_attributes_of_a_person():
     data = drawing(("#.", "##"), ("..", ".."))
     records = Records(data, np.array([1, 0]))
