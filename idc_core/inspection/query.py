@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import threading
+import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from idc_core.errors import DataError, SettingError
-from idc_core.inspection.store import opened, store_path
+from idc_core.inspection import answering
+from idc_core.inspection.answering import UNANSWERED, UNOPENED, Question
+from idc_core.inspection.store import store_path
 
 SECONDS = 10.0
 """A question may take so long."""
 
 MOST_ROWS = 10_000
 """Rows of an answer; more are cut off."""
-
-# The database is opened so that it cannot be written, cannot reach files or the network, cannot load extensions, cannot
-# take the machine's memory or disk, and so that none of this can be changed from inside.
-_CONFINED = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "memory_limit": "512MB",
-    "max_temp_directory_size": "0B",
-    "threads": "1",
-    "lock_configuration": "true",
-}
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -136,37 +126,50 @@ def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answ
     Raises
     ------
     SettingError
-        If it is not one SELECT, is wrong, asks for what is not allowed, or takes too long; the message is the
-        database's own.
+        If it is not one SELECT, is wrong, asks for what is not allowed, takes too long, too much memory, or has too
+        large an answer; the message is the database's own.
     DataError
-        If there is no database yet.
+        If there is no database yet, or it cannot be opened.
+
+    Notes
+    -----
+    The database answers in a process of its own, because it can be interrupted between blocks of rows only: one value
+    of a billion characters would hold up, and fill, the process that asks.
     """
     import duckdb
 
     path = path or store_path()
     if not path.is_file():
         raise DataError("There is no inspection yet: run one and keep it, then ask.")
-    broken_off = threading.Event()
-    with opened(path, read_only=True, config=dict(_CONFINED)) as connection:
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise SettingError(f"The database does not answer this: {error}") from error
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        raise SettingError("Only one SELECT can be asked; nothing in the database can be changed from here.")
+    return _read(_answered({"path": str(path), "sql": statements[0].query, "rows": MOST_ROWS + 1}, seconds))
 
-        def stop() -> None:
-            broken_off.set()
-            connection.interrupt()
 
-        timer = threading.Timer(seconds, stop)
-        timer.start()
-        try:
-            statements = connection.extract_statements(sql)
-            kinds = [statement.type for statement in statements]
-            if kinds != [duckdb.StatementType.SELECT]:
-                raise SettingError("Only one SELECT can be asked; nothing in the database can be changed from here.")
-            cursor = connection.execute(statements[0])
-            columns = tuple(column[0] for column in cursor.description or ())
-            rows = cursor.fetchmany(MOST_ROWS + 1)
-        except duckdb.Error as error:
-            if broken_off.is_set():
-                raise SettingError(f"The question took longer than {seconds:g} s and was broken off.") from error
-            raise SettingError(f"The database does not answer this: {error}") from error
-        finally:
-            timer.cancel()
-    return Answer(columns, rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+def _answered(question: Question, seconds: float) -> bytes:
+    """Have a question answered by another process: an Arrow stream."""
+    command = [sys.executable, "-I", answering.__file__]
+    try:
+        done = subprocess.run(command, input=json.dumps(question).encode(), capture_output=True, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise SettingError(f"The question took longer than {seconds:g} s and was broken off.") from error
+    said = done.stderr.decode(errors="replace")
+    if done.returncode == UNOPENED:
+        raise DataError(f"The database of inspections {question['path']} cannot be opened ({said}).")
+    if done.returncode == UNANSWERED:
+        raise SettingError(f"The database does not answer this: {said}")
+    if done.returncode:
+        raise SettingError("The database gave up on this question; it needs more memory than a question may have.")
+    return done.stdout
+
+
+def _read(stream: bytes) -> Answer:
+    import pyarrow as pa
+
+    table = pa.ipc.open_stream(stream).read_all()
+    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return Answer(tuple(table.column_names), rows[:MOST_ROWS], len(rows) > MOST_ROWS)

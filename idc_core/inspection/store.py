@@ -7,7 +7,6 @@ is written or a question answered, and closed again.
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +18,12 @@ import numpy as np
 
 from idc_core.datasets.sources import cache_folder
 from idc_core.errors import DataError, SettingError
+from idc_core.inspection.answering import connect
 from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.result import COLUMNS, Inspection
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-WAIT_S = 10.0
-"""Seconds to wait while another process writes into the file."""
-
 
 VIEWS = ("runs", "hypotheses", "units", "scores")
 """What can be asked: a line for every run, hypothesis of a run, unit of a run, score of a run."""
@@ -66,16 +62,10 @@ def opened(path: Path, **settings: Any) -> Iterator[DuckDBPyConnection]:
     """
     import duckdb
 
-    end = time.monotonic() + WAIT_S
-    while True:
-        try:
-            connection = duckdb.connect(str(path), **settings)
-            break
-        except duckdb.Error as error:
-            busy = "lock" in str(error).lower() or "different configuration" in str(error).lower()
-            if not busy or time.monotonic() > end:
-                raise DataError(f"The database of inspections {path} cannot be opened ({error}).") from error
-            time.sleep(0.05)
+    try:
+        connection = connect(str(path), **settings)
+    except duckdb.Error as error:
+        raise DataError(f"The database of inspections {path} cannot be opened ({error}).") from error
     try:
         yield connection
     finally:

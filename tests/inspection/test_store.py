@@ -1,14 +1,16 @@
 """What is kept can be asked for and taken away, and nothing else can be done from the SQL box."""
 
 import csv
+import resource
 import time
+from datetime import datetime
 
 import numpy as np
 import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import inspect
-from idc_core.inspection.query import PREPARED, ask
+from idc_core.inspection.query import PREPARED, Answer, ask
 from idc_core.inspection.store import VIEWS, export, forget, keep, store_path
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
@@ -142,8 +144,32 @@ def test_what_takes_too_long_is_broken_off(kept, sql):
 def test_large_answers_are_cut(kept):
     answer = ask("SELECT * FROM range(20000)")
     assert (len(answer.rows), answer.cut) == (10_000, True)
-    with pytest.raises(SettingError):
-        ask("SELECT list(range) FROM range(10000000000)", seconds=3)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT repeat('x', 900000000)",
+        "SELECT repeat('x', 100000000) FROM range(20)",
+        "SELECT list(range) FROM range(10000000000)",
+        "SELECT list(range ORDER BY random()) FROM range(1000000000)",
+    ],
+)
+def test_what_would_fill_the_memory_is_refused(kept, sql):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SettingError, match=r"emory|MB"):
+        ask(sql, seconds=60)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1300 << 10
+
+
+def test_answers_have_their_types(kept):
+    answer = ask(
+        "SELECT 1 AS a, 2.5::DOUBLE AS b, 'x' AS c, TIMESTAMP '2026-11-20 01:02:03' AS d, NULL AS e, [1, 2] AS a"
+    )
+    assert answer.columns == ("a", "b", "c", "d", "e", "a_1")
+    assert answer.rows == [(1, 2.5, "x", datetime(2026, 11, 20, 1, 2, 3), None, [1, 2])]
+    assert ask("SELECT run FROM runs WHERE false") == Answer(("run",), [], False)
 
 
 def test_no_database_yet(tmp_path):
