@@ -27,19 +27,47 @@ def add_parser(subparsers: Subparsers) -> None:
         help="fixes first weights, order and dropout (%(default)s)",
     )
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to train (%(default)s)")
-    add("--out", type=Path, metavar="FOLDER", help="where to write (the project's own assets/weights)")
+    add(
+        "--out", type=Path, metavar="FOLDER",
+        help="where to write (the project's own assets/weights; with --checkpoints nowhere: the last checkpoint "
+        "holds what was reached)",
+    )
+    add(
+        "--checkpoints", type=int, nargs="*", metavar="EPOCH",
+        help="keep the weights before training, after these epochs and at the end, in IDC_HOME/checkpoints/NAME, where "
+        "the studio finds them (without epochs: every one of up to 10, else 1, 2, 4, 8 and so on)",
+    )
+    add(
+        "--shipped", action="store_true",
+        help="keep them as the project ships them: small, in assets/checkpoints/NAME",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, say what was reached and where it was written, and return the exit status."""
-    from idc_core.models import train
+    from idc_core.models import Keeping, train
+    from idc_core.models.checkpoints import SHIPPED_FOLDER, kept_folder
     from idc_core.models.weights import WEIGHTS_FOLDER
 
-    folder = WEIGHTS_FOLDER if arguments.out is None else arguments.out
+    name, keeping, out = arguments.name, None, arguments.out
+    if arguments.checkpoints is not None or arguments.shipped:
+        folder = SHIPPED_FOLDER / name if arguments.shipped else kept_folder(name)
+        keeping = Keeping(folder, tuple(arguments.checkpoints or ()), arguments.shipped)
+    elif out is None:
+        out = WEIGHTS_FOLDER
     with ProgressLine() as progress:
-        card = train(arguments.name, out=folder, seed=arguments.seed, device=arguments.device, on_progress=progress)
+        card = train(
+            name, out=out, seed=arguments.seed, device=arguments.device, keeping=keeping, on_progress=progress
+        )
     print(f"{card.label}: {card.parameters:,} parameters, fingerprint {card.fingerprint}")
-    for name, value in card.metrics.items():
-        print(f"  {name.replace('_', ' ')}: {value:.4f}")
-    print(f"Written to {folder / card.name}.safetensors, with its card beside it.")
+    for metric, value in card.metrics.items():
+        print(f"  {metric.replace('_', ' ')}: {value:.4f}")
+    if out is not None:
+        print(f"Written to {out / card.name}.safetensors, with its card beside it.")
+    if keeping is not None:
+        from idc_core.models.checkpoints import read_series
+
+        series = read_series(name, keeping.folder)
+        there = ", ".join(map(str, series.epochs)) if series is not None else "none"
+        print(f"Checkpoints of the epochs {there} are in {keeping.folder}.")
     return 0

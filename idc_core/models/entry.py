@@ -110,10 +110,28 @@ class ModelCard:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ModelError(f"The model card {path} cannot be read as JSON ({error}).") from error
+        return cls.of(content, str(path))
+
+    @classmethod
+    def of(cls, content: Any, source: str) -> ModelCard:
+        """Make a card of what its JSON text held.
+
+        Parameters
+        ----------
+        content : Any
+            As `json.loads` returns it.
+        source : str
+            Where it was, for error messages.
+
+        Raises
+        ------
+        ModelError
+            If its fields are not those of a card.
+        """
         expected = {item.name for item in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != expected:
             found = sorted(content) if isinstance(content, Mapping) else type(content).__name__
-            raise ModelError(f"The model card {path} must have the fields {sorted(expected)}, not {found}.")
+            raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {found}.")
         values = dict(content)
         values["layers"] = tuple(values["layers"])
         return cls(**values)

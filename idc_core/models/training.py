@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
 from idc_core.models.entry import ModelCard, ModelEntry, Recipe
+from idc_core.models.keeping import Keeping
 from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
@@ -36,19 +38,22 @@ _MEASURING_BATCH = 256
 
 
 def train(
-    name: str, *, out: Path, seed: int = 0, device: Device = "cpu", on_progress: Progress | None = None
-) -> ModelCard:
+    name: str, *, out: Path | None, seed: int = 0, device: Device = "cpu", keeping: Keeping | None = None,
+    on_progress: Progress | None = None,
+) -> ModelCard:  # fmt: skip
     """Train a network of the registry by its recipe and write its weights and card.
 
     Parameters
     ----------
     name : str
         A name in `MODELS` that has a recipe.
-    out : Path
-        Folder for `NAME.safetensors` and `NAME.json`; made if absent.
+    out : Path or None
+        Folder for `NAME.safetensors` and `NAME.json`; made if absent. None writes neither.
     seed : int
         Fixes the first weights, the order of the inputs, augmentation and dropout.
     device : {"cpu", "cuda"}
+    keeping : Keeping, optional
+        Checkpoints to keep as well. The weights that come out are the same with and without them.
     on_progress : Progress, optional
         Called with training steps.
 
@@ -60,14 +65,14 @@ def train(
     Raises
     ------
     ModelError
-        If the name is unknown, its weights are published ones, the folder cannot be written to, or training
-        diverged.
+        If the name is unknown, its weights are published ones, a folder cannot be written to or holds the checkpoints
+        of another training, or training diverged.
     SettingError
-        If the device is not there or the seed is negative.
+        If the device is not there, the seed is negative, or the training has no such epochs.
     DataError
         If the data set cannot be had.
     CancelledError
-        If `on_progress` returned False; nothing is written then.
+        If `on_progress` returned False; then no weights are written, and the checkpoints of finished epochs stay.
 
     Notes
     -----
@@ -79,22 +84,32 @@ def train(
     if entry.recipe is None:
         raise ModelError(f"{name!r} has the weights published with its paper; it has no recipe.")
     _check_settings(seed, device)
-    make_folder(out)  # now, not after a quarter of an hour of training
+    if out is not None:
+        make_folder(out)  # now, not after a quarter of an hour of training
+    kept = () if keeping is None else keeping.prepare(entry, seed)
     from idc_core.datasets import DATASETS, load_dataset  # here: loading a model needs no readers of data
 
     training = load_dataset(entry.dataset, "train", on_progress=on_progress)
     test = load_dataset(entry.dataset, "test", on_progress=on_progress)
+    licence = f"Weights: {entry.licence}. Data: {DATASETS[entry.dataset].licence}"
+    describe = partial(_card, entry, training, test, seed=seed, licence=licence)
     with reproducible(seed, device):
         network = entry.build()
+
+        def keep(epoch: int) -> None:
+            if keeping is not None and epoch in kept:
+                keeping.write(network, epoch, kept[-1], partial(describe, splits=("test",)))
+
+        keep(0)
         fit(
             network, training, entry.recipe,
-            seed=seed, device=device, label=entry.label, on_progress=on_progress,
+            seed=seed, device=device, label=entry.label, on_epoch=keep, on_progress=on_progress,
         )
         _arrange(network.cpu(), torch.contiguous_format)
-        licence = f"Weights: {entry.licence}. Data: {DATASETS[entry.dataset].licence}"
-        card = _card(entry, network, training, test, seed=seed, licence=licence)
-    write_weights(network, out / f"{name}.safetensors")
-    write_whole(out / f"{name}.json", card.to_json().encode())
+        card = describe(network)
+    if out is not None:
+        write_weights(network, out / f"{name}.safetensors")
+        write_whole(out / f"{name}.json", card.to_json().encode())
     return card
 
 
@@ -236,10 +251,11 @@ def reproducible(seed: int, device: Device = "cpu") -> Iterator[None]:
 
 
 def _card(
-    entry: ModelEntry, network: Network, training: Dataset, test: Dataset, *, seed: int, licence: str
-) -> ModelCard:
-    metrics = {f"test_{key}": value for key, value in measure(network, test).items()}
-    metrics |= {f"train_{key}": value for key, value in measure(network, training).items()}
+    entry: ModelEntry, training: Dataset, test: Dataset, network: Network, *, seed: int, licence: str,
+    splits: Sequence[str] = ("test", "train"),
+) -> ModelCard:  # fmt: skip
+    data = {"test": test, "train": training}
+    metrics = {f"{split}_{key}": value for split in splits for key, value in measure(network, data[split]).items()}
     if entry.task == "regression":
         errors = test.targets.astype(np.float64) - training.targets.mean(dtype=np.float64)
         metrics["test_rmse_of_training_mean"] = float(np.sqrt(np.mean(errors**2)))

@@ -71,8 +71,15 @@ def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
     network.load_state_dict(dict(state))
 
 
-def read_weights(network: nn.Module, path: Path) -> None:
+def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None:
     """Fill a network from a safetensors file.
+
+    Parameters
+    ----------
+    network : Module
+    path : Path
+    widen : bool
+        Whether values are kept in 16 bits and taken as the float32 numbers that they are.
 
     Raises
     ------
@@ -86,12 +93,16 @@ def read_weights(network: nn.Module, path: Path) -> None:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(f"The weights file {path} is not a complete safetensors file ({error}).") from error
+    if widen:
+        state = {name: value.float() if value.dtype == torch.float16 else value for name, value in state.items()}
     fill(network, state, f"The weights file {path}")
 
 
-def write_weights(network: nn.Module, path: Path) -> None:
-    """Write a network's parameters as safetensors; the file appears whole or not at all."""
+def write_weights(network: nn.Module, path: Path, *, half: bool = False) -> None:
+    """Write a network's parameters as safetensors, in 16 bits where asked; the file appears whole or not at all."""
     state = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    if half:
+        state = {name: value.half() if value.is_floating_point() else value for name, value in state.items()}
     write_whole(path, save(state))
 
 

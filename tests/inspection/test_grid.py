@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import torch
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, inspect
 from idc_core.inspection.grid import Grid, beside_training, grid, meaning
 from idc_core.inspection.looking import look
 from idc_core.inspection.parts import draw, take
-from idc_core.inspection.untrained import untrained
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
 
@@ -125,16 +123,6 @@ def look_of(activations, places):
     from idc_core.inspection.looking import Look
 
     return Look(activations, np.zeros((1, *places)), np.ones((1, *places), bool))
-
-
-def test_an_untrained_network_follows_its_seed_and_leaves_torchs_numbers_alone():
-    before = torch.random.get_rng_state()
-    one, same, other = (untrained("lenet1-digits", seed) for seed in (0, 0, 1))
-    assert torch.equal(before, torch.random.get_rng_state())
-    weights = [next(net.parameters()) for net in (one, same, other)]
-    assert torch.equal(weights[0], weights[1])
-    assert not torch.equal(weights[0], weights[2])
-    assert not one.training
 
 
 def test_units_that_never_change_count_neither_for_nor_against():

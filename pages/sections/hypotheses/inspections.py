@@ -241,7 +241,7 @@ def before_training(measured: Measured, measure_name: str, layer: str) -> Grid:
 
     def work(report: Progress) -> Inspection:
         from idc_core.inspection import inspect
-        from idc_core.inspection.untrained import untrained
+        from idc_core.models.checkpoints import untrained
 
         models = {UNTRAINED: untrained(view.bench.model)}
         return inspect(models, part, hypotheses, [measure_name], [layer], on_progress=report)

@@ -1,0 +1,306 @@
+"""Checkpoints: a network's weights between the epochs of its training, those shipped and those kept by a person.
+
+A checkpoint is a description, `epoch-004.json`, and the weights that it names, `epoch-004.safetensors`. The weights are
+written first, both whole or not at all: a description that is there is of an epoch that is finished. A training that
+is stopped leaves the epochs it has finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from idc_core.errors import ModelError, SettingError
+from idc_core.models.entry import ModelCard
+from idc_core.models.registry import find_entry
+
+if TYPE_CHECKING:
+    from idc_core.models.network import Network
+
+Stored = Literal["float32", "float16", "seed", "weights"]
+"""How weights are kept: in a file, as the seed they follow from, or as the project's own weights."""
+
+SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "checkpoints"
+"""Where the checkpoints that come with the project are, a folder a network."""
+
+EVERY = 10
+"""Trainings of so many epochs keep each of them; longer ones keep those that double."""
+
+
+def kept_folder(name: str) -> Path:
+    """Return where a person's own trainings of a network keep checkpoints, in IDC_HOME."""
+    from idc_core.datasets.sources import cache_folder  # here: loading a model needs no readers of data
+
+    return cache_folder() / "checkpoints" / name
+
+
+def usual_epochs(total: int) -> tuple[int, ...]:
+    """Return the epochs after which a training of so many keeps its weights; 0 is before it.
+
+    Every epoch up to `EVERY`; of longer trainings 0, 1, 2, 4, 8 and so on, and the last: networks change most at first.
+    """
+    if total <= EVERY:
+        return tuple(range(total + 1))
+    doubling = [2**power for power in range(total.bit_length()) if 2**power < total]
+    return (0, *doubling, total)
+
+
+def chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the first and the last epoch of a training, and those asked for between them; the usual ones without any.
+
+    Raises
+    ------
+    SettingError
+        If the training has no such epoch.
+    """
+    beyond = [epoch for epoch in wanted if not 0 <= epoch <= total]
+    if beyond:
+        raise SettingError(f"This training has the epochs 0 to {total}, not {', '.join(map(str, beyond))}.")
+    return tuple(sorted({0, *wanted, total})) if wanted else usual_epochs(total)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A network at one epoch of its training.
+
+    Attributes
+    ----------
+    epoch, epochs : int
+        Epochs that were finished, and epochs of the whole training.
+    trained : str
+        Fingerprint of the weights as training left them; `card.fingerprint` is of those that are opened, which differ
+        where they were rounded to 16 bits.
+    stored : {"float32", "float16", "seed", "weights"}
+        See `Stored`.
+    card : ModelCard
+        Of the network at that epoch; its metrics are of the test split alone.
+    """
+
+    epoch: int
+    epochs: int
+    trained: str
+    stored: Stored
+    card: ModelCard
+
+    @property
+    def stem(self) -> str:
+        """Name of its files without ending."""
+        return f"epoch-{self.epoch:03d}"
+
+    def to_json(self) -> str:
+        """Return the description as indented JSON text."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Checkpoint:
+        """Read a description that `to_json` wrote.
+
+        Raises
+        ------
+        ModelError
+            If it is not JSON, or not the description of a checkpoint.
+        """
+        again = "delete it, or train again with the checkpoints kept"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            content = dict(found) if isinstance(found, Mapping) else {}
+            card = ModelCard.of(content.pop("card", None), f"in the checkpoint {path}")
+            one = cls(card=card, **content)
+        except (OSError, ValueError, TypeError) as error:
+            raise ModelError(f"The checkpoint {path} cannot be read ({error}); {again}.") from error
+        whole = type(one.epoch) is int and type(one.epochs) is int and one.stored in get_args(Stored)
+        if not whole or not 0 <= one.epoch <= one.epochs or path.stem != one.stem:
+            raise ModelError(
+                f"The checkpoint {path} says epoch {one.epoch!r} of {one.epochs!r}, kept as {one.stored!r}, which "
+                f"cannot be; {again}."
+            )
+        return one
+
+
+@dataclass(frozen=True)
+class Series:
+    """The checkpoints of one training.
+
+    Attributes
+    ----------
+    model : str
+        Registry name of the network.
+    folder : Path
+        Where the files are of those that are kept in files.
+    checkpoints : tuple of Checkpoint
+        By epoch; one at least.
+    """
+
+    model: str
+    folder: Path
+    checkpoints: tuple[Checkpoint, ...]
+
+    @property
+    def epochs(self) -> tuple[int, ...]:
+        """The epochs that are there."""
+        return tuple(one.epoch for one in self.checkpoints)
+
+    @property
+    def complete(self) -> bool:
+        """Whether training went to its end."""
+        return self.checkpoints[-1].epoch == self.checkpoints[-1].epochs
+
+    @cached_property
+    def own(self) -> bool:
+        """Whether this training led to the project's own weights, to the last bit."""
+        return self.complete and self.checkpoints[-1].trained == own_fingerprint(self.model)
+
+    def open(self, epoch: int) -> Network:
+        """Return the network at an epoch, in eval mode, with its card.
+
+        Raises
+        ------
+        ModelError
+            If there is no such checkpoint, or its file is absent, damaged, or holds other weights than it should.
+        """
+        known = {one.epoch: one for one in self.checkpoints}
+        if epoch not in known:
+            there = ", ".join(map(str, known))
+            raise ModelError(f"There is no checkpoint of {self.model} at epoch {epoch}; there are {there}.")
+        one = known[epoch]
+        if one.stored == "seed":
+            network, card = self._begun(one)
+        else:
+            network, card = self._read(one), one.card
+        network.card = card
+        return network.eval()
+
+    def _begun(self, one: Checkpoint) -> tuple[Network, ModelCard]:
+        """Return the network before training: not held to its fingerprint, as processors round first weights too."""
+        from idc_core.models.weights import fingerprint
+
+        network = untrained(self.model, one.card.seed or 0)
+        return network, replace(one.card, fingerprint=fingerprint(network))
+
+    def _read(self, one: Checkpoint) -> Network:
+        from idc_core.models.loading import load_model
+        from idc_core.models.weights import fingerprint, read_weights
+
+        if one.stored == "weights":
+            network, source = load_model(self.model), "The project's own weights file"
+        else:
+            path = self.folder / f"{one.stem}.safetensors"
+            network, source = find_entry(self.model).build(), f"The checkpoint {path}"
+            read_weights(network, path, widen=one.stored == "float16")
+        found = fingerprint(network)
+        if found != one.card.fingerprint:
+            raise ModelError(
+                f"{source} should give {self.model} at epoch {one.epoch} with the fingerprint {one.card.fingerprint}, "
+                f"but gives {found}; delete {self.folder}, or train again with the checkpoints kept."
+            )
+        return network
+
+
+def untrained(name: str, seed: int = 0) -> Network:
+    """Return a network of the registry with the weights that training from a seed begins with, in eval mode.
+
+    Parameters
+    ----------
+    name : str
+        A key of `MODELS`.
+    seed : int
+        Fixes the weights; torch's own random numbers go on as if nothing had been drawn.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return find_entry(name).build().eval()
+
+
+def read_series(name: str, folder: Path) -> Series | None:
+    """Return the checkpoints in a folder; None where there are none.
+
+    Raises
+    ------
+    ModelError
+        If a description is damaged, of another network, or of another training than the others.
+    """
+    found = tuple(Checkpoint.read(path) for path in sorted(folder.glob("epoch-*.json")))
+    if not found:
+        return None
+    for one in found:
+        if one.card.name != name:
+            raise ModelError(f"The folder {folder} should hold checkpoints of {name}, but one is of {one.card.name}.")
+        refuse_mixture(folder, asdict(one.card), found[0].card)
+    return Series(name, folder, tuple(sorted(found, key=lambda one: one.epoch)))
+
+
+def refuse_mixture(folder: Path, training: Mapping[str, Any], there: ModelCard) -> None:
+    """Refuse to mix the checkpoints of two trainings in one folder.
+
+    Parameters
+    ----------
+    folder : Path
+    training : mapping
+        Seed, recipe and versions of the one training.
+    there : ModelCard
+        Of a network that the other one trained.
+
+    Raises
+    ------
+    ModelError
+        If they differ.
+    """
+    for what in ("seed", "recipe", "versions"):
+        if training[what] != getattr(there, what):
+            raise ModelError(
+                f"The folder {folder} holds checkpoints of a training with the {what} {getattr(there, what)}, not "
+                f"{training[what]}: move that folder away, or delete it."
+            )
+
+
+def all_series(name: str) -> tuple[Series, ...]:
+    """Return every training of a network whose checkpoints are there, the best to look at first.
+
+    Those that led to the project's own weights come first, then those that went to their end, then those with more
+    epochs; of equals the one that is shipped.
+
+    Raises
+    ------
+    ModelError
+        If the name is unknown, or a description is damaged.
+    """
+    find_entry(name)
+    found = [read_series(name, folder) for folder in (SHIPPED_FOLDER / name, kept_folder(name))]
+    there = [one for one in found if one is not None]
+    return tuple(sorted(there, key=lambda one: (not one.own, not one.complete, -len(one.checkpoints))))
+
+
+def ends(name: str) -> Series:
+    """Return the two epochs that are there without anything kept: before training, and the project's own weights.
+
+    Of a network whose weights were published by others neither seed nor epochs are known: seed 0, and one epoch, stand
+    for them.
+
+    Raises
+    ------
+    ModelError
+        If the name is unknown or its weights are missing.
+    """
+    from idc_core.models.loading import load_model
+    from idc_core.models.weights import fingerprint
+
+    card = load_model(name).card
+    recipe = find_entry(name).recipe
+    epochs = 1 if recipe is None else recipe.epochs
+    begun = fingerprint(untrained(name, card.seed or 0))
+    before = Checkpoint(0, epochs, begun, "seed", replace(card, metrics={}, fingerprint=begun))
+    return Series(name, SHIPPED_FOLDER / name, (before, Checkpoint(epochs, epochs, card.fingerprint, "weights", card)))
+
+
+def own_fingerprint(name: str) -> str:
+    """Return the fingerprint of the project's own weights; empty where there are none."""
+    from idc_core.models.weights import WEIGHTS_FOLDER
+
+    path = WEIGHTS_FOLDER / f"{name}.json"
+    return ModelCard.read(path).fingerprint if path.exists() else ""
