@@ -24,7 +24,7 @@ finding = st.empty()
 from idc_core.figures import hypotheses as figures  # noqa: E402 - after the frame is painted
 from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
-from pages.sections.hypotheses import asking, beyond, inspections, pairs  # noqa: E402
+from pages.sections.hypotheses import asking, beyond, epochs, inspections, pairs  # noqa: E402
 from pages.sections.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
@@ -321,7 +321,7 @@ pairs.draw_links(measured, layer, pair[1])
 
 draw_whole(measured)
 beyond.draw_meaning(measured, grid, layer, label)
-beyond.draw_training(measured, grid, measure, layer, label)
+by_epoch = epochs.draw(measured, grid, measure, layer, label, pair)
 asking.draw(measured)
 pins.beside(view, draw_side, compare)
 
@@ -339,4 +339,4 @@ layout.computed(
 )
 # Without what has no meaning here, as groups of units where none were asked for.
 scores = measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
-layout.take_away({"hypotheses-scores": scores})
+layout.take_away({"hypotheses-scores": scores, **by_epoch})

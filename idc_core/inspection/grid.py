@@ -197,19 +197,6 @@ def _ranked(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 
 
-def beside_training(trained: Grid, untrained: Grid) -> NDArray[np.float64]:
-    """Return each hypothesis's strongest association with a unit in two grids: float64 (hypotheses, 2).
-
-    Raises
-    ------
-    DataError
-        If the grids hold different hypotheses.
-    """
-    if trained.names != untrained.names:
-        raise DataError("Two networks can only be compared on the same hypotheses.")
-    return np.stack([trained.strength.max(1), untrained.strength.max(1)], 1)
-
-
 def shares(holds: NDArray[np.bool_], clusters: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """Return the share of each cluster's records in which a hypothesis holds: float64 (count,); NaN of an empty one."""
     size = np.bincount(clusters, minlength=count)

@@ -276,11 +276,17 @@ def all_series(name: str) -> tuple[Series, ...]:
     return tuple(sorted(there, key=lambda one: (not one.own, not one.complete, -len(one.checkpoints))))
 
 
-def ends(name: str) -> Series:
-    """Return the two epochs that are there without anything kept: before training, and the project's own weights.
+def whole(name: str, series: Series | None = None) -> Series:
+    """Return the checkpoints of a training with both ends: the weights it begins with, and the project's own.
 
     Of a network whose weights were published by others neither seed nor epochs are known: seed 0, and one epoch, stand
     for them.
+
+    Parameters
+    ----------
+    name : str
+    series : Series, optional
+        What is there of a training; one that went to its end keeps its own last weights.
 
     Raises
     ------
@@ -290,12 +296,15 @@ def ends(name: str) -> Series:
     from idc_core.models.loading import load_model
     from idc_core.models.weights import fingerprint
 
-    card = load_model(name).card
-    recipe = find_entry(name).recipe
+    card, recipe = load_model(name).card, find_entry(name).recipe
     epochs = 1 if recipe is None else recipe.epochs
     begun = fingerprint(untrained(name, card.seed or 0))
     before = Checkpoint(0, epochs, begun, "seed", replace(card, metrics={}, fingerprint=begun))
-    return Series(name, SHIPPED_FOLDER / name, (before, Checkpoint(epochs, epochs, card.fingerprint, "weights", card)))
+    found = {0: before, epochs: Checkpoint(epochs, epochs, card.fingerprint, "weights", card)}
+    if series is not None:
+        found |= {one.epoch: one for one in series.checkpoints}
+    folder = SHIPPED_FOLDER / name if series is None else series.folder
+    return Series(name, folder, tuple(found[epoch] for epoch in sorted(found)))
 
 
 def own_fingerprint(name: str) -> str:

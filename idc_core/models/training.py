@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -35,6 +36,7 @@ Device = Literal["cpu", "cuda"]
 # same weights on every machine with the same kind of processor.
 _THREADS = 1
 _MEASURING_BATCH = 256
+_TRIED_STEPS = 6
 
 
 def train(
@@ -178,6 +180,38 @@ def fit(
         )
         if on_epoch is not None and (step + 1) % each == 0:
             on_epoch((step + 1) // each)
+
+
+def expected_seconds(name: str, data: Dataset) -> float:
+    """Return how long training a network by its recipe takes on this machine as it is now, judged by a few steps.
+
+    Parameters
+    ----------
+    name : str
+        A name in `MODELS` that has a recipe.
+    data : Dataset
+        Its training inputs.
+
+    Raises
+    ------
+    ModelError
+        If the name is unknown, or it has no recipe.
+    """
+    entry = find_entry(name)
+    if entry.recipe is None:
+        raise ModelError(f"{name!r} has the weights published with its paper; it has no recipe.")
+    moments: list[float] = []
+
+    def note(done: int, total: int, label: str) -> bool:
+        moments.append(time.perf_counter())
+        return True
+
+    with reproducible(0):
+        network = entry.build()
+        fit(network, data, replace(entry.recipe, epochs=1), seed=0, steps=_TRIED_STEPS, on_progress=note)
+    # The first step also sets up what the others use again; a slow one among the others is the machine's business.
+    each = float(np.median(np.diff(moments)))
+    return each * entry.recipe.epochs * (len(data) // min(entry.recipe.batch, len(data)))
 
 
 def measure(network: nn.Module, data: Dataset) -> dict[str, float]:

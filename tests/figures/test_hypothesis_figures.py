@@ -75,9 +75,3 @@ def test_important_units_are_marked_by_shape_and_every_unit_is_drawn_once():
     assert sorted([*others.customdata, *important.customdata]) == [0, 1, 2]
     assert important.customdata == (0,)
     assert others.marker.symbol != important.marker.symbol
-
-
-def test_before_and_after_joins_both():
-    figure = figures.before_and_after(np.array([[0.9, 0.2], [0.3, 0.4]]), ["a", "b"], "title", "Pearson")
-    assert figure.data[0].x == (0.2, 0.9)
-    assert figure.data[-1].x == (0.9, 0.3)

@@ -5,7 +5,7 @@ import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, inspect
-from idc_core.inspection.grid import Grid, beside_training, grid, meaning
+from idc_core.inspection.grid import Grid, grid, meaning
 from idc_core.inspection.looking import look
 from idc_core.inspection.parts import draw, take
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
@@ -133,10 +133,3 @@ def test_units_that_never_change_count_neither_for_nor_against():
     assert told.chance == pytest.approx(1 / 2, abs=0.05)
     assert told.correlation == pytest.approx(1)
     assert np.isnan(meaning(table, np.arange(5.0), np.array([0]), np.zeros(5, bool)).important)
-
-
-def test_two_networks_are_compared_on_the_same_hypotheses():
-    one, other = made([[0.1, -0.7], [0.2, 0.0]]), made([[0.3, 0.1], [0.0, np.nan]])
-    assert beside_training(one, other).tolist() == [[0.7, 0.3], [0.2, 0.0]]
-    with pytest.raises(DataError, match="same hypotheses"):
-        beside_training(one, made([[0.3, 0.1]]))

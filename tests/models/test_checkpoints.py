@@ -15,11 +15,11 @@ from idc_core.models.checkpoints import (
     SHIPPED_FOLDER,
     all_series,
     chosen_epochs,
-    ends,
     kept_folder,
     read_series,
     untrained,
     usual_epochs,
+    whole,
 )
 from idc_core.models.training import measure
 from idc_core.models.weights import fingerprint
@@ -93,6 +93,10 @@ def test_a_stopped_training_leaves_its_finished_epochs_and_goes_on_in_the_same_f
         train(NAME, out=None, keeping=Keeping(folder), on_progress=lambda done, total, label: "epoch 2" not in label)
     series = read_series(NAME, folder)
     assert (series.epochs, series.complete, series.own) == ((0, 1), False, False)
+    joined = whole(NAME, series)
+    assert joined.epochs == (0, 1, 2)
+    assert joined.open(1).card == series.open(1).card
+    assert joined.open(2).card == load_model(NAME).card
     train(NAME, out=None, keeping=Keeping(folder))
     assert read_series(NAME, folder).complete
     seen = []
@@ -159,7 +163,7 @@ def test_of_several_trainings_the_one_of_the_own_weights_comes_first():
 
 def test_without_checkpoints_there_is_before_and_after():
     assert all_series("lenet1-mnist") == ()
-    series = ends("lenet1-mnist")
+    series = whole("lenet1-mnist")
     assert (series.epochs, series.own) == ((0, 10), True)
     assert torch.equal(weights(series.open(0)), weights(untrained("lenet1-mnist", 0)))
     assert series.open(10).card == load_model("lenet1-mnist").card

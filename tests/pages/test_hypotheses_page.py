@@ -168,11 +168,6 @@ def test_a_measure_without_a_test_shows_every_score():
     assert "This measure has no test, so that all scores are shown." in text(opened(measures="information"))
 
 
-def test_untrained_network_is_compared_when_asked():
-    assert not any("after training" in title for title in titles(opened(families="labels")))
-    assert any("after training" in title for title in titles(opened(families="labels", untrained="true")))
-
-
 def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What scores say beyond single pairs: of important neurons, and of the network before its training."""
+"""What scores say beyond single pairs: of important neurons."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from idc_core.errors import CancelledError
 from idc_core.figures import hypotheses as figures
-from idc_core.inspection.grid import beside_training, meaning
+from idc_core.inspection.grid import meaning
 from pages.common import layout
 from pages.common.text import plural
-from pages.sections.hypotheses import inspections, pairs
-from pages.sections.hypotheses.inspections import Measured, quoted
+from pages.sections.hypotheses import pairs
+from pages.sections.hypotheses.inspections import Measured
 
 if TYPE_CHECKING:
     from idc_core.inspection.grid import Grid, Meaning
@@ -61,47 +60,4 @@ def meaning_sentence(told: Meaning, m: int) -> str:
         f"the rank correlation of importance and strongest association is {told.correlation:.2f}."
         + (f" Left out {'are' if told.still > 1 else 'is'} {plural(told.still, 'unit')} that never change"
            f"{'' if told.still > 1 else 's'}." if told.still else "")
-    )
-
-
-def draw_training(measured: Measured, grid: Grid, measure: str, layer: str, label: str) -> None:
-    """Compare with the same network before its training."""
-    st.header("Did training bring it about?", anchor=False)
-    st.caption(
-        "The studio keeps no weights between the epochs of a training; what can be compared is the same network "
-        "with the weights it would begin with (seed 0), and as it is."
-    )
-    wanted = st.toggle(
-        "Compare with the network before its training", key="untrained", bind="query-params",
-        help="Inspects the same network with fresh weights on the same records; default off.",
-    )  # fmt: skip
-    if not wanted:
-        return
-    if not measured.whole:
-        st.caption("This waits until all records are read: start again first.")
-        return
-    try:
-        fresh = inspections.before_training(measured, measure, layer)
-    except CancelledError:
-        st.caption("Stopped before it was finished.")
-        return
-    strengths = beside_training(grid, fresh)
-    rows = np.argsort(-(strengths[:, 0] - strengths[:, 1]), kind="stable")
-    rows = rows if len(rows) <= 24 else np.concatenate([rows[:16], rows[-8:]])
-    first = int(rows[0])
-    better = int((strengths[:, 0] > strengths[:, 1]).sum())
-    title = (
-        f"{better} of {len(strengths)} hypotheses have a stronger unit after training; "
-        f"{quoted(grid.names[first])} gained most ({strengths[first, 1]:.2f} to {strengths[first, 0]:.2f})"
-    )
-    layout.chart(
-        measured.view,
-        "before-training",
-        lambda dark: figures.before_and_after(
-            strengths[rows], [grid.names[at] for at in rows], title, label, dark=dark
-        ),
-        alt=title,
-        read="a line is a hypothesis, from its strongest unit before training (open) to after (filled). What random "
-        "weights show already was not learnt. Shown are those that gained most and least.",
-        depends=(measured.key, measure, layer),
     )

@@ -40,9 +40,6 @@ LOOKED_AT = 256
 UNFINISHED = 4
 """Inspections whose scores so far are kept until they end."""
 
-UNTRAINED = "untrained"
-"""What stands for the network before its training in an inspection's table."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -224,33 +221,6 @@ class SoFar:
 @st.cache_resource
 def _so_far() -> SoFar:
     return SoFar()
-
-
-def before_training(measured: Measured, measure_name: str, layer: str) -> Grid:
-    """Return the scores of the same network before its training, on the same records.
-
-    Raises
-    ------
-    CancelledError
-        If the person pressed Stop.
-    """
-    from idc_core.inspection.grid import grid
-
-    view, hypotheses = measured.view, chosen_hypotheses(measured.view, measured.settings)
-    part = records_of(view, measured.settings)
-
-    def work(report: Progress) -> Inspection:
-        from idc_core.inspection import inspect
-        from idc_core.models.checkpoints import untrained
-
-        models = {UNTRAINED: untrained(view.bench.model)}
-        return inspect(models, part, hypotheses, [measure_name], [layer], on_progress=report)
-
-    key = (ENGINE, UNTRAINED, view.bench.model, part.fingerprint, measured.settings.families, measured.settings.words)
-    key += (measured.settings.masks,)
-    doing = "comparing the units of the untrained network"
-    found: Inspection = Waiting(1).get("inspections", (*key, measure_name, layer), doing, work)
-    return grid(found, measure_name, UNTRAINED, layer)
 
 
 def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: NDArray[np.int64]) -> Look:

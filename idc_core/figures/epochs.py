@@ -1,0 +1,165 @@
+"""Figures of training: scores by epoch, a line a hypothesis, a few of them told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from idc_core.figures.palette import Palette, palette
+from idc_core.figures.style import finish
+
+MOST_TOLD = 6
+"""Lines that are told apart at most."""
+
+HEIGHT = 440
+LABELS = 236
+"""Pixels to the right of the last epoch, for the names of lines."""
+
+APART = 0.058
+"""Least distance of two names, in parts of the height."""
+
+WIDEST = 26
+"""Characters of a name at most."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """How a line is drawn and named: by colour, dash and mark, so that none has to be told by its colour alone."""
+
+    colour: str
+    dash: str
+    mark: str
+    sign: str
+
+
+def lines(colours: Palette) -> tuple[Line, ...]:
+    """Return how lines that are told apart are drawn; the first one is the chosen one's."""
+    return (
+        Line(colours.error, "solid", "diamond", "◆"),
+        Line(colours.accent, "solid", "circle", "●"),
+        Line(colours.ink, "dash", "square", "■"),
+        Line(colours.accent, "dot", "triangle-up", "▲"),
+        Line(colours.ink, "dashdot", "triangle-down", "▼"),
+        Line(colours.accent, "longdash", "cross", "✚"),
+    )
+
+
+def by_epoch(
+    epochs: Sequence[str], values: NDArray[np.float64], names: Sequence[str], told: Sequence[int], title: str,
+    axis: str, *, keys: NDArray[np.int64], chosen: int | None = None, dark: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Draw a line a hypothesis over the epochs; those that are told apart bear their names, the others are grey.
+
+    Parameters
+    ----------
+    epochs : sequence of str, n
+        What stands below each epoch; they stand at equal distances.
+    values : ndarray of float64 (n, hypotheses)
+    names : sequence of str (hypotheses,)
+    told : sequence of int
+        Hypotheses to tell apart, `MOST_TOLD` at most with the chosen one.
+    title, axis : str
+        The finding, and what the values are.
+    keys : ndarray of int64 (n, hypotheses, k)
+        What a click tells of each mark, in `customdata`.
+    chosen : int, optional
+        A hypothesis to draw thicker than all others.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    first = [] if chosen is None else [chosen]
+    told = [*first, *(one for one in told if one != chosen)][:MOST_TOLD]
+    styles = lines(colours) if first else lines(colours)[1:]
+    figure = go.Figure(_others(values, names, np.setdiff1d(np.arange(values.shape[1]), told), keys, epochs, colours))
+    places = list(range(len(epochs)))
+    for one, style in reversed(list(zip(told, styles, strict=False))):
+        figure.add_scatter(
+            x=places, y=values[:, one].tolist(), mode="lines+markers", showlegend=False, name=names[one],
+            customdata=keys[:, one].tolist(),
+            line={"color": style.colour, "dash": style.dash, "width": 4 if one == chosen else 2},
+            marker={"color": style.colour, "symbol": style.mark, "size": 11 if one == chosen else 9},
+            text=[_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)],
+            hovertemplate="%{text}<extra></extra>",
+        )  # fmt: skip
+    finish(figure, title, colours, height=HEIGHT)
+    low, high = _range(values)
+    ends = _spread(np.nan_to_num(values[-1, told]).tolist(), low, high)
+    for one, style, height in zip(told, styles, ends, strict=False):
+        figure.add_annotation(
+            x=places[-1], y=height, xanchor="left", xshift=16, showarrow=False, align="left",
+            text=f"{style.sign} {_short(names[one])} {_number(float(values[-1, one]))}",
+            font={"size": 12, "color": style.colour, "weight": "bold" if one == chosen else "normal"},
+        )  # fmt: skip
+    figure.update_xaxes(
+        title="epochs of training that were finished", tickvals=places, ticktext=list(epochs), zeroline=False,
+        showgrid=False, range=[-0.15, len(epochs) - 0.85],
+    )  # fmt: skip
+    figure.update_yaxes(title=axis, range=[low, high], zeroline=low < 0)
+    return figure.update_layout(margin={"r": LABELS, "b": 76})
+
+
+def _others(
+    values: NDArray[np.float64], names: Sequence[str], which: NDArray[np.int64], keys: NDArray[np.int64],
+    epochs: Sequence[str], colours: Palette,
+) -> go.Scatter:  # fmt: skip
+    """Return all other lines as one trace, each broken off from the next."""
+    x: list[int | None] = []
+    y: list[float | None] = []
+    told: list[list[int] | None] = []
+    text: list[str] = []
+    for one in which.tolist():
+        x += [*range(len(epochs)), None]
+        y += [*values[:, one].tolist(), None]
+        told += [*keys[:, one].tolist(), None]
+        text += [_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)]
+        text.append("")
+    return go.Scatter(
+        x=x, y=y, customdata=told, text=text, mode="lines+markers", showlegend=False, connectgaps=False,
+        line={"color": colours.line, "width": 1}, marker={"color": colours.line, "size": 5},
+        hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _hover(name: str, epoch: str, value: float) -> str:
+    return f"{name}<br>after {epoch.replace('<br>', ' epochs, ')}: {value:.3f}"
+
+
+def _number(value: float) -> str:
+    """Write the value at a line's end, with a minus that is as wide as a plus."""
+    return f"{value:.2f}".replace("-", "\u2212") if np.isfinite(value) else "(no score)"
+
+
+def _range(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of the axis: from 0, unless there are values below."""
+    low, high = min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values)))
+    room = 0.06 * ((high - low) or 1.0)
+    return (low - room if low < 0 else low), high + room
+
+
+def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Move heights apart so that no two names overlap, in their order, as little as going from below allows."""
+    gap = APART * (high - low)
+    order = sorted(range(len(heights)), key=lambda at: heights[at])
+    found = [0.0] * len(heights)
+    floor = low
+    for at in order:
+        found[at] = max(heights[at], floor)
+        floor = found[at] + gap
+    ceiling = high
+    for at in reversed(order):
+        found[at] = min(found[at], ceiling)
+        ceiling = found[at] - gap
+    return found
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"

@@ -1,0 +1,128 @@
+"""How scores came about: the strongest unit of every hypothesis at each epoch of a network's training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import DataError
+from idc_core.inspection.grid import Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """The scores of one layer's units by one measure over the epochs of training.
+
+    Attributes
+    ----------
+    epochs : tuple of int
+        Epochs that were finished, ascending; 0 is before training.
+    names : tuple of str (hypotheses,)
+    score, low, high : ndarray, float64 (epochs, hypotheses, units)
+        As in `Grid`; NaN where there is none.
+    """
+
+    epochs: tuple[int, ...]
+    names: tuple[str, ...]
+    score: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @cached_property
+    def unit(self) -> NDArray[np.int64]:
+        """Which unit goes with each hypothesis most, whatever the sign, the first of equals: (epochs, hypotheses)."""
+        return np.asarray(np.nan_to_num(np.abs(self.score)).argmax(2), np.int64)
+
+    @cached_property
+    def strongest(self) -> NDArray[np.float64]:
+        """How strong that unit's association is, 0 where no unit has a score: float64 (epochs, hypotheses)."""
+        return np.asarray(np.nan_to_num(np.abs(self._of_strongest(self.score))))
+
+    def _of_strongest(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.take_along_axis(values, self.unit[:, :, None], 2)[:, :, 0])
+
+    @property
+    def gain(self) -> NDArray[np.float64]:
+        """What each hypothesis's strongest association has at the last epoch more than at the first (hypotheses,)."""
+        return np.asarray(self.strongest[-1] - self.strongest[0])
+
+    @property
+    def clear(self) -> NDArray[np.bool_]:
+        """Whether the ranges of a hypothesis's strongest score at the two ends lie apart: bool (hypotheses,).
+
+        A range that is not known reaches no farther than the score itself, as that of no association at all.
+        """
+        score, low, high = (self._of_strongest(values) for values in (self.score, self.low, self.high))
+        score = np.nan_to_num(score)
+        low, high = np.where(np.isnan(low), score, low), np.where(np.isnan(high), score, high)
+        # The range of a strength: that of a negative score is turned round.
+        ends = np.where((score < 0)[None], [-high, -low], [low, high])
+        return np.asarray((ends[0, -1] > ends[1, 0]) | (ends[1, -1] < ends[0, 0]))
+
+    def most_gained(self) -> NDArray[np.int64]:
+        """Return all hypotheses, the one that gained most first."""
+        return np.asarray(np.argsort(-self.gain, kind="stable"), np.int64)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean of `strongest` over the hypotheses: float64 (epochs,)."""
+        return np.asarray(self.strongest.mean(1))
+
+    def frame(self) -> pd.DataFrame:
+        """Return a line a hypothesis: its strongest unit and that one's score at every epoch, and what it gained."""
+        import pandas as pd
+
+        score = self._of_strongest(self.score)
+        columns: dict[str, object] = {"hypothesis": list(self.names)}
+        for at, epoch in enumerate(self.epochs):
+            columns[f"score at epoch {epoch}"] = score[at]
+            columns[f"unit at epoch {epoch}"] = self.unit[at]
+        return pd.DataFrame({**columns, "gain": self.gain, "clear": self.clear})
+
+
+def course(found: Mapping[int, Grid]) -> Course:
+    """Put the scores of several epochs together.
+
+    Parameters
+    ----------
+    found : mapping of int to Grid
+        By epoch; the last one's order of hypotheses is kept.
+
+    Raises
+    ------
+    DataError
+        If there is no epoch, or epochs differ in hypotheses or units.
+    """
+    epochs = tuple(sorted(found))
+    shapes = {one.score.shape for one in found.values()}
+    if len(shapes) != 1 or len({frozenset(one.names) for one in found.values()}) != 1:
+        raise DataError("Epochs can only be compared, one at least, on the same hypotheses and the same units.")
+    names = found[epochs[-1]].names
+    order = [[found[epoch].names.index(name) for name in names] for epoch in epochs]
+    score, low, high = (
+        np.stack([getattr(found[epoch], what)[rows] for epoch, rows in zip(epochs, order, strict=True)])
+        for what in ("score", "low", "high")
+    )
+    return Course(epochs, names, score, low, high)
+
+
+def halfway(epochs: Sequence[int], values: NDArray[np.floating]) -> int | None:
+    """Return the first epoch at which at least half of the whole rise is there; None where nothing rose.
+
+    Parameters
+    ----------
+    epochs : sequence of int
+    values : ndarray of float (epochs,)
+    """
+    rise = float(values[-1] - values[0])
+    if rise <= 0:
+        return None
+    return int(epochs[int(np.argmax(values - values[0] >= rise / 2))])
