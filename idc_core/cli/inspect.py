@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
 
 if TYPE_CHECKING:
-    from idc_core.inspection import Inspection
+    from idc_core.datasets import Dataset
+    from idc_core.inspection import Hypothesis, Inspection
+    from idc_core.progress import Progress
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -34,6 +37,10 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--rate", type=float, default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
     add("--seed", type=int, default=0, metavar="N", help="fixes the order of the records (%(default)s)")
     add("--most", type=int, default=30, metavar="N", help="lines to print (%(default)s)")
+    add(
+        "--epochs", action="store_true",
+        help="instead follow each hypothesis's strongest unit over the epochs of training whose weights were kept",
+    )  # fmt: skip
     add("--keep", metavar="NAME", help="keep the run in the database of inspections under this name")
     add("--out", type=Path, metavar="FILE", help="also write every score to FILE as CSV")
 
@@ -51,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress
         )
         hypotheses = library(data, arguments.families)
+        if arguments.epochs:
+            return _follow(arguments, data, hypotheses, progress)
         found = inspect(
             model, data, hypotheses, arguments.measures, arguments.layers,
             error=arguments.error, seed=arguments.seed, on_progress=progress,
@@ -72,6 +81,47 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"kept as run {keep(found, arguments.keep)} in {store_path()}")
     if arguments.out is not None:
         write_whole(arguments.out, found.frame().to_csv(index=False), "--out")
+        print(f"written to {arguments.out}")
+    return 0
+
+
+def _follow(
+    arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress
+) -> int:  # fmt: skip
+    """Print the strongest unit of every hypothesis at every epoch that was kept, the most gained first."""
+    from idc_core.errors import SettingError
+    from idc_core.inspection import inspect
+    from idc_core.inspection.epochs import course
+    from idc_core.inspection.grid import grid
+    from idc_core.models.checkpoints import all_series, whole
+
+    if arguments.keep is not None or len(arguments.measures) > 1 or len(arguments.layers or ()) > 1:
+        raise SettingError(
+            "--epochs follows one measure of one layer, and keeps no run: leave out the others, and --keep."
+        )
+    name, measure = arguments.model, arguments.measures[0]
+    series = whole(name, next(iter(all_series(name)), None))
+    models = {str(epoch): series.open(epoch) for epoch in series.epochs}
+    found = inspect(
+        models, data, hypotheses, [measure], arguments.layers, error=arguments.error, seed=arguments.seed,
+        on_progress=progress,
+    )  # fmt: skip
+    layer = found.about["layers"][str(series.epochs[-1])][0]
+    told = course({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
+    lines = told.most_gained()[: max(arguments.most, 0)]
+    heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in told.epochs), "GAIN", "UNIT AT LAST")
+    rows = [
+        (told.names[at], *(f"{value:.3f}" for value in told.strongest[:, at]), f"{told.gain[at]:+.3f}",
+         str(told.unit[-1, at]))
+        for at in lines
+    ]  # fmt: skip
+    print(table([heading, *rows], "<" + ">" * (len(heading) - 1)))
+    print(
+        f"\nThe strongest score of any unit of {layer} by {measure}, whatever its sign. {int(told.clear.sum())} of "
+        f"{len(told.names)} hypotheses differ clearly between the first epoch and the last."
+    )
+    if arguments.out is not None:
+        write_whole(arguments.out, told.frame().to_csv(index=False), "--out")
         print(f"written to {arguments.out}")
     return 0
 

@@ -22,6 +22,9 @@ LABELS = 236
 APART = 0.058
 """Least distance of two names, in parts of the height."""
 
+FAINT = 0.32
+"""Opacity of the lines that are not told apart."""
+
 WIDEST = 26
 """Characters of a name at most."""
 
@@ -90,21 +93,21 @@ def by_epoch(
             text=[_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)],
             hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip
-    finish(figure, title, colours, height=HEIGHT)
     low, high = _range(values)
     ends = _spread(np.nan_to_num(values[-1, told]).tolist(), low, high)
     for one, style, height in zip(told, styles, ends, strict=False):
+        name = f"{_short(names[one])} {_number(float(values[-1, one]))}"
         figure.add_annotation(
             x=places[-1], y=height, xanchor="left", xshift=16, showarrow=False, align="left",
-            text=f"{style.sign} {_short(names[one])} {_number(float(values[-1, one]))}",
-            font={"size": 12, "color": style.colour, "weight": "bold" if one == chosen else "normal"},
+            text=f'<span style="color:{style.colour}">{style.sign}</span> '
+            + (f"<b>{name}</b>" if one == chosen else name), font={"size": 12, "color": colours.ink},
         )  # fmt: skip
     figure.update_xaxes(
         title="epochs of training that were finished", tickvals=places, ticktext=list(epochs), zeroline=False,
         showgrid=False, range=[-0.15, len(epochs) - 0.85],
     )  # fmt: skip
     figure.update_yaxes(title=axis, range=[low, high], zeroline=low < 0)
-    return figure.update_layout(margin={"r": LABELS, "b": 76})
+    return finish(figure, title, colours, height=HEIGHT).update_layout(margin={"r": LABELS, "b": 76})
 
 
 def _others(
@@ -124,7 +127,7 @@ def _others(
         text.append("")
     return go.Scatter(
         x=x, y=y, customdata=told, text=text, mode="lines+markers", showlegend=False, connectgaps=False,
-        line={"color": colours.line, "width": 1}, marker={"color": colours.line, "size": 5},
+        line={"color": colours.muted, "width": 1}, marker={"color": colours.muted, "size": 5}, opacity=FAINT,
         hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 

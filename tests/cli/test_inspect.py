@@ -37,3 +37,19 @@ def test_mistakes_are_sentences(home, capsys):
     assert "no measure 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--limit", "10", "--out", str(home / "no" / "where.csv")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_epochs_follow_the_strongest_units_over_training(home, capsys):
+    arguments = ["inspect", "lenet1-digits", "--limit", "100", "--families", "labels", "--epochs", "--most", "3"]
+    assert main([*arguments, "--out", str(home / "epochs.csv")]) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.split()[:7] == ["HYPOTHESIS", "EPOCH", "0", "EPOCH", "1", "EPOCH", "2"]
+    with (home / "epochs.csv").open(encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: -float(row["gain"]))
+    assert len(rows) == 10
+    for line, row in zip(lines[:3], rows, strict=False):
+        assert line.startswith(row["hypothesis"])
+        assert f"{abs(float(row['score at epoch 20'])):.3f}  {float(row['gain']):+.3f}" in line
+        assert line.endswith(row["unit at epoch 20"])
+    assert main([*arguments, "--keep", "mine"]) == 2
+    assert "keeps no run" in capsys.readouterr().err

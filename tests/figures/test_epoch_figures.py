@@ -25,7 +25,7 @@ def test_told_lines_differ_in_more_than_colour_and_bear_their_names(dark):
     assert [line.line.width for line in told if line.name == "hypothesis 9"] == [4]
     names = [note.text for note in figure.layout.annotations]
     assert len(names) == 6
-    assert any("◆ hypothesis 9 0.50" in name for name in names)
+    assert any("◆</span> <b>hypothesis 9 0.50</b>" in name for name in names)
     assert sum(value is None for value in others.y) == 4
     heights = sorted(note.y for note in figure.layout.annotations)
     low, high = figure.layout.yaxis.range

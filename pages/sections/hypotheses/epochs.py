@@ -49,9 +49,13 @@ def draw(
     if not measured.whole:
         st.caption("This waits until all records are read: start again first.")
         return {}
+    view = measured.view
     try:
-        series = choose_series(measured.view)
+        kept = there(view)
+        series = _whole(view.bench.model, kept)
         found, missing = follow(measured, series, grid, measure, layer)
+        st.markdown(sentence(found))
+        say_source(view, kept, series)
     except CancelledError:
         st.caption("Stopped before it was finished.")
         return {}
@@ -60,51 +64,61 @@ def draw(
         return {}
     if missing:
         st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not looked at.")
-    st.markdown(sentence(found))
-    if any(one.stored == "float16" for one in series.checkpoints):
-        st.caption(
-            "Before training and at its end the weights are exact; between, they are kept in 16 bits each, which "
-            "changed no score by more than 0.0002 where it was tried."
-        )
     draw_strongest(measured, grid, layer, label, pair, found, series)
     draw_unit(measured, grid, layer, label, pair, found, series)
     return {"hypotheses-by-epoch": found.frame()}
 
 
-def choose_series(view: View) -> Series:
-    """Return the checkpoints to look at, and offer to train again where there are none between the ends.
+def there(view: View) -> Series | None:
+    """Return the best training whose checkpoints are there, after training again where that was asked for.
 
     Raises
     ------
-    CancelledError
-        If the person stopped the training.
     IdcError
         If checkpoints are damaged, or training failed.
     """
     name = view.bench.model
-    if find_entry(name).recipe is None:
+    if st.session_state.get(TRAIN) == name:
+        train_again(view)
+    found = all_series(name)
+    return found[0] if found else None
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _whole(name: str, kept: Series | None) -> Series:
+    return whole(name, kept)
+
+
+def say_source(view: View, kept: Series | None, series: Series) -> None:
+    """Say where the epochs come from, and offer to train again where there are none between the ends.
+
+    Raises
+    ------
+    CancelledError
+        If the person stopped it.
+    """
+    if find_entry(view.bench.model).recipe is None:
         st.caption(
             "These weights were published by others, without those of any epoch before: they are compared with fresh "
             "ones (seed 0)."
         )
-        return whole(name)
-    there = all_series(name)
-    if st.session_state.get(TRAIN) == name:
-        there = train_again(view)
-    best = there[0] if there else None
-    if best is None or not best.complete:
-        offer(view, best)
-    elif not best.own:
+    elif kept is None or not kept.complete:
+        offer(view, kept)
+    elif not kept.own:
         st.caption(
             "These epochs are of a repeat of the training, with the same recipe. It led to other weights than the "
-            f"bench's (fingerprint `{best.checkpoints[-1].trained}`), as another processor, version or seed does, so "
+            f"bench's (fingerprint `{kept.checkpoints[-1].trained}`), as another processor, version or seed does, so "
             "that units of the two need not be the same."
         )
-    return whole(name, best)
+    if any(one.stored == "float16" for one in series.checkpoints):
+        st.caption(
+            "Before training and at its end the weights are exact; between, they are kept in 16 bits each, which "
+            "changed no score by more than 0.0002 where it was tried."
+        )
 
 
-def train_again(view: View) -> tuple[Series, ...]:
-    """Train the bench's network again and keep its epochs, or wait for who does it already; return what is there.
+def train_again(view: View) -> None:
+    """Train the bench's network again and keep its epochs, or wait for who does it already.
 
     Raises
     ------
@@ -123,12 +137,11 @@ def train_again(view: View) -> tuple[Series, ...]:
     try:
         Waiting(1).get("trainings", (ENGINE, name, str(kept_folder(name))), "training the network again, step", work)
     except CancelledError:
-        st.caption("The training was stopped; the epochs that it finished are kept.")
+        st.caption("The training was stopped. The epochs that it finished are kept.")
     except IdcError:
         del st.session_state[TRAIN]
         raise
     del st.session_state[TRAIN]
-    return all_series(name)
 
 
 def offer(view: View, part: Series | None) -> None:
@@ -194,8 +207,9 @@ def follow(
     """
     waiting = Waiting(len(series.checkpoints))
     found: dict[int, Grid] = {}
+    stopped = False
     own = measured.view.model.card.fingerprint
-    # The last first: it is mostly there already, and without it nothing can be said.
+    # The last first: it is mostly there already. After a stop, what was finished earlier is still found.
     for one in reversed(series.checkpoints):
         if one.trained == own and measured.settings.error is None:
             found[one.epoch] = grid
@@ -203,9 +217,9 @@ def follow(
         try:
             found[one.epoch] = at_epoch(waiting, measured, series, one, measure, layer)
         except CancelledError:
-            if len(found) < 2:
-                raise
-            break
+            stopped = True
+    if stopped and len(found) < 2:
+        raise CancelledError("Stopped before two epochs were looked at.")
     return course(found), len(series.checkpoints) - len(found)
 
 
@@ -245,7 +259,7 @@ def sentence(found: Course) -> str:
     text += f"Over all of them the strongest score rose from {found.mean[0]:.2f} to {found.mean[-1]:.2f} on average"
     if len(found.epochs) < 3:
         return f"{text}."
-    return f"{text}; of the epochs that are there, {half} is the first with half of that rise."
+    return f"{text}; epoch {half} is the first, of those that are there, with half of that rise."
 
 
 def ticks(found: Course, series: Series) -> list[str]:
@@ -300,7 +314,8 @@ def draw_unit(
     hypothesis, unit = pair
     scores = found.score[:, :, unit]
     strength = np.nan_to_num(np.abs(scores))
-    told = np.argsort(-strength[-1], kind="stable")[:TOLD].tolist()
+    # Of a unit that is still at the end, those that it once went with.
+    told = np.lexsort((-strength.max(0), -strength[-1]))[:TOLD].tolist()
     title = unit_title(found, unit, layer)
     keys = np.broadcast_to(np.arange(len(found.names)), scores.shape)[:, :, None]
     layout.chart(
@@ -323,13 +338,14 @@ def unit_title(found: Course, unit: int, layer: str) -> str:
     """Say what a unit went with most before training, and at its end."""
     strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
     once, now = strength.argmax(1).tolist()
-    end = f"{quoted(found.names[now])} ({strength[1, now]:.2f})"
-    if not strength[0].any():
-        return f"Unit {unit} of {layer} went with nothing before training, and at the end most with {end}"
-    begun = f"Unit {unit} of {layer} went most with {quoted(found.names[once])} before training"
-    if once == now:
-        return f"{begun} ({strength[0, once]:.2f}), and still does at the end ({strength[1, now]:.2f})"
-    return f"{begun} ({strength[0, once]:.2f}), and at the end with {end}"
+    said = [
+        f"most with {quoted(found.names[which])} ({row[which]:.2f})" if row.any() else "with nothing"
+        for which, row in zip((once, now), strength, strict=True)
+    ]
+    begun = f"Unit {unit} of {layer} went {said[0]} before training"
+    if once == now and strength.any(1).all():
+        return f"{begun}, and still does at the end ({strength[1, now]:.2f})"
+    return f"{begun}, and at the end {said[1]}"
 
 
 def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
