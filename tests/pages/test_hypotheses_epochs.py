@@ -165,5 +165,5 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
 
     monkeypatch.setattr(work.Waiting, "get", halted)
     app = opened()
-    assert "Stopped: 3 epochs of 7 not looked at." in text(app)
-    assert len(by_epoch(app)["layout"]["xaxis"]["ticktext"]) == 4
+    assert "Stopped: 1 epoch of 7 not looked at." in text(app)
+    assert len(by_epoch(app)["layout"]["xaxis"]["ticktext"]) == 6
