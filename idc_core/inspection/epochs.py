@@ -58,13 +58,11 @@ class Course:
     def clear(self) -> NDArray[np.bool_]:
         """Whether the ranges of a hypothesis's strongest score at the two ends lie apart: bool (hypotheses,).
 
-        A range that is not known reaches no farther than the score itself, as that of no association at all.
+        Where a range is not known, nothing is clear.
         """
         score, low, high = (self._of_strongest(values) for values in (self.score, self.low, self.high))
-        score = np.nan_to_num(score)
-        low, high = np.where(np.isnan(low), score, low), np.where(np.isnan(high), score, high)
         # The range of a strength: that of a negative score is turned round.
-        ends = np.where((score < 0)[None], [-high, -low], [low, high])
+        ends = np.where(score < 0, [-high, -low], [low, high])
         return np.asarray((ends[0, -1] > ends[1, 0]) | (ends[1, -1] < ends[0, 0]))
 
     def most_gained(self) -> NDArray[np.int64]:
