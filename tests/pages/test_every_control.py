@@ -39,6 +39,7 @@ PAGE_STATES += [
     for number, title in enumerate(("Relevance", "Importance", "States", "Cells", "Empty cells"), start=2)
 ]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
+PAGE_STATES += [("hypotheses", {"over-epochs": "true"})]
 PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name in ("PGD", "Carlini-Wagner L2")]
 
 
