@@ -1,10 +1,18 @@
-"""What all tests share: where the measured reference values lie, and quiet, repeatable runs."""
+"""What all tests share: where the measured reference values lie, an empty home, and quiet, repeatable runs."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 # Before torch is imported: threads that spin starve a machine with other work.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# What a person has kept must neither help the tests nor be touched by them. Workers take the home of the first process.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["IDC_HOME"] = tempfile.mkdtemp(prefix="idc-tests-")
+    atexit.register(shutil.rmtree, os.environ["IDC_HOME"], ignore_errors=True)
 
 import pytest
 from hypothesis import settings
