@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.clusterings import find_clustering
+from idc_core.clusterings import CLUSTERINGS
 from idc_core.coverage.cells import assign, encode
 from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
@@ -96,7 +96,7 @@ def outcomes(
         raise SettingError(
             f"Expected activations of the same neurons, shapes (n, m) and (t, m); got {train.shape} and {test.shape}."
         )
-    entry = find_clustering(clustering)
+    entry = CLUSTERINGS[clustering]
     tried = sorted({*AUTOMATIC, *numbers})
     parted = []
     for neuron in range(train.shape[1]):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from idc_core.clustering import MAX_CLUSTERS, Clusters, Parted, Split, check_clusters, optimal_edges, part
 from idc_core.errors import SettingError
 from idc_core.partition import Ints, Partition, Points
+from idc_core.registry import Registry
 
 _STEPS = 100  # of expectation maximisation; started at the k-means optimum it needs about ten
 
@@ -83,19 +84,6 @@ class Clustering:
         """
         self.check(clusters)
         return self.part(values, clusters, drop_zeros).choose(self.numbers(clusters))
-
-
-def find_clustering(name: str) -> Clustering:
-    """Return a way to cluster by name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
-    if name not in CLUSTERINGS:
-        raise SettingError(f"Unknown clustering {name!r}: expected one of {', '.join(CLUSTERINGS)}.")
-    return CLUSTERINGS[name]
 
 
 def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
@@ -241,7 +229,7 @@ def _standardised(points: Points) -> NDArray[np.float64]:
     return values
 
 
-CLUSTERINGS: dict[str, Clustering] = {
+CLUSTERINGS: Registry[Clustering] = Registry("clustering", {
     entry.name: entry
     for entry in (
         Clustering(
@@ -262,5 +250,5 @@ CLUSTERINGS: dict[str, Clustering] = {
             "Fits bell curves; a value belongs to the one that makes it most probable.", mixture_edges,
         ),
     )
-}  # fmt: skip
+})  # fmt: skip
 """Ways to cluster by name; "k-means" is the paper's."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
+from idc_core.registry import Registry
 
 Relevance = NDArray[np.float32] | NDArray[np.float64]
 
@@ -26,7 +27,7 @@ class Priority:
         return summed
 
 
-PRIORITIES: dict[str, Priority] = {
+PRIORITIES: Registry[Priority] = Registry("priority", {
     entry.name: entry
     for entry in (
         Priority(
@@ -37,21 +38,8 @@ PRIORITIES: dict[str, Priority] = {
             "absolute", "Absolute relevance", "What speaks for and what speaks against count alike.", np.abs,
         ),
     )
-}  # fmt: skip
+})  # fmt: skip
 """Priorities by name; "sum" is the paper's."""
-
-
-def find_priority(name: str) -> Priority:
-    """Return a priority by name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
-    if name not in PRIORITIES:
-        raise SettingError(f"Unknown priority {name!r}: expected one of {', '.join(PRIORITIES)}.")
-    return PRIORITIES[name]
 
 
 def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:

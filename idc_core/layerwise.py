@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from idc_core.analysis import answers
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.datasets import Dataset
-from idc_core.importance import find_priority, most_important
+from idc_core.importance import PRIORITIES, most_important
 from idc_core.progress import Progress
 from idc_core.trace import Inputs, neuron_activation, neuron_axes, neuron_relevance, trace
 
@@ -95,7 +95,7 @@ def observe(
     Which neurons are important is known only at the end of the pass, so until then it holds one float32 an input and
     neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs. Relevance is summed on the way.
     """
-    ranked = find_priority(priority)
+    ranked = PRIORITIES[priority]
     axes = neuron_axes(model, layers)
     parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers}
     importance: dict[str, Any] = dict.fromkeys(layers, 0.0)

@@ -211,8 +211,6 @@ def by_method(
     from idc_core.attribution.methods import METHODS, attribute
     from idc_core.trace import neuron_axes, neuron_relevance
 
-    if method not in METHODS:
-        raise SettingError(f"Unknown attribution method {method!r}: expected one of {', '.join(METHODS)}.")
     label, n = METHODS[method].label, len(inputs)
     axis = neuron_axes(model, (layer,))[layer]
     summed: NDArray[np.float64] | float = 0.0

@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.mixture import GaussianMixture
 
 from idc_core.clustering import cluster, part
-from idc_core.clusterings import CLUSTERINGS, dense_labels, density_rule, find_clustering
+from idc_core.clusterings import CLUSTERINGS, dense_labels, density_rule
 from idc_core.coverage.cells import assign
 from idc_core.errors import SettingError
 from idc_core.partition import Points
@@ -120,12 +120,12 @@ class TestHierarchical:
     def test_equals_ward_without_neighbourhood(self, kind, k):
         values = draw(kind, 250, seed=k)
         theirs = AgglomerativeClustering(k, linkage="ward").fit_predict(values[:, None])
-        found = find_clustering("hierarchical").cluster(values, (k,))
+        found = CLUSTERINGS["hierarchical"].cluster(values, (k,))
         assert same_partition(labels_of(values, found), theirs)
 
     def test_differs_from_k_means_where_early_joins_bind(self):
         values = draw("normal", 500, 0)
-        ours = find_clustering("hierarchical").cluster(values, (3,))
+        ours = CLUSTERINGS["hierarchical"].cluster(values, (3,))
         assert ours.inertia[3] > cluster(values, (3,)).inertia[3] * 1.001
 
 
@@ -146,25 +146,25 @@ class TestDensity:
 
     def test_noise_goes_to_the_nearest_mean(self):
         values = np.concatenate((np.zeros(50), np.full(50, 10.0), [4.0, 6.5]))
-        found = find_clustering("dbscan").cluster(values)
+        found = CLUSTERINGS["dbscan"].cluster(values)
         assert found.k == 2
         assert found.counts.tolist() == [51, 51]
 
     def test_finds_more_clusters_than_k_means_is_asked_for(self):
         values = np.repeat(np.arange(7.0), 300) * 10
-        assert find_clustering("dbscan").cluster(values).k == 7
+        assert CLUSTERINGS["dbscan"].cluster(values).k == 7
 
     def test_an_even_spread_holds_the_threshold(self):
         reach, least = density_rule(Points.of(np.arange(1000.0)))
         assert least == pytest.approx(2 * reach, abs=2)
 
     def test_one_crowd_is_one_state(self):
-        found = find_clustering("dbscan").cluster(draw("normal", 2000, 0))
+        found = CLUSTERINGS["dbscan"].cluster(draw("normal", 2000, 0))
         assert (found.k, found.silhouettes) == (1, {})
 
     def test_a_number_by_hand_is_refused(self):
         with pytest.raises(SettingError, match="finds the number of clusters itself"):
-            find_clustering("dbscan").cluster([1.0, 2.0, 3.0], (3,))
+            CLUSTERINGS["dbscan"].cluster([1.0, 2.0, 3.0], (3,))
 
 
 class TestMixture:
@@ -175,20 +175,20 @@ class TestMixture:
         values = random.normal(size=600) * random.uniform(0.2, 0.6, k)[random.integers(0, k, 600)]
         values = values + 3 * random.integers(0, k, 600)
         theirs = GaussianMixture(k, n_init=5, random_state=0).fit(values[:, None]).predict(values[:, None])
-        found = find_clustering("gaussian-mixture").cluster(values, (k,))
+        found = CLUSTERINGS["gaussian-mixture"].cluster(values, (k,))
         agree = np.argsort([values[theirs == label].mean() for label in range(k)]).argsort()[theirs]
         assert np.mean(labels_of(values, found) == agree) > 0.99
 
     def test_boundary_is_where_the_odds_are_even(self):
         random = np.random.default_rng(3)
         values = np.concatenate((random.normal(0, 0.3, 4000), random.normal(4, 1.5, 4000)))
-        boundary = find_clustering("gaussian-mixture").cluster(values, (2,)).boundaries[0]
+        boundary = CLUSTERINGS["gaussian-mixture"].cluster(values, (2,)).boundaries[0]
         theirs = GaussianMixture(2, random_state=0).fit(values[:, None])
         np.testing.assert_allclose(theirs.predict_proba([[boundary]])[0], 0.5, atol=0.05)
         assert boundary < cluster(values, (2,)).boundaries[0] - 0.3, "a narrow state ends before the middle"
 
     def test_a_component_without_values_is_left_out(self):
-        found = find_clustering("gaussian-mixture").cluster(draw("wide and narrow", 3000, 0), (8,))
+        found = CLUSTERINGS["gaussian-mixture"].cluster(draw("wide and narrow", 3000, 0), (8,))
         assert 2 <= found.k <= 8
 
 
@@ -206,7 +206,7 @@ def test_memory_is_linear(name, kind):
 
 def test_unknown_name():
     with pytest.raises(SettingError, match="Unknown clustering 'x': expected one of k-means, hierarchical"):
-        find_clustering("x")
+        CLUSTERINGS["x"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,6 +19,7 @@ from idc_core.attribution.relevance import relevance
 from idc_core.attribution.rules import RULES
 from idc_core.errors import SettingError
 from idc_core.progress import Progress
+from idc_core.registry import Registry
 
 Value = float | str
 
@@ -163,7 +164,9 @@ def _through_captum() -> Iterable[MethodEntry]:
         )  # fmt: skip
 
 
-METHODS: dict[str, MethodEntry] = {entry.name: entry for entries in (_rules(), _through_captum()) for entry in entries}
+METHODS: Registry[MethodEntry] = Registry(
+    "attribution method", {entry.name: entry for entries in (_rules(), _through_captum()) for entry in entries}
+)
 """Methods by name: the rules of relevance propagation first."""
 
 
@@ -251,8 +254,6 @@ def attribute_layers(
     ModelError, UnsupportedOperationError, DataError, SettingError
         As `attribute`.
     """
-    if method not in METHODS:
-        raise SettingError(f"Unknown attribution method {method!r}: expected one of {', '.join(METHODS)}.")
     entry = METHODS[method]
     settings = entry.settings(parameters)
     return entry.run(model, inputs, tuple(layers), target, batch_size=batch_size, on_progress=on_progress, **settings)

@@ -10,12 +10,12 @@ from torch import nn
 
 from idc_core.attribution.rules import Bias, RelevanceSettings
 from idc_core.clustering import Clusters
-from idc_core.clusterings import find_clustering
+from idc_core.clusterings import CLUSTERINGS
 from idc_core.coverage.cells import CellCounts, assign, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
-from idc_core.importance import check_m, find_priority, most_important
+from idc_core.importance import PRIORITIES, check_m, most_important
 from idc_core.progress import Progress, report
 from idc_core.trace import Inputs, neuron_activation, neuron_axes, neuron_relevance, trace
 
@@ -102,9 +102,9 @@ class IDC(Criterion):
     ) -> None:
         self.model, self.layer, self.m = model, layer, m
         self.settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
-        self.priority = find_priority(priority)
+        self.priority = PRIORITIES[priority]
         self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
-        self.clustering = find_clustering(clustering)
+        self.clustering = CLUSTERINGS[clustering]
         self.clustering.check(self.cluster_numbers)
         self.batch_size = batch_size
         self._axis = neuron_axes(model, [layer])[layer]

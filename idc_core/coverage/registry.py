@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import SettingError
 from idc_core.progress import Progress
+from idc_core.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,7 @@ class Criterion(ABC):
         """Coverage in 0..1, or the criterion's own unit, said in its docstring."""
 
 
-class _Criteria(dict[str, type[Criterion]]):
-    """A dict that answers an unknown name with the names it knows."""
-
-    def __missing__(self, name: str) -> type[Criterion]:
-        raise SettingError(f"Expected one of the coverage criteria {', '.join(sorted(self))}, got {name!r}.")
-
-
-CRITERIA: dict[str, type[Criterion]] = _Criteria()
+CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")
 """Criterion classes by short lower-case name; an unknown name raises `SettingError`."""
 
 PAIRWISE = ("lsc", "dsc", "cc")

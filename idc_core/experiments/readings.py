@@ -22,7 +22,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
 from idc_core.datasets import Dataset
 from idc_core.experiments.store import Record, unit
-from idc_core.importance import find_priority, most_important
+from idc_core.importance import PRIORITIES, most_important
 from idc_core.layerwise import Activity
 from idc_core.models.network import Network
 from idc_core.perturbation import ATTACKS
@@ -260,7 +260,7 @@ class Readings:
         """The important neurons of each layer and their clusters."""
         found = {}
         for layer in self.layers:
-            importance = find_priority("sum").total(self._trained.relevance[layer])
+            importance = PRIORITIES["sum"].total(self._trained.relevance[layer])
             important = most_important(importance, min(self.most, len(importance)))
             activations = self._trained.activations[layer][:, important]
             found[layer] = find_states(self.model, Activity(layer, importance, important, activations))

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
-from idc_core.errors import SettingError
 from idc_core.generation.pictures import LEVELS, eight_bits
 from idc_core.perturbation.parameters import Parameter
+from idc_core.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Constraint(ABC):
         return state.clamp(-1, 1)
 
 
-CONSTRAINTS: dict[str, type[Constraint]] = {}
+CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint")
 """Constraint classes by name."""
 
 C = TypeVar("C", bound=type[Constraint])
@@ -106,8 +106,6 @@ def find_constraint(wanted: str | Constraint) -> Constraint:
     """
     if isinstance(wanted, Constraint):
         return wanted
-    if wanted not in CONSTRAINTS:
-        raise SettingError(f"Expected one of the constraints {', '.join(sorted(CONSTRAINTS))}, got {wanted!r}.")
     return CONSTRAINTS[wanted]()
 
 

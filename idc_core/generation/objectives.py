@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from idc_core.errors import SettingError
+from idc_core.registry import Registry
 
 SAFE = 2.0
 """By how much the score of the class must lead in a model that keeps it; beyond, nothing more is asked of it."""
@@ -35,18 +35,5 @@ def margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tenso
     return lead.clamp(max=SAFE) / others, lead
 
 
-OBJECTIVES: dict[str, Part] = {"margin": margins, "scores": scores_alone}
+OBJECTIVES: Registry[Part] = Registry("objective", {"margin": margins, "scores": scores_alone})
 """Objectives by name."""
-
-
-def find_objective(name: str) -> Part:
-    """Return an objective by its name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of this name.
-    """
-    if name not in OBJECTIVES:
-        raise SettingError(f"Expected one of the objectives {', '.join(sorted(OBJECTIVES))}, got {name!r}.")
-    return OBJECTIVES[name]

@@ -16,7 +16,7 @@ from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, make_guide
 from idc_core.generation.networks import Objective, Searched, neuron_layers
-from idc_core.generation.objectives import Part, find_objective
+from idc_core.generation.objectives import OBJECTIVES, Part
 from idc_core.generation.pictures import as_seeds
 from idc_core.progress import Progress, report
 
@@ -185,7 +185,7 @@ def differential_search(
     started = time.perf_counter()
     _check(models, weight_difference, weight_coverage, step, iterations, turn, bound)
     pictures = as_seeds(seeds)
-    rule, part = find_constraint(constraint), find_objective(objective)
+    rule, part = find_constraint(constraint), OBJECTIVES[objective]
     guides = _guides(models, guidance, threshold, pictures[:1]) if weight_coverage else [None] * len(models)
     searched = [
         Searched(model, pictures[:1], guide.layers if guide else (), batch_size)

@@ -13,6 +13,7 @@ from idc_core.coverage.neighbours import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
 from idc_core.coverage.table import CellTable
 from idc_core.errors import SettingError
+from idc_core.registry import Registry
 
 Ints = NDArray[np.int64]
 
@@ -98,7 +99,7 @@ def _near_cell(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     return closest(active, analysis.centroids, pool.cell, spread(analysis.train_activations), count)[0]
 
 
-SEEDS: dict[str, SeedChoice] = {
+SEEDS: Registry[SeedChoice] = Registry("way to choose seeds", {
     one.name: one
     for one in (
         SeedChoice("random", "At random", "Any tests, each as likely as another.", _at_random),
@@ -111,7 +112,7 @@ SEEDS: dict[str, SeedChoice] = {
             _near_cell, cell=True,
         ),
     )
-}  # fmt: skip
+})  # fmt: skip
 """Ways to choose seeds by name; the paper leaves the choice to the user."""
 
 
@@ -138,13 +139,12 @@ def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0
     SettingError
         If there is no such way, it cannot choose from these tests, or `count` is not positive.
     """
-    if how not in SEEDS:
-        raise SettingError(f"Expected a way to choose seeds, one of {', '.join(SEEDS)}, got {how!r}.")
+    way = SEEDS[how]
     if isinstance(count, bool) or count < 1:
         raise SettingError(f"Expected at least 1 seed, got {count!r}.")
-    if SEEDS[how].classes and pool.scores.shape[1] < 2:
+    if way.classes and pool.scores.shape[1] < 2:
         raise SettingError(f"Seeds by {how!r} need classes, but these tests are answered by one number.")
-    return np.asarray(SEEDS[how].choose(pool, count, np.random.default_rng(seed)), np.int64)
+    return np.asarray(way.choose(pool, count, np.random.default_rng(seed)), np.int64)
 
 
 def uncovered_beside(table: CellTable) -> tuple[int, ...] | None:

@@ -17,6 +17,7 @@ from idc_core.errors import SettingError
 from idc_core.perturbation.parameters import Parameter, settle
 from idc_core.perturbation.pictures import Pictures, as_numbers, as_pictures, check_seed, stream
 from idc_core.progress import Progress, report
+from idc_core.registry import Registry
 
 BLOCK = 1024
 """Pictures that are changed at a time."""
@@ -39,7 +40,7 @@ class Transform:
     apply: Apply
 
 
-TRANSFORMS: dict[str, Transform] = {}
+TRANSFORMS: Registry[Transform] = Registry("transform")
 """Transforms by name, entered by `_transform`."""
 
 
@@ -93,7 +94,7 @@ def transform(
     After Y. Tian et al., "DeepTest: automated testing of deep-neural-network-driven autonomous cars", ICSE 2018. Where
     a moved picture leaves a gap, its edge is continued.
     """
-    chosen = find_transform(name)
+    chosen = TRANSFORMS[name]
     values = settle(chosen.parameters, settings, chosen.label)
     pictures = as_pictures(inputs)
     seed, ids = check_seed(seed), as_numbers(numbers, len(pictures))
@@ -104,19 +105,6 @@ def transform(
         np.clip(block, 0, 1, out=changed[rows])
         report(on_progress, min(start + BLOCK, len(pictures)), len(pictures), f"pictures changed: {chosen.label}")
     return changed
-
-
-def find_transform(name: str) -> Transform:
-    """Return a transform by name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
-    if name not in TRANSFORMS:
-        raise SettingError(f"Unknown transform {name!r}: expected one of {', '.join(TRANSFORMS)}.")
-    return TRANSFORMS[name]
 
 
 @_transform(

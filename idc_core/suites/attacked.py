@@ -11,7 +11,7 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError
 from idc_core.models.weights import fingerprint
-from idc_core.perturbation.attacks import AttackResult, assess, attack, find_attack
+from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
 from idc_core.perturbation.parameters import settle
 from idc_core.progress import Progress
 from idc_core.suites.store import kept
@@ -58,7 +58,7 @@ def attack_block(
     CancelledError
         If the work was stopped; this block is then lost.
     """
-    chosen = find_attack(name)
+    chosen = ATTACKS[name]
     values: dict[str, Any] = dict(settle(chosen.parameters, settings, chosen.label))
     inputs, targets, numbers = test.inputs[positions], test.targets[positions], test.ids[positions]
 
@@ -98,7 +98,7 @@ def as_suite(
         With the right classes as targets, which the network mostly misses.
     """
     places = np.arange(result.done, dtype=np.int64) if places is None else places
-    inputs, attacked = result.inputs[places], find_attack(result.name)
+    inputs, attacked = result.inputs[places], ATTACKS[result.name]
     settings = {name: value for name, value in result.settings.items() if name != "seed"}
     if result.goal is not None and result.done:
         settings["goal"] = int(result.goal[0])

@@ -20,6 +20,7 @@ from idc_core.perturbation.noise import DEVIATION
 from idc_core.perturbation.parameters import Parameter, settle
 from idc_core.perturbation.pictures import SHARE, check_seed
 from idc_core.progress import Progress
+from idc_core.registry import Registry
 from idc_core.suites.store import kept
 from idc_core.suites.suite import Part, Positions, Step, Suite, address, original, union
 
@@ -99,7 +100,7 @@ def _attacked(name: str) -> Apply:
     return apply
 
 
-SUITES: dict[str, SuiteKind] = {
+SUITES: Registry[SuiteKind] = Registry("kind of suite", {
     kind.name: kind
     for kind in (
         SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
@@ -126,21 +127,8 @@ SUITES: dict[str, SuiteKind] = {
             for one in ATTACKS.values()
         ),
     )
-}  # fmt: skip
+})  # fmt: skip
 """Kinds of suites by name, in the order in which menus show them."""
-
-
-def find_kind(name: str) -> SuiteKind:
-    """Return a kind of suite by name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
-    if name not in SUITES:
-        raise SettingError(f"Unknown suite {name!r}: expected one of {', '.join(SUITES)}.")
-    return SUITES[name]
 
 
 def make_suite(
@@ -178,11 +166,12 @@ def make_suite(
         As `perturbed`.
     """
     start = original(test)
-    if find_kind(name).apply is None:
-        settle((), settings, SUITES[name].label)
+    kind = SUITES[name]
+    if kind.apply is None:
+        settle((), settings, kind.label)
         return start
     made = perturbed(start, name, model, seed=seed, preset=preset, **settings)
-    return union([start, made], name, f"{made.label} ({SUITES[name].symbol})") if with_original else made
+    return union([start, made], name, f"{made.label} ({kind.symbol})") if with_original else made
 
 
 def perturbed(
@@ -221,7 +210,7 @@ def perturbed(
     SettingError
         If there is no such kind, preset or parameter, a value is outside its range, or the network is missing.
     """
-    kind = find_kind(name)
+    kind = SUITES[name]
     if kind.apply is None:
         raise SettingError("The original tests are not made of others; use idc_core.suites.original.")
     if kind.needs_model and model is None:

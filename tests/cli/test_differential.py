@@ -109,7 +109,7 @@ def test_coarser_copies_seeds_near_a_cell_and_guidance_by_cells(capsys):
         (("--models", "lenet5-digits"), "at least two models"),
         (("--models", "lenet5-digits", "lenet5-digits:few"), "whole number of bits"),
         (("--models", "lenet5-digits", "lenet9"), "There is no model 'lenet9'"),
-        (("--constraint", "fog"), "Expected one of the constraints"),
+        (("--constraint", "fog"), "Unknown constraint"),
         (("--set", "limit"), "NAME=VALUE with a number"),
         (("--set", "limit=2"), "limit of Light must be a number from"),
         (("--set", "height=2"), "has no parameter 'height'"),

@@ -276,9 +276,9 @@ def test_guided_by_cells(models, seeds):
 def test_refusals(models, seeds):
     with pytest.raises(SettingError, match="at least two models"):
         differential_search(models[:1], seeds)
-    with pytest.raises(SettingError, match="Expected one of the constraints"):
+    with pytest.raises(SettingError, match="Unknown constraint"):
         differential_search(models, seeds, "fog")
-    with pytest.raises(SettingError, match="objectives"):
+    with pytest.raises(SettingError, match="Unknown objective"):
         differential_search(models, seeds, objective="luck")
     with pytest.raises(ModelError, match="one task"):
         differential_search([models[0], network(0, outputs=3)], seeds)

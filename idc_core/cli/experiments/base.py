@@ -81,7 +81,7 @@ def bench(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Be
     """Load a network and its tests, and rank its neurons."""
     from idc_core.attribution.rules import RelevanceSettings
     from idc_core.datasets import load_dataset
-    from idc_core.importance import check_m, find_priority, most_important
+    from idc_core.importance import PRIORITIES, check_m, most_important
     from idc_core.models import load_model
     from idc_core.trace import collect
 
@@ -89,7 +89,7 @@ def bench(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Be
     layer = model.card.default_layer
     train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
     learnt = collect(model, train, [layer], RelevanceSettings(arguments.rule), on_progress=on_progress)
-    importance = find_priority("sum").total(learnt.relevance[layer])
+    importance = PRIORITIES["sum"].total(learnt.relevance[layer])
     m = one_m(arguments)
     check_m(m, len(importance))
     ranking = most_important(importance, len(importance))

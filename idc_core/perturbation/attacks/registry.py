@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idc_core.errors import SettingError
 from idc_core.perturbation.attacks.scores import Scores
 from idc_core.perturbation.parameters import Parameter, Value
+from idc_core.registry import Registry
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Attack:
     presets: Mapping[str, Preset] = field(default_factory=dict)
 
 
-ATTACKS: dict[str, Attack] = {}
+ATTACKS: Registry[Attack] = Registry("attack")
 """Attacks by name, entered by `register`."""
 
 
@@ -105,16 +105,3 @@ def register(
         return run
 
     return enter
-
-
-def find_attack(name: str) -> Attack:
-    """Return an attack by name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
-    if name not in ATTACKS:
-        raise SettingError(f"Unknown attack {name!r}: expected one of {', '.join(ATTACKS)}.")
-    return ATTACKS[name]

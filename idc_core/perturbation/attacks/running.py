@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from idc_core.attribution.session import check_layers, undisturbed
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.perturbation.attacks.registry import Attack, Batch, find_attack
+from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch
 from idc_core.perturbation.attacks.result import AttackResult, sizes
 from idc_core.perturbation.attacks.scores import Scores, check_classes
 from idc_core.perturbation.parameters import Value, settle
@@ -81,7 +81,7 @@ def attack(
     round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD, which
     follow its sign, may then turn a value the other way. JSMA may then choose the other of two pairs as good.
     """
-    chosen = find_attack(name)
+    chosen = ATTACKS[name]
     values = _settings(chosen, preset, settings)
     if goal is not None and not chosen.takes_goal:
         raise SettingError(f"{chosen.label} finds the nearest wrong answer; goal cannot be given.")
@@ -148,7 +148,7 @@ def assess(
         labels = check_classes(targets, len(before), scores.classes, "targets")
         wanted = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
         first, now = (scores(place(model, one)).argmax(1).cpu().numpy() for one in (before, after))
-    return _result(find_attack(name), before, labels, wanted, [(after, first, now)], settings)
+    return _result(ATTACKS[name], before, labels, wanted, [(after, first, now)], settings)
 
 
 def _settings(chosen: Attack, preset: str | None, given: dict[str, Any]) -> dict[str, Value]:

@@ -1,0 +1,29 @@
+"""What all registries share: entries by name, and an unknown name that is answered with the names there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from idc_core.errors import SettingError
+
+Entry = TypeVar("Entry")
+
+
+class Registry(dict[str, Entry]):
+    """Entries by name, in the order in which menus show them; to look up an unknown name raises `SettingError`.
+
+    Parameters
+    ----------
+    what : str
+        What an entry is, for the message, as "attack".
+    entries : mapping of str to entry, optional
+        What is there from the start.
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, Entry] | None = None) -> None:
+        super().__init__(entries or {})
+        self._what = what
+
+    def __missing__(self, name: str) -> Entry:
+        raise SettingError(f"Unknown {self._what} {name!r}: expected one of {', '.join(self)}.")
