@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from idc_core import files
 from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -87,19 +88,15 @@ def check_folder(path: Path | None, option: str) -> None:
         raise SettingError(f"The folder of {option} {path} does not exist; make it, or name another file.")
 
 
-def write_whole(path: Path, text: str, option: str) -> None:
-    """Write a text file so that a reader never sees half of it.
+def write_whole(path: Path, content: str | bytes, option: str) -> None:
+    """Write a file so that a reader never sees half of it.
 
     Raises
     ------
     SettingError
         If it cannot be written; the message names the option that gave the path.
     """
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        files.write_whole(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise SettingError(f"{path} cannot be written ({error.strerror}); name another file with {option}.") from error
-    finally:
-        partial.unlink(missing_ok=True)

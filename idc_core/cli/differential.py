@@ -235,7 +235,7 @@ def _csv(records: list[dict[str, Any]]) -> str:
 
 
 def _write(path: Path, names: list[str], finds: Finds, seeds: Any, test: Dataset, positions: Any) -> None:
-    """Write the finds as an npz file that appears whole."""
+    """Write the finds as an npz file."""
     import numpy as np
 
     origin = positions[finds.seed_index]
@@ -245,11 +245,4 @@ def _write(path: Path, names: list[str], finds: Finds, seeds: Any, test: Dataset
         predictions=finds.predictions, iterations=finds.iterations, models=np.array(names),
         settings=np.array(json.dumps({name: str(value) for name, value in finds.settings.items()})),
     )  # fmt: skip
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(content.getvalue())
-        partial.replace(path)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written ({error.strerror}); name another file with --out.") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, content.getvalue(), "--out")

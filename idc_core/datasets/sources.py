@@ -5,10 +5,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import platformdirs
-
 from idc_core.datasets.download import CHECKSUMS, Source, download
 from idc_core.errors import DataError
+from idc_core.files import cache_folder
 from idc_core.progress import Progress
 
 Files = Sequence[str]
@@ -18,12 +17,6 @@ def data_folder() -> Path | None:
     """Return the folder that IDC_DATA names, or None where it names none."""
     value = os.environ.get("IDC_DATA", "")
     return Path(value).expanduser() if value else None
-
-
-def cache_folder() -> Path:
-    """Return the folder for downloads: IDC_HOME, or the platform's cache folder of "idc-studio"."""
-    value = os.environ.get("IDC_HOME", "")
-    return Path(value).expanduser() if value else platformdirs.user_cache_path("idc-studio")
 
 
 def obtain(

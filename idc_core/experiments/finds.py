@@ -15,7 +15,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.outcome import Retraining, Unit
 from idc_core.experiments.robustness import Addition, Examples, Store, Test, retrain
-from idc_core.experiments.units import UnitFolder, run_folder
+from idc_core.experiments.units import UnitFolder, runs_folder
 from idc_core.generation import differential_search, has_majority, majority
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import attack
@@ -210,7 +210,7 @@ def compare_finds(
     if store is None:
         prints = tuple(fingerprint(model) for model in models)
         about = (prints, train.fingerprint, test.fingerprint, sorted(asdict(chosen).items()), epochs)
-        store = UnitFolder(run_folder("finds", address(*about)))
+        store = UnitFolder(runs_folder() / "finds" / address(*about))
     found = retrain(
         models[0], train, ready.additions, ready.tests, seeds=seeds, epochs=epochs, store=store, on_result=on_result,
         on_progress=on_progress,

@@ -21,7 +21,7 @@ from idc_core.coverage.cells import Codes, assign, encode, total
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
 from idc_core.datasets import Dataset
-from idc_core.experiments.store import Record, unit
+from idc_core.experiments.units import Record, unit
 from idc_core.importance import PRIORITIES, most_important
 from idc_core.layerwise import Activity
 from idc_core.models.network import Network

@@ -8,7 +8,7 @@ import numpy as np
 
 from idc_core.experiments.drawing import check_seeds
 from idc_core.experiments.readings import Ask, Readings
-from idc_core.experiments.store import Record
+from idc_core.experiments.units import Record
 
 DEVIATION = 0.75
 """Standard deviation of the noise in parts of a pixel's range, as in the program published with the paper."""

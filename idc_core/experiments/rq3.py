@@ -9,7 +9,7 @@ from idc_core.errors import SettingError
 from idc_core.experiments.drawing import check_seeds
 from idc_core.experiments.readings import OTHERS, Ask, Readings
 from idc_core.experiments.rq2 import cells_row, deviation, grouped, mean, natural, noisy
-from idc_core.experiments.store import Record
+from idc_core.experiments.units import Record
 from idc_core.perturbation import ATTACKS
 
 EVERYWHERE = {"share": 1.0, "deviation": 0.3}

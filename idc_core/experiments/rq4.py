@@ -12,7 +12,7 @@ from idc_core.coverage.agreement import Method, correlations, subset_correlation
 from idc_core.experiments.readings import OTHERS, Ask, Readings
 from idc_core.experiments.rq2 import noisy
 from idc_core.experiments.rq3 import EVERYWHERE, FAST, attacked
-from idc_core.experiments.store import Record
+from idc_core.experiments.units import Record
 from idc_core.perturbation import TRANSFORMS
 
 ORDERS = 20

@@ -8,7 +8,7 @@ from idc_core.experiments.drawing import check_seeds
 from idc_core.experiments.readings import Ask, Readings
 from idc_core.experiments.rq2 import cells_row, grouped, noisy
 from idc_core.experiments.rq3 import FAST, attacked
-from idc_core.experiments.store import Record
+from idc_core.experiments.units import Record
 
 
 def rq5(readings: Readings, seeds: int = 5, ms: Sequence[int] = (4, 6), share: float = 0.02) -> list[Record]:

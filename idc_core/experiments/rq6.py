@@ -18,7 +18,7 @@ from idc_core.experiments.candidates import CLUSTERED, NONE, RAISING, RANDOM, Ca
 from idc_core.experiments.drawing import Seeds, check_seeds
 from idc_core.experiments.outcome import Retraining, Unit
 from idc_core.experiments.robustness import Examples, Test, retrain, usual_recipe
-from idc_core.experiments.units import UnitFolder, run_folder
+from idc_core.experiments.units import UnitFolder, runs_folder
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import attack, guided_noise, random_noise
 from idc_core.progress import Progress
@@ -129,7 +129,7 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: Setting
         # Left out where it is as usual: runs from before these could be set are found again.
         if one.name in CLUSTERED and asked[one.name] == one.default:
             del asked[one.name]
-    return UnitFolder(run_folder("rq6", address(fingerprint(model), data, asked)))
+    return UnitFolder(runs_folder() / "rq6" / address(fingerprint(model), data, asked))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,76 @@
-"""Finished units of an experiment on disk, so that interrupting it loses none of them."""
+"""Finished units of experiments on disk, so that an interrupted run loses none of them and goes on where it stopped.
+
+In the folder "runs" of the cache (IDC_HOME, or the platform's cache folder): records as JSON, one file a unit (`unit`),
+and arrays as npz files without pickles, a folder a run (`UnitFolder`). Names are addresses of everything that a unit or
+a run follows from, as the network's weights, the tests, the settings and the seed. So nothing in it is ever out of
+date, experiments that need the same unit share it, and the folder may be deleted at any time.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.sources import cache_folder
-from idc_core.models.weights import write_whole
+from idc_core.errors import SettingError
+from idc_core.files import cache_folder, keeping, write_whole
+
+Record = dict[str, Any]
+"""What a unit found: text, numbers, None, and lists and dicts of these."""
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+def unit(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
+    """Return a unit's record from disk, or make and keep it.
+
+    Parameters
+    ----------
+    kind : str
+        What is made, as "reading"; the folder that the file is in.
+    key : mapping
+        Everything that the record follows from, as values that JSON can write.
+    make : callable
+        Makes the record; only called where there is none. What it raises leaves nothing behind.
+    fresh : bool
+        Make it even where it is there.
+
+    Returns
+    -------
+    dict
+        As JSON gives it back, whether it was made now or before: tuples are lists, keys are text.
+
+    Raises
+    ------
+    SettingError
+        If key or record hold what JSON cannot write, as arrays, NaN or infinity.
+    DataError
+        If the file cannot be written.
+    """
+    if not kind.isidentifier():
+        raise SettingError(f"The kind of a unit names a folder; expected one word, not {kind!r}.")
+    written = _text(dict(key), f"the key of a unit {kind!r}")
+    path = runs_folder() / kind / f"{hashlib.sha256(written.encode()).hexdigest()[:32]}.json"
+    found = None if fresh else _read(path, json.loads(written))
+    if found is None:
+        text = _text({"key": dict(key), "record": make()}, f"the record of a unit {kind!r}")
+        with keeping(path.parent, "Finished work"):
+            write_whole(path, text.encode())
+        found = json.loads(text)["record"]
+    return found
+
+
+def runs_folder() -> Path:
+    """Return the folder of all units and runs."""
+    return cache_folder() / "runs"
 
 
 class UnitFolder(MutableMapping[str, Arrays]):
@@ -40,7 +95,8 @@ class UnitFolder(MutableMapping[str, Arrays]):
     def __setitem__(self, key: str, arrays: Arrays) -> None:
         content = io.BytesIO()
         np.savez_compressed(content, allow_pickle=False, **dict(arrays))
-        write_whole(self._file(key), content.getvalue())
+        with keeping(self.path, "Finished work"):
+            write_whole(self._file(key), content.getvalue())
 
     def __delitem__(self, key: str) -> None:
         try:
@@ -58,13 +114,20 @@ class UnitFolder(MutableMapping[str, Arrays]):
         return self.path / f"{key}.npz"
 
 
-def run_folder(experiment: str, address: str) -> Path:
-    """Return the folder of an experiment's run: in "runs" of the cache (IDC_HOME, or the platform's cache folder).
+def _text(value: Record, what: str) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SettingError(
+            f"{what[0].upper()}{what[1:]} cannot be kept ({error}): give plain finite values."
+        ) from error
 
-    Parameters
-    ----------
-    experiment : str
-    address : str
-        Digits that follow from everything the run depends on.
-    """
-    return cache_folder() / "runs" / experiment / address
+
+def _read(path: Path, key: Record) -> Record | None:
+    """Return the record in a file; None where there is no such file, or it was damaged from outside."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(content, dict) and content.get("key") == key and isinstance(content.get("record"), dict)
+    return content["record"] if whole else None

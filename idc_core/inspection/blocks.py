@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idc_core.datasets.sources import cache_folder
 from idc_core.errors import DataError
+from idc_core.files import cache_folder
 
 Place = tuple[str, str]
 """A model's name and a layer's."""

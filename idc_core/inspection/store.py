@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from idc_core.datasets.sources import cache_folder
 from idc_core.errors import DataError, SettingError
+from idc_core.files import cache_folder
 from idc_core.inspection.answering import connect
 from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.result import COLUMNS, Inspection

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from idc_core.errors import ModelError, SettingError
+from idc_core.files import cache_folder
 from idc_core.models.entry import ModelCard
 from idc_core.models.registry import find_entry
 
@@ -33,8 +34,6 @@ EVERY = 10
 
 def kept_folder(name: str) -> Path:
     """Return where a person's own trainings of a network keep checkpoints, in IDC_HOME."""
-    from idc_core.datasets.sources import cache_folder  # here: loading a model needs no readers of data
-
     return cache_folder() / "checkpoints" / name
 
 

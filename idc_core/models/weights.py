@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from idc_core import files
 from idc_core.errors import ModelError
 
 WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
@@ -132,16 +132,6 @@ def write_whole(path: Path, content: bytes) -> None:
     """
     make_folder(path.parent)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        files.write_whole(path, content)
     except OSError as error:
         raise ModelError(f"{path} cannot be written ({error}); name another folder with --out.") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.chmod(0o644)  # mkstemp gives 0600, but weights are there to be shared
-        temporary.replace(path)
-    except OSError as error:
-        raise ModelError(f"{path} cannot be written ({error}); name another folder with --out.") from error
-    finally:
-        temporary.unlink(missing_ok=True)

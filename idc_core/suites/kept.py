@@ -10,9 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -25,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
-from idc_core.datasets.sources import cache_folder
 from idc_core.errors import DataError, SettingError
+from idc_core.files import cache_folder, keeping, partial_file
 from idc_core.progress import Progress, report
 from idc_core.suites import own
 from idc_core.suites.own import Form
@@ -121,22 +119,11 @@ def keep(
 
 def _store(label: str, suite: Suite, about: str, on_progress: Progress | None) -> Path:
     """Write a file whole or not at all; its content gives its name."""
-    try:
-        folder().mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder(), prefix=".suite.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                address = _write(archive, suite, about, on_progress)
-            path = folder() / f"kept-{address}.npz"
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"{label!r} cannot be kept in {folder()} ({error}): make room there, or name another folder by the "
-            "environment variable IDC_HOME."
-        ) from error
+    with keeping(folder(), repr(label)), partial_file(folder()) as partial:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            address = _write(archive, suite, about, on_progress)
+        path = folder() / f"kept-{address}.npz"
+        partial.replace(path)
     return path
 
 

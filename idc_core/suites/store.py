@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -22,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.sources import cache_folder
-from idc_core.errors import DataError
+from idc_core.files import cache_folder, keeping, write_whole
 
 LIMIT = 1 << 30
 """Bytes that all files together may take."""
@@ -78,22 +76,9 @@ def _write(path: Path, block: NDArray[np.float32]) -> None:
     """Write a file whole or not at all, and make room for it."""
     content = io.BytesIO()
     np.savez_compressed(content, inputs=block)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with keeping(path.parent, "The attacked inputs"):
         _make_room(path.parent, content.tell())
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".block.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content.getvalue())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"The attacked inputs cannot be kept in {path.parent} ({error}): make room there, or name another folder "
-            "by the environment variable IDC_HOME."
-        ) from error
+        write_whole(path, content.getvalue())
 
 
 def _make_room(folder: Path, size: int) -> None:

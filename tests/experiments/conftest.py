@@ -3,6 +3,7 @@
 import pytest
 
 from idc_core.datasets import load_dataset
+from idc_core.experiments.units import runs_folder
 from idc_core.models import load_model
 
 
@@ -11,6 +12,12 @@ def own_folder(tmp_path, monkeypatch):
     """Finished units and attacked blocks of one test alone."""
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def finished():
+    """How many units of a kind are on disk."""
+    return lambda kind: len(list((runs_folder() / kind).glob("*.json")))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from idc_core.errors import CancelledError
 from idc_core.experiments import readings as module
 from idc_core.experiments.readings import LAST, OTHERS, Ask, Readings
 from idc_core.experiments.rq2 import noisy, rq2
-from idc_core.experiments.store import finished
 from idc_core.models import load_model
 from idc_core.perturbation import attack, guided_noise, random_noise
 
@@ -76,7 +75,7 @@ def test_accuracy_is_the_share_of_right_answers(digits):
     assert found["rmse"] is None
 
 
-def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch):
+def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch, finished):
     model, train, test = digits
     made = []
     real = Readings._read
@@ -114,21 +113,21 @@ def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch):
         lambda model, train, test: Readings(load_model("lenet5-digits"), train, test),
     ],
 )
-def test_other_data_networks_and_settings_are_other_units(digits, other):
+def test_other_data_networks_and_settings_are_other_units(digits, other, finished):
     ask = Ask("S", "noise", 20)
     Readings(*digits).read(ask)
     other(*digits).read(ask)
     assert finished("reading") == 2
 
 
-def test_every_seed_and_setting_is_a_unit_of_its_own(digits):
+def test_every_seed_and_setting_is_a_unit_of_its_own(digits, finished):
     readings = Readings(*digits)
     for ask in (*noisy(20, (0, 1)), *noisy(20, (0, 1), 0.3), *noisy(21, (0,)), Ask("U_O", "original", 20)):
         readings.read(ask)
     assert finished("reading") == 11
 
 
-def test_a_changed_format_makes_units_anew(digits, monkeypatch):
+def test_a_changed_format_makes_units_anew(digits, monkeypatch, finished):
     ask = Ask("U_O", "original", 20)
     Readings(*digits).read(ask)
     monkeypatch.setattr(module, "FORMAT", module.FORMAT + 1)

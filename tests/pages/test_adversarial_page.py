@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import idc_core as idc
+from idc_core.files import cache_folder
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.kept import kept, open_kept
@@ -161,7 +162,7 @@ def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forg
     assert made == 4
     for key in list(jobs)[2:]:
         del jobs[key]
-    for path in (Path(engine.kept.__globals__["cache_folder"]()) / "suites").glob("*.npz"):
+    for path in (cache_folder() / "suites").glob("*.npz"):
         path.unlink()
     ran = []
     attack = engine.attack

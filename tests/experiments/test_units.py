@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.experiments.store import finished, runs_folder, unit
+from idc_core.experiments.units import runs_folder, unit
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -15,7 +15,7 @@ def files():
     return sorted(runs_folder().rglob("*"))
 
 
-def test_an_interrupted_run_loses_nothing_and_goes_on():
+def test_an_interrupted_run_loses_nothing_and_goes_on(finished):
     made = []
 
     def run(stop_after):
