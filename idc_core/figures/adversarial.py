@@ -11,14 +11,12 @@ from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
 from idc_core.figures.pictures import pictures
-from idc_core.figures.style import finish, finish_panels, panels
+from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
 BINS = 15
 """Odd, so that sizes that are equal but for rounding lie in the middle one."""
 FACTORS = (1, 2, 5, 10, 20, 50, 100)
 """By how much a change can be magnified."""
-
-ROW_PIXELS = 26
 
 
 def size_panels(
@@ -96,12 +94,11 @@ def confusions(
     colours = palette(dark)
     figure = make_subplots(1, 2, subplot_titles=["before", "after"], shared_yaxes=True, horizontal_spacing=0.04)
     most = int(max(before.max(initial=0), after.max(initial=0), 1))
-    scale = [[i / (len(colours.counts) - 1), colour] for i, colour in enumerate(colours.counts)]
     places = list(range(len(classes)))
     for column, counts in enumerate((before, after), start=1):
         shown = np.where(counts > 0, counts, np.nan).astype(np.float32)
         figure.add_heatmap(
-            z=shown, x=places, y=places, zmin=1, zmax=max(2, most), colorscale=scale, xgap=1, ygap=1,
+            z=shown, x=places, y=places, zmin=1, zmax=max(2, most), colorscale=colours.scale, xgap=1, ygap=1,
             texttemplate="%{z}", textfont={"color": ON_FILL, "size": 11}, hoverongaps=False, showscale=column == 2,
             colorbar={"title": {"text": "inputs", "side": "right"}, "thickness": 12},
             customdata=np.array([[[row, said] for said in classes] for row in classes], dtype=object),
@@ -156,34 +153,13 @@ def attack_bars(
     plotly.graph_objects.Figure
     """
     colours = palette(dark)
-    figure = make_subplots(
-        1, len(panels_of), subplot_titles=list(panels_of), shared_yaxes=True, horizontal_spacing=0.03
-    )
-    places = list(range(len(labels)))
     styles = [SUITE_COLOURS[kind] for kind in kinds]
-    for column, (name, (values, texts)) in enumerate(panels_of.items(), start=1):
-        largest = float(np.nanmax(np.asarray(values, np.float64), initial=0.0))
-        figure.add_bar(
-            x=np.asarray(values, np.float64), y=places, orientation="h", text=list(texts), textposition="outside",
-            cliponaxis=False, constraintext="none", textangle=0, showlegend=False,
-            textfont={"size": 11, "color": colours.ink},
-            marker={
-                "color": [style.colour(dark) for style in styles],
-                "line": {"color": colours.ink, "width": [1 if style.outline else 0 for style in styles]},
-            },
-            hovertext=[f"{label}<br>{name}" for label in labels], hovertemplate="%{hovertext}: %{text}<extra></extra>",
-            row=1, col=column,
-        )  # fmt: skip
-        figure.update_xaxes(
-            range=[0, 1.4 * largest or 1.0], showgrid=False, showticklabels=False, fixedrange=True, row=1, col=column
-        )
-    figure.update_yaxes(
-        tickvals=places, ticktext=list(labels), range=[len(labels) - 0.4, -0.6], showgrid=False, zeroline=False,
-        fixedrange=True,
-    )  # fmt: skip
-    finish(figure, title, colours, height=120 + ROW_PIXELS * max(2, len(labels)))
-    figure.update_layout(margin_b=12, bargap=0.25)
-    return figure.update_annotations(font={"size": 13, "color": colours.ink})
+    marker = {
+        "color": [style.colour(dark) for style in styles],
+        "line": {"color": colours.ink, "width": [1 if style.outline else 0 for style in styles]},
+    }
+    values = {name: np.asarray(numbers, np.float64) for name, (numbers, _) in panels_of.items()}
+    return bar_panels(values, [texts for _, texts in panels_of.values()], labels, marker, title, colours)
 
 
 def magnification(change: NDArray[np.floating]) -> int:

@@ -7,14 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from idc_core.coverage.orders import Finding
 from idc_core.figures.palette import palette
-from idc_core.figures.style import finish, finish_panels, panels
-
-COLUMNS = 3
-BAR_PIXELS = 24
+from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
 STYLES = ("solid", "dash", "dot")
 """Dashes of the orders that stand out, first to last."""
@@ -49,34 +45,9 @@ def suite_scores(
     plotly.graph_objects.Figure
     """
     colours = palette(dark)
-    columns = min(COLUMNS, len(criteria))
-    rows = -(-len(criteria) // columns)
-    panel = 54 + BAR_PIXELS * len(suites)
-    height = 90 + rows * panel
-    figure = make_subplots(
-        rows, columns, subplot_titles=list(criteria), shared_yaxes=True, horizontal_spacing=0.03,
-        vertical_spacing=50 / height if rows > 1 else 0,
-    )  # fmt: skip
-    for index, (name, row, texts) in enumerate(zip(criteria, scores, written, strict=True)):
-        largest = float(np.nanmax(row, initial=0.0))
-        place = {"row": index // columns + 1, "col": index % columns + 1}
-        figure.add_bar(
-            x=row, y=list(range(len(suites))), orientation="h", text=list(texts), textposition="outside",
-            textangle=0, cliponaxis=False, constraintext="none", showlegend=False,
-            marker={"color": [colours.accent] + [colours.counts[2]] * (len(suites) - 1), "line": {"width": 0}},
-            textfont={"size": 11, "color": colours.ink}, hovertext=[f"{name}<br>{suite}" for suite in suites],
-            hovertemplate="%{hovertext}: %{text}<extra></extra>", **place,
-        )  # fmt: skip
-        # Room for the number behind the longest bar.
-        figure.update_xaxes(range=[0, 1.4 * largest or 1.0], showgrid=False, showticklabels=False, **place)
-    figure.update_yaxes(
-        tickvals=list(range(len(suites))), ticktext=list(suites), range=[len(suites) - 0.4, -0.6], showgrid=False,
-        zeroline=False, fixedrange=True,
-    )  # fmt: skip
-    figure.update_xaxes(fixedrange=True, zeroline=True)
-    finish(figure, title, colours, height=height)
-    figure.update_layout(margin_b=12, bargap=0.25)
-    return figure.update_annotations(font={"size": 13, "color": colours.ink})
+    fills = [colours.accent] + [colours.counts[2]] * (len(suites) - 1)
+    marker = {"color": fills, "line": {"width": 0}}
+    return bar_panels(dict(zip(criteria, scores, strict=True)), written, suites, marker, title, colours)
 
 
 def growth_panels(

@@ -103,7 +103,7 @@ def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
     lowest = min((math.floor(math.log10(100 * cell.score)) for cell in sweep.cells), default=0)
     ticks = range(min(lowest, 1), 3)
     return {
-        "colorscale": [[i / (len(colours.counts) - 1), colour] for i, colour in enumerate(colours.counts)],
+        "colorscale": colours.scale,
         "cmin": ticks[0], "cmax": ticks[-1],
         "colorbar": {
             "title": {"text": "IDC (%)", "font": {"size": 12, "color": colours.muted}},

@@ -41,6 +41,11 @@ class Palette:
     tests: str
     counts: tuple[str, ...]
 
+    @property
+    def scale(self) -> list[tuple[float, str]]:
+        """`counts` as plotly takes a scale: places in 0..1 with their colours."""
+        return [(place / (len(self.counts) - 1), colour) for place, colour in enumerate(self.counts)]
+
 
 LIGHT: Final = Palette(
     ground="#ffffff",

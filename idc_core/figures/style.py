@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import Palette
 
 FONT = "'Source Sans', 'Source Sans 3', 'Segoe UI', Helvetica, Arial, sans-serif"
+
+PANELS_A_ROW = 3
+BAR_PIXELS = 24
 
 
 def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap: int = 78) -> go.Figure:
@@ -79,7 +85,7 @@ def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
     places : list of dict
         Row and column of every panel, as plotly's methods take them.
     """
-    columns = min(3, len(titles))
+    columns = min(PANELS_A_ROW, len(titles))
     rows = -(-len(titles) // columns)
     figure = make_subplots(
         rows, columns, subplot_titles=list(titles), vertical_spacing=0.34 / rows, horizontal_spacing=0.07
@@ -115,3 +121,57 @@ def finish_panels(
     figure.update_xaxes(automargin=False)
     figure.update_yaxes(automargin=False)
     return figure
+
+
+def bar_panels(
+    values: Mapping[str, NDArray[np.floating]],
+    written: Sequence[Sequence[str]],
+    labels: Sequence[str],
+    marker: dict[str, Any],
+    title: str,
+    colours: Palette,
+) -> go.Figure:
+    """Draw a panel a measure, in each the same bars from top to bottom with their numbers behind them.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray of float (bars,)
+        By the panel's title; each in its own unit, NaN leaves a bar out.
+    written : sequence of sequences of str
+        Every value as it is written, panel by panel.
+    labels : sequence of str
+        Names of the bars.
+    marker : dict
+        Their fill, as plotly takes it.
+    title, colours
+        As in `finish`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    columns = min(PANELS_A_ROW, len(values))
+    rows = -(-len(values) // columns)
+    height = 90 + rows * (54 + BAR_PIXELS * len(labels))
+    figure = make_subplots(
+        rows, columns, subplot_titles=list(values), shared_yaxes=True, horizontal_spacing=0.03,
+        vertical_spacing=50 / height if rows > 1 else 0,
+    )  # fmt: skip
+    for index, ((name, row), texts) in enumerate(zip(values.items(), written, strict=True)):
+        place = {"row": index // columns + 1, "col": index % columns + 1}
+        figure.add_bar(
+            x=row, y=list(range(len(labels))), orientation="h", text=list(texts), textposition="outside", textangle=0,
+            cliponaxis=False, constraintext="none", showlegend=False, marker=marker,
+            textfont={"size": 11, "color": colours.ink}, hovertext=[f"{name}<br>{label}" for label in labels],
+            hovertemplate="%{hovertext}: %{text}<extra></extra>", **place,
+        )  # fmt: skip
+        # Room for the number behind the longest bar.
+        most = 1.4 * float(np.nanmax(row, initial=0.0)) or 1.0
+        figure.update_xaxes(range=[0, most], showgrid=False, showticklabels=False, fixedrange=True, **place)
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))), ticktext=list(labels), range=[len(labels) - 0.4, -0.6], showgrid=False,
+        zeroline=False, fixedrange=True,
+    )  # fmt: skip
+    finish(figure, title, colours, height=height)
+    figure.update_layout(margin_b=12, bargap=0.25)
+    return figure.update_annotations(font={"size": 13, "color": colours.ink})

@@ -160,10 +160,9 @@ def shared(
     """
     colours = palette(dark)
     labels = [suite.wrapped for suite in suites]
-    scale = [[place / (len(colours.counts) - 1), colour] for place, colour in enumerate(colours.counts)]
     figure = go.Figure(
         go.Heatmap(
-            z=counts, x=list(range(len(suites))), y=list(range(len(suites))), colorscale=scale, showscale=False,
+            z=counts, x=list(range(len(suites))), y=list(range(len(suites))), colorscale=colours.scale, showscale=False,
             texttemplate="%{z:,}", textfont={"size": 13, "color": ON_FILL}, xgap=2, ygap=2,
             zmin=int(counts.min()), zmax=max(int(counts.max()), int(counts.min()) + 1),
             customdata=[[f"{one.label} and {other.label}" for other in suites] for one in suites],
