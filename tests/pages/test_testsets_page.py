@@ -233,6 +233,15 @@ def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_pa
     assert "Misclassified tests" in shown.columns
 
 
+def test_every_suite_is_kept_under_its_own_name(open_page):
+    app = open_page("testsets", shown="guided")
+    assert app.text_input(key="keep-name-guided").value == "Relevance-guided noise, adding cells"
+    app.selectbox(key="shown").set_value("noise").run()
+    assert not app.exception
+    (field,) = [one for one in app.text_input if one.label == "Name of a suite of your own"]
+    assert field.value == "Random noise, adding cells"
+
+
 def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
     from idc_core.suites import chosen
 

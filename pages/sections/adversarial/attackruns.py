@@ -121,7 +121,7 @@ def keep(view: View, run: Run) -> None:
             places = _places(run, which or "fooled")
             usual = f"{run.plan.label} on {view.test.name}, seed {run.plan.seed}"
             name = st.text_input(
-                "Name of the suite", key="keep-name", placeholder=usual, width=360,
+                "Name of the suite", key="keep-attacked-name", placeholder=usual, width=360,
                 help="By what the suite is listed on the pages that compare suites; default the attack, the tests and "
                 "the seed.",
             )  # fmt: skip

@@ -218,18 +218,20 @@ def keep_row(found: Weighed, number: int, m: int) -> None:
     cells = found.results[number].cells[m]
     if not len(cells.first):
         return
-    label = f"{found.offered[number].label}, adding cells"
+    offered = found.offered[number]
+    # A field of its own for every suite: one for all would keep the name of the suite that was shown before.
+    key = f"keep-name-{offered.name}"
 
     def take() -> None:
         try:
-            keep(st.session_state["keep-name"], chosen(found.suites[number], cells.first))
+            keep(st.session_state[key], chosen(found.suites[number], cells.first))
             st.session_state[KEEP_SAID] = "Kept. It can be chosen above, and on the Criteria page."
         except IdcError as error:
             st.session_state[KEEP_SAID] = str(error)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            "Name of a suite of your own", label, key="keep-name", width=380,
+            "Name of a suite of your own", f"{offered.label}, adding cells", key=key, width=380,
             help="Under which the inputs that add cells, one a cell, are kept on this computer. Default the suite's "
             "name.",
         )  # fmt: skip
