@@ -278,7 +278,7 @@ if found.rivals:
     st.header("Which inputs add them", anchor=False)
     number, m = adding.choose(found)
     adding.draw(found, number, m)
-    adding.keep_row(found, number, m)
+    adding.draw_keep(found, number, m)
 if len(found.results) > 1:
     files = adding.take_away(found, number or 1, m)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,13 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import differential as figures
 from idc_core.progress import Progress
 from pages.common import address
+from pages.common.keeping import keep_row, made_of_tests
 from pages.common.results import ENGINE, View
 from pages.common.text import cell_name, plural
 from pages.common.work import Waiting
 
 if TYPE_CHECKING:
     from idc_core.generation import Reached
-    from idc_core.suites import Step
 
 MAKE = "make"
 """The cell that inputs are made for; in the address."""
@@ -174,7 +174,10 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         targets = view.test.targets[made.origin]
-        keep_button(view, f"Made for cell {name}", reached.inputs, targets, made.origin, step, "keep-made")
+        keep_row(
+            f"Made for cell {name}", len(reached), "keep-made",
+            lambda: made_of_tests(view, reached.inputs, targets, made.origin, step),
+        )  # fmt: skip
         st.download_button(
             "Take them away (npz)", lambda: _npz(view, made), file_name="idc-made-inputs.npz",
             mime="application/octet-stream", on_click="ignore", key="made-npz",
@@ -226,32 +229,3 @@ def truth(view: View, position: int) -> str:
     """Write a test's right answer."""
     target = view.test.targets[position]
     return view.test.class_names[target] if view.is_classifier else f"{target:+.3f}"
-
-
-def keep_button(
-    view: View, label: str, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: Step,
-    key: str,
-) -> None:  # fmt: skip
-    """Offer to keep inputs, each made of the test at a position of `origin`, as a suite of the person's."""
-    name = st.text_input(
-        "Name of the suite", label, key=f"{key}-name", width=280,
-        help=f"Under this name it can be chosen wherever suites are. Default {label}.",
-    )  # fmt: skip
-    pressed = st.button(
-        f"Keep {plural(len(inputs), 'input')} as a suite", key=key, disabled=not len(inputs),
-        help="Kept on this computer until it is removed; the same inputs are kept once.",
-    )  # fmt: skip
-    if not pressed:
-        return
-    from idc_core.suites.kept import keep
-    from idc_core.suites.own import Form, suite_of
-
-    try:
-        suite = suite_of(
-            inputs, targets, Form.of(view.test), label=name, origin=view.test.ids[origin], provenance=[step]
-        )
-        keep(name, suite)
-    except IdcError as error:
-        st.error(str(error))
-        return
-    st.success(f"Kept as \u201c{name.strip()}\u201d: {plural(len(inputs), 'input')}.")

@@ -242,7 +242,7 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
     app = opened()
     button(app, "Keep ").click().run()
     _, result = attacked(view, plan())
-    assert f"Kept {int(result.success.sum())} inputs as \u201cFGSM on digits, seed 0\u201d" in text(app)
+    assert f"Kept as \u201cFGSM on digits, seed 0\u201d: {int(result.success.sum())} inputs" in text(app)
     (one,) = kept(view.test).values()
     suite = open_kept(one.name)
     np.testing.assert_array_equal(suite.take(range(len(suite))), result.inputs[result.success])

@@ -35,7 +35,7 @@ def expected(view):
 
 
 def text(app) -> str:
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error)
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
@@ -219,8 +219,8 @@ def test_files_that_do_not_fit_are_refused_with_a_reason(open_page, view):
 
 def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_page, view, expected):
     app = open_page("testsets", shown="guided")
-    app.button(key="keep-these").click().run()
-    assert "Kept. It can be chosen above" in text(app)
+    app.button(key="keep-adding").click().run()
+    assert "Kept as \u201cRelevance-guided noise, adding cells\u201d" in text(app)
     (name,) = kept(view.test)
     assert kept(view.test)[name].inputs == len(expected.suites[2].cells[6].added)
     criteria = open_page("criteria", suites=f"{name},original~answers=wrong", criteria="nc")
@@ -233,13 +233,17 @@ def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_pa
     assert "Misclassified tests" in shown.columns
 
 
-def test_every_suite_is_kept_under_its_own_name(open_page):
+def test_every_suite_is_kept_under_its_own_name(open_page, view):
     app = open_page("testsets", shown="guided")
-    assert app.text_input(key="keep-name-guided").value == "Relevance-guided noise, adding cells"
+    app.button(key="keep-adding").click().run()
     app.selectbox(key="shown").set_value("noise").run()
+    app.button(key="keep-adding").click().run()
     assert not app.exception
-    (field,) = [one for one in app.text_input if one.label == "Name of a suite of your own"]
-    assert field.value == "Random noise, adding cells"
+    names = {one.label for one in kept(view.test).values()}
+    assert names == {"Relevance-guided noise, adding cells", "Random noise, adding cells"}
+    app.text_input(key="keep-adding-name").set_value("Mine").run()
+    app.button(key="keep-adding").click().run()
+    assert "Mine" in [one.label for one in kept(view.test).values()]
 
 
 def test_kept_attacks_of_another_page_keep_their_source(open_page, view):

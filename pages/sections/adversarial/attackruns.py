@@ -9,6 +9,7 @@ import streamlit as st
 from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
 from pages.common import layout, work
+from pages.common.keeping import keep_row
 from pages.common.results import View
 from pages.common.text import percent, plural
 from pages.sections.adversarial import attackchoice, attacks
@@ -112,38 +113,23 @@ def _row(run: Run) -> dict[str, object]:
 
 def keep(view: View, run: Run) -> None:
     """Offer to keep the attacked inputs as a suite, for all pages that compare suites."""
-    with st.expander("Keep the attacked inputs as a suite"):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            which = st.segmented_control(
-                "Which inputs", list(KEEP), default="fooled", required=True, format_func=KEEP.get, key="keep-which",
-                help=f"Which of the attacked inputs the suite holds; default {KEEP['fooled']}.",
-            )  # fmt: skip
-            places = _places(run, which or "fooled")
-            usual = f"{run.plan.label} on {view.test.name}, seed {run.plan.seed}"
-            name = st.text_input(
-                "Name of the suite", key="keep-attacked-name", placeholder=usual, width=360,
-                help="By what the suite is listed on the pages that compare suites; default the attack, the tests and "
-                "the seed.",
-            )  # fmt: skip
-            pressed = st.button(
-                f"Keep {plural(len(places), 'input')}", key="keep-suite", disabled=not len(places),
-                help="Written to the cache folder, where every page and later sessions find it.",
-            )  # fmt: skip
-        if pressed:
-            _keep(view, run, places, name.strip() or usual)
+    from idc_core.suites import as_suite
+
+    with (
+        st.expander("Keep the attacked inputs as a suite"),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        which = st.segmented_control(
+            "Which inputs", list(KEEP), default="fooled", required=True, format_func=KEEP.get, key="keep-which",
+            help=f"Which of the attacked inputs the suite holds; default {KEEP['fooled']}.",
+        )  # fmt: skip
+        places = _places(run, which or "fooled")
+        keep_row(
+            f"{run.plan.label} on {view.test.name}, seed {run.plan.seed}", len(places), "keep-attacked",
+            lambda: as_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),
+        )  # fmt: skip
 
 
 def _places(run: Run, which: str) -> attacks.Ints:
     inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}[which]
     return np.flatnonzero(inside)
-
-
-def _keep(view: View, run: Run, places: attacks.Ints, name: str) -> None:
-    from idc_core.suites import as_suite, keep
-
-    try:
-        keep(name, as_suite(run.result, view.test, view.test.ids[run.positions], view.model, places))
-    except IdcError as error:
-        st.error(str(error))
-        return
-    st.success(f"Kept {plural(len(places), 'input')} as \u201c{name}\u201d.")

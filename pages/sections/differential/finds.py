@@ -18,8 +18,9 @@ from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.pictures import contact_sheet, pictures, png
 from pages.common import address, layout
 from pages.common.display import draw_pictures
+from pages.common.keeping import keep_row, made_of_tests
 from pages.common.results import View
-from pages.common.search_cell import keep_button, truth
+from pages.common.search_cell import truth
 from pages.common.selection import select, selected
 from pages.common.text import plural
 from pages.sections.differential.search import Outcome, heatmaps
@@ -205,4 +206,7 @@ def draw_keep(view: View, outcome: Outcome) -> None:
             int(finds.settings["seed"]), view.model.card.fingerprint,
         )  # fmt: skip
         name = f"Differences, {finds.settings['constraint'].card.label.lower()}"
-        keep_button(view, name, finds.inputs[rows], targets, outcome.origin[rows], step, "keep-finds")
+        keep_row(
+            name, len(rows), "keep-finds",
+            lambda: made_of_tests(view, finds.inputs[rows], targets, outcome.origin[rows], step),
+        )  # fmt: skip

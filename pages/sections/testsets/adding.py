@@ -8,10 +8,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from idc_core.errors import CancelledError, IdcError
+from idc_core.errors import CancelledError
 from idc_core.figures import pictures
 from idc_core.figures.suites import differences
 from pages.common import address, gallery
+from pages.common.keeping import keep_row
 from pages.common.results import View
 from pages.common.selection import select, selected
 from pages.common.takeaway import MOST_PICTURES
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from idc_core.suites import Suite
 
 SHOWN, CELLS, PICK = "shown", "cells-m", "pick"  # names in the address
-KEEP_SAID = "keep-said"
 MOST_SHOWN = 30
 LARGE = 224
 """Width of the large pictures in pixels, at least."""
@@ -211,33 +211,15 @@ def take_away(found: Weighed, number: int, m: int) -> dict[str, tuple[str, str, 
     return files
 
 
-def keep_row(found: Weighed, number: int, m: int) -> None:
+def draw_keep(found: Weighed, number: int, m: int) -> None:
     """Let a person keep the inputs that add cells, as a suite of their own."""
-    from idc_core.suites import chosen, keep
+    from idc_core.suites import chosen
 
     cells = found.results[number].cells[m]
     if not len(cells.first):
         return
-    offered = found.offered[number]
-    # A field of its own for every suite: one for all would keep the name of the suite that was shown before.
-    key = f"keep-name-{offered.name}"
-
-    def take() -> None:
-        try:
-            keep(st.session_state[key], chosen(found.suites[number], cells.first))
-            st.session_state[KEEP_SAID] = "Kept. It can be chosen above, and on the Criteria page."
-        except IdcError as error:
-            st.session_state[KEEP_SAID] = str(error)
-
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(
-            "Name of a suite of your own", f"{offered.label}, adding cells", key=key, width=380,
-            help="Under which the inputs that add cells, one a cell, are kept on this computer. Default the suite's "
-            "name.",
+        keep_row(
+            f"{found.offered[number].label}, adding cells", len(cells.first), "keep-adding",
+            lambda: chosen(found.suites[number], cells.first),
         )  # fmt: skip
-        st.button(
-            "Keep these inputs", on_click=take, key="keep-these",
-            help="Keeps the inputs that add cells: they can then be chosen wherever suites are.",
-        )  # fmt: skip
-    if said := st.session_state.pop(KEEP_SAID, ""):
-        st.info(said)
