@@ -76,9 +76,7 @@ def optimal_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     return {k: np.concatenate(([0], boundaries, [points.n])) for k, boundaries in inner.items()}
 
 
-def cluster(
-    values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False, split: Split = optimal_edges
-) -> Clusters:
+def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
     """Split one neuron's activations into the number of clusters with the best silhouette.
 
     Parameters
@@ -91,8 +89,6 @@ def cluster(
     drop_zeros : bool
         Leave out activations equal to 0, as the original program does for dense layers. If fewer than 10 are
         left, the result is one centroid at 0.
-    split : Split
-        How to part the values; by default the exact k-means.
 
     Returns
     -------
@@ -112,7 +108,7 @@ def cluster(
     within a cluster of n points is taken over the n - 1 others; equation (3) of the paper prints 1 - n there.
     k-means is solved to the global optimum (up to the rounding of float64) instead of from random starts.
     """
-    return part(values, clusters, drop_zeros, split).choose(clusters)
+    return part(values, clusters, drop_zeros).choose(clusters)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
 from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -90,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         document = make_document(found, title, arguments, over)
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
     if arguments.csv is not None:
-        write_whole(arguments.csv, _csv(records(found, len(found.suspected))), "--csv")
+        write_whole(arguments.csv, comma_separated(records(found, len(found.suspected))), "--csv")
     return OVER_THE_LIMIT if any(line["over"] for line in over) else 0
 
 
@@ -262,11 +260,3 @@ def _summary(name: str, found: Evaluation) -> str:
 
 def _short(value: float | None) -> str:
     return "" if value is None else "-" if math.isnan(value) else f"{value:.3f}"
-
-
-def _csv(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

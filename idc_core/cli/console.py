@@ -1,15 +1,17 @@
-"""What the commands share: a progress line, aligned tables, and files that appear whole."""
+"""What the commands share: a progress line, aligned tables, CSV, and files that appear whole."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from idc_core import files
 from idc_core.errors import SettingError
@@ -74,6 +76,24 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths, strict=True))
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] = ()) -> str:
+    """Return records as CSV.
+
+    Parameters
+    ----------
+    records : sequence of mappings
+        What one lacks is left empty.
+    fields : iterable of str
+        Fields that there are even without records; those of the records follow.
+    """
+    text = io.StringIO()
+    heading = dict.fromkeys((*fields, *(field for record in records for field in record)))
+    writer = csv.DictWriter(text, list(heading), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
 
 
 def check_folder(path: Path | None, option: str) -> None:

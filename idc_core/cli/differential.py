@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
 from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{finds.seconds:.2f} s, {len(finds) / finds.seconds:.0f} finds a second", file=sys.stderr)
     records = _records(names, finds, seeds, test, positions)
     if arguments.csv is not None:
-        write_whole(arguments.csv, _csv(records), "--csv")
+        write_whole(arguments.csv, comma_separated(records, ["seed"]), "--csv")
         print(f"\nwritten to {arguments.csv}")
     if arguments.out is not None:
         _write(arguments.out, names, finds, seeds, test, positions)
@@ -224,14 +223,6 @@ def _records(names: list[str], finds: Finds, seeds: Any, test: Dataset, position
         }
         for row in range(len(finds))
     ]
-
-
-def _csv(records: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]) if records else ["seed"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
 
 
 def _write(path: Path, names: list[str], finds: Finds, seeds: Any, test: Dataset, positions: Any) -> None:

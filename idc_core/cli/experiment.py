@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
 from idc_core.cli.experiments import EXPERIMENTS, Record
 from idc_core.errors import SettingError
 
@@ -72,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     align = "".join(">" if field in numbers else "<" for field in experiment.shown)
     print(table([heading, *rows], align))
     if arguments.out is not None:
-        write_whole(arguments.out, _csv(records), "--out")
+        write_whole(arguments.out, comma_separated(records), "--out")
         print(f"\nwritten to {arguments.out}")
     return 0
 
@@ -96,12 +94,3 @@ def _text(value: str | int | float | None) -> str:
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) >= SMALL or not value else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else value
-
-
-def _csv(records: list[Record]) -> str:
-    text = io.StringIO()
-    fields = dict.fromkeys(field for record in records for field in record)
-    writer = csv.DictWriter(text, list(fields), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()

@@ -16,6 +16,9 @@ Errors = Literal["low", "high"]
 POINTS = 40
 """Shares of pairs at which the published program takes the curve."""
 
+DRAWN = 500
+"""Points of a curve at most."""
+
 
 @dataclass(frozen=True)
 class Reported:
@@ -207,15 +210,14 @@ def evaluate(
 
 
 def cost_effectiveness(
-    score: NDArray[np.floating], truth: NDArray[np.floating], errors: Errors = "low", deviations: float = 1.0,
-    most: int = 500,
-) -> Curve:  # fmt: skip
-    """Return the cost-effectiveness curve at so many points at most; parameters and errors as `evaluate`."""
+    score: NDArray[np.floating], truth: NDArray[np.floating], errors: Errors = "low", deviations: float = 1.0
+) -> Curve:
+    """Return the cost-effectiveness curve at `DRAWN` points at most; parameters and errors as `evaluate`."""
     values, facts, _ = _pairs(score, truth)
     true = facts > facts.mean() + deviations * facts.std()
     order = np.argsort(_directed(values, errors), kind="stable")
     pairs, all_true = len(values), int(true.sum())
-    steps = np.unique(np.linspace(0, pairs, min(most, pairs + 1)).round().astype(np.int64))
+    steps = np.unique(np.linspace(0, pairs, min(DRAWN, pairs + 1)).round().astype(np.int64))
     found = np.concatenate([[0], np.cumsum(true[order])])[steps]
     optimal = np.minimum(steps, all_true)
     part = max(1, all_true)

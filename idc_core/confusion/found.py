@@ -71,11 +71,6 @@ class ClassErrors:
         return cutoff(self.distance, "low", self.deviations)
 
     @cached_property
-    def bias_cutoff(self) -> float | None:
-        """Average bias above which a pair is reported."""
-        return None if self.bias is None else cutoff(self.bias, "high", self.deviations)
-
-    @cached_property
     def suspicion(self) -> Floats:
         """By how many standard deviations each distance is below the mean of all pairs, (classes, classes)."""
         values = self.distance[np.triu_indices(len(self.distance), 1)]

@@ -20,7 +20,7 @@ from idc_core.confusion.truth import pair_confusion, type1_confusion
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError
 from idc_core.experiments.drawing import Seeds
-from idc_core.experiments.robustness import Examples, Store, retrain
+from idc_core.experiments.robustness import Examples, retrain
 from idc_core.progress import Progress
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,6 @@ def repair(
     deviations: float = 1.0,
     seeds: Seeds = 3,
     epochs: int = 2,
-    store: Store | None = None,
     on_progress: Progress | None = None,
 ) -> Repair:
     """Add the inputs that are confused in the reported pairs to the training data, and measure what that changes.
@@ -82,7 +81,7 @@ def repair(
         Layers whose neurons count; default all convolutions and linear layers.
     threshold, deviations : float
         As in `find_errors`.
-    seeds, epochs, store, on_progress
+    seeds, epochs, on_progress
         As in `idc_core.experiments.robustness.retrain`.
 
     Returns
@@ -125,7 +124,7 @@ def repair(
     additions = dict(zip(ADDITIONS, (None, (test.inputs[rows], test.targets[rows]), drawn), strict=True))
     held = (test.inputs[other], test.targets[other])
     done = retrain(
-        model, train, additions, {"other half": held}, seeds=seeds, epochs=epochs, store=store, on_progress=on_progress
+        model, train, additions, {"other half": held}, seeds=seeds, epochs=epochs, on_progress=on_progress
     )
     before = _measured(seen.predictions[other], test.targets[other], pairs, len(names))
     after: dict[str, Floats] = {}

@@ -41,7 +41,7 @@ class Groups:
     ordered: bool = False
 
 
-def gather(member: NDArray[np.int64], names: Sequence[str], rest: str, most: int = MOST_GROUPS) -> Groups:
+def gather(member: NDArray[np.int64], names: Sequence[str], rest: str) -> Groups:
     """Keep the largest groups apart and put the others into one.
 
     Parameters
@@ -52,20 +52,18 @@ def gather(member: NDArray[np.int64], names: Sequence[str], rest: str, most: int
         Names of the groups.
     rest : str
         Name of the group of all others.
-    most : int
-        Groups to tell apart at most, the one of all others included.
 
     Returns
     -------
     Groups
         In the order of the names; unchanged where there are few enough.
     """
-    if len(names) <= most:
+    if len(names) <= MOST_GROUPS:
         return Groups(member, names)
     size = np.bincount(member, minlength=len(names))
-    kept = np.sort(np.argsort(-size, kind="stable")[: most - 1])
-    place = np.full(len(names), most - 1, dtype=np.int64)
-    place[kept] = np.arange(most - 1)
+    kept = np.sort(np.argsort(-size, kind="stable")[: MOST_GROUPS - 1])
+    place = np.full(len(names), MOST_GROUPS - 1, dtype=np.int64)
+    place[kept] = np.arange(MOST_GROUPS - 1)
     return Groups(place[member], [*(names[index] for index in kept), rest])
 
 

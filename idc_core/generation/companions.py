@@ -6,19 +6,18 @@ MOST = 3
 """Networks that are compared unless others are named."""
 
 
-def companions(name: str, most: int = MOST) -> tuple[str, ...]:
+def companions(name: str) -> tuple[str, ...]:
     """Return networks that were trained here for the same task on the same data.
 
     Parameters
     ----------
     name : str
         A network of the registry; the first one returned, also where its weights are published ones.
-    most : int
 
     Returns
     -------
     tuple of str
-        At most so many, in the order of the registry; only the network itself where there is no other.
+        At most `MOST`, in the order of the registry; only the network itself where there is no other.
 
     Raises
     ------
@@ -27,4 +26,4 @@ def companions(name: str, most: int = MOST) -> tuple[str, ...]:
     """
     own = find_entry(name)
     others = [key for key, one in MODELS.items() if key != name and one.dataset == own.dataset and not one.published]
-    return (name, *others[: most - 1])
+    return (name, *others[: MOST - 1])

@@ -26,7 +26,6 @@ def make_guidance(
     *,
     layers: Sequence[str] | None = None,
     m: int = 6,
-    threshold: float = 0.0,
     on_progress: Progress | None = None,
 ) -> list[Criterion]:
     """Make and fit one criterion a model for `differential_search` to aim at.
@@ -44,8 +43,6 @@ def make_guidance(
         For IDC: the layer of each model. Default: the one on its card, else its last hidden layer.
     m : int
         For IDC: important neurons; fewer where a layer has fewer.
-    threshold : float
-        For NC: the activation above which a neuron is covered.
     on_progress : Progress, optional
 
     Returns
@@ -80,7 +77,7 @@ def make_guidance(
             neurons = collect(model, getattr(train, "inputs", train)[:1], [layer]).activations[layer].shape[1]
             one: Criterion = kind(model, layer, m=min(m, neurons))
         else:
-            one = kind(model, hidden, **({"threshold": threshold} if name == "nc" else {}))
+            one = kind(model, hidden)
         learns = not isinstance(one, StreamedCriterion) or one.learns
         if learns or covered is not None:
             one.fit(train, on_progress=on_progress)

@@ -18,6 +18,9 @@ from idc_core.generation.networks import Searched
 from idc_core.generation.pictures import LEVELS, as_seeds, towards
 from idc_core.progress import Progress, report
 
+STEP = 10.0
+"""Largest change of a value in the first step, in grey levels of 255; steps shrink to a tenth on the way."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reached:
@@ -76,7 +79,6 @@ def reach_cell(
     epsilon: float = 0.3,
     *,
     iterations: int = 50,
-    step: float = 10.0,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Reached:
@@ -97,8 +99,6 @@ def reach_cell(
         Largest change of a value, 1/255..1.
     iterations : int
         Most steps from one seed.
-    step : float
-        Largest change of a value in one step, in grey levels of 255; steps shrink to a tenth on the way.
     batch_size : int, optional
         Default: chosen from the network's size.
     on_progress : Progress, optional
@@ -126,12 +126,10 @@ def reach_cell(
     Deep Learning Models Resistant to Adversarial Attacks", ICLR 2018, equation 2, without random starts).
     """
     search = _Reaching(model, source, cell, seeds, epsilon, iterations, batch_size)
-    if not (np.isfinite(step) and step > 0):
-        raise SettingError(f"step must be a finite number of grey levels above 0, not {step!r}.")
 
     def move(pictures: Tensor, state: Tensor, taken: int) -> Tensor:
         gradient = search.searched.climb(pictures, search.pull)[1]
-        return state + max(0.1, 1 - taken / iterations) * step / LEVELS * gradient.sign()
+        return state + max(0.1, 1 - taken / iterations) * STEP / LEVELS * gradient.sign()
 
     return search.run(move, iterations, on_progress)
 

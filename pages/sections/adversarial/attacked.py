@@ -112,7 +112,7 @@ def caption(view: View, run: Run, place: int) -> str:
     return f"{number}: {names[result.targets[place]]} → {names[result.predictions[place]]}{ending}"
 
 
-def draw_one(view: View, run: Run, place: int, factor: int, key: str = "heatmaps-attacked") -> None:
+def draw_one(view: View, run: Run, place: int, factor: int) -> None:
     """Show one attacked input large, with what it changed."""
     result, names = run.result, view.train.class_names
     number, position = view.test.ids[run.positions[place]], run.positions[place]
@@ -132,7 +132,7 @@ def draw_one(view: View, run: Run, place: int, factor: int, key: str = "heatmaps
             (heatmaps.heatmap(after, limits[1], SIDE), f"Relevance after, deepest ±{limits[1]:.2g}"),
             (heatmaps.heatmap(moved, most, SIDE), f"After less before, as shares: deepest ±{most:.2g}"),
         ],
-        key=key,
+        key="heatmaps-attacked",
     )
     st.markdown(one_sentence(view, run, place))
 
