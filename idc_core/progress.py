@@ -27,3 +27,10 @@ def report(on_progress: Progress | None, done: int, total: int, label: str) -> N
     """
     if on_progress is not None and on_progress(done, total, label) is False:
         raise CancelledError(f"Stopped on request during {label!r}, after {done} of {total} steps.")
+
+
+def part_of(on_progress: Progress | None, before: int, everything: int) -> Progress | None:
+    """Return the callback of a part of some work: it counts the steps of all of it, of which `before` are done."""
+    if on_progress is None:
+        return None
+    return lambda done, total, label: on_progress(before + done, everything, label)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.importance import PRIORITIES, Relevance
-from idc_core.progress import Progress
+from idc_core.progress import Progress, part_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -216,7 +216,7 @@ def by_method(
     summed: NDArray[np.float64] | float = 0.0
     for begin in range(0, n, ROWS):
         values = attribute(
-            model, inputs[begin : begin + ROWS], method, layer, on_progress=_further(on_progress, begin, n)
+            model, inputs[begin : begin + ROWS], method, layer, on_progress=part_of(on_progress, begin, n)
         )
         summed = summed + neuron_relevance(torch.from_numpy(values), axis).numpy().sum(axis=0, dtype=np.float64)
     if not np.isfinite(summed).all():
@@ -225,15 +225,6 @@ def by_method(
             "method, or a rule of relevance propagation with a damping such as epsilon."
         )
     return Ranking(method, label, np.asarray(summed) / n, n)
-
-
-def _further(on_progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Report a part of some work as a part of the whole, of which `before` steps are done."""
-
-    def further(done: int, part: int, label: str) -> bool | None:
-        return None if on_progress is None else on_progress(before + done, total, label)
-
-    return None if on_progress is None else further
 
 
 def agreement(values: NDArray[np.floating]) -> NDArray[np.float64]:

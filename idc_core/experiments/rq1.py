@@ -14,6 +14,7 @@ from idc_core.attribution.rules import Bias, RelevanceSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.drawing import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.perturbation.guided import relevant_pixels
 from idc_core.perturbation.pictures import SHARE, part, strongest
 from idc_core.progress import Progress
 from idc_core.trace import neuron_activation, neuron_axes, trace
@@ -294,8 +295,7 @@ def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor
     flipped : Tensor, int64 (n,)
         How many pixels of each image were flipped: fewer where fewer have any relevance.
     """
-    weight = relevance.sum(1).abs().flatten(1)
-    chosen = strongest(weight, torch.full_like(weight[:, 0], part(weight.shape[1], share), dtype=torch.int64))
+    chosen = relevant_pixels(relevance, part(relevance[0, 0].numel(), share))
     flat = images.flatten(2)
     flipped = torch.where(chosen[:, None], (flat <= 0.5).to(flat.dtype), flat)
     return flipped.reshape(images.shape), chosen.sum(1)

@@ -108,9 +108,6 @@ def as_suite(
     )
     name = address(test.fingerprint, numbers[places].tolist(), steps[1].settings, steps[1].seed, steps[1].model)
 
-    def make(positions: Positions, on_progress: Progress | None) -> NDArray[Any]:
-        return inputs[positions]
-
     return Suite(
         name=result.name,
         label=attacked.label,
@@ -120,5 +117,5 @@ def as_suite(
         class_names=test.class_names,
         task=test.task,
         provenance=steps,
-        parts=(Part(name, len(places), make),),
+        parts=(Part.of(inputs, name),),
     )

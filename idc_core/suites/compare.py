@@ -16,7 +16,7 @@ from idc_core.coverage.idc import IDC
 from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
 from idc_core.partition import Floats
-from idc_core.progress import Progress, report
+from idc_core.progress import Progress, part_of
 from idc_core.suites.answers import Answers
 from idc_core.suites.seen import Seen, join_answers, look
 from idc_core.suites.suite import Part, Suite
@@ -230,7 +230,7 @@ def compare(
     everything, done = sum(part.count for part, _, _ in parts.values()), 0
     seen: dict[str, Seen] = {}
     for fingerprint, (part, targets, suite) in parts.items():
-        shifted = _shifted(on_progress, done, everything)
+        shifted = part_of(on_progress, done, everything)
         seen[fingerprint] = look(model, part, targets, suite.task, learnt.layer, important, shifted)
         done += part.count
     return weigh(suites, seen, learnt, ms)
@@ -345,12 +345,6 @@ def parts_of(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:
         (part, suite.targets[start : start + part.count])
         for start, part in zip(suite.starts, suite.parts, strict=True)
     ]
-
-
-def _shifted(on_progress: Progress | None, before: int, everything: int) -> Progress | None:
-    if on_progress is None:
-        return None
-    return lambda done, total, label: report(on_progress, before + done, everything, label)
 
 
 def _check(suites: tuple[Suite, ...], least: int) -> None:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from idc_core.datasets import Dataset
 from idc_core.datasets.base import Task
 from idc_core.errors import DataError
-from idc_core.progress import Progress
-from idc_core.suites.suite import Part, Positions, Step, Suite
+from idc_core.suites.suite import Part, Step, Suite
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -125,9 +124,6 @@ def suite_of(
     digest.update(targets.data)
     fingerprint = digest.hexdigest()[:16]
 
-    def make(positions: Positions, on_progress: Progress | None) -> NDArray[Any]:
-        return np.asarray(inputs[positions])
-
     return Suite(
         name=name,
         label=label,
@@ -137,7 +133,7 @@ def suite_of(
         class_names=form.class_names,
         task=form.task,
         provenance=tuple(provenance) or (Step("own", f"{len(inputs):,} own tests", {"fingerprint": fingerprint}),),
-        parts=(Part(fingerprint, len(inputs), make),),
+        parts=(Part.of(inputs, fingerprint),),
     )
 
 

@@ -61,6 +61,11 @@ class Part:
     count: int
     make: Make
 
+    @staticmethod
+    def of(inputs: NDArray[Any], fingerprint: str) -> Part:
+        """Return inputs (n, ...) that are in memory as a part."""
+        return Part(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]))
+
 
 @dataclass(frozen=True, eq=False)
 class Suite:
@@ -169,10 +174,6 @@ def address(*content: object) -> str:
 
 def original(test: Dataset) -> Suite:
     """Return a data set as a suite: the original tests, U_O."""
-
-    def make(positions: Positions, on_progress: Progress | None) -> NDArray[Any]:
-        return np.asarray(test.inputs[positions])
-
     return Suite(
         name="original",
         label="Original tests",
@@ -182,7 +183,7 @@ def original(test: Dataset) -> Suite:
         class_names=test.class_names,
         task=test.task,
         provenance=(Step("original", f"{len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}),),
-        parts=(Part(test.fingerprint, len(test), make),),
+        parts=(Part.of(test.inputs, test.fingerprint),),
     )
 
 
