@@ -11,7 +11,7 @@ import streamlit as st
 from pages.common import layout, pins
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
-from pages.common.selection import Selection
+from pages.common.selection import Selection, picked_row
 from pages.common.takeaway import csv
 from pages.common.text import percent, plural
 
@@ -150,9 +150,9 @@ def draw_pairs(looked: Looked) -> None:
     pairs = looked.found.suspected
 
     def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            looking.keep_pair(*pairs[rows[0]].tolist())
+        row = picked_row(key, len(pairs))
+        if row is not None:
+            looking.keep_pair(*pairs[row].tolist())
 
     shares = st.column_config.NumberColumn(format="%.2f")
     table = pair_table(looked, MOST_PAIRS)

@@ -14,7 +14,7 @@ from pages.common.bench import MOST_NEURONS, fitting_data
 from pages.common.frame import frame, open_bench
 from pages.common.registry import PAGES
 from pages.common.results import View, of_classes
-from pages.common.selection import Selection, select
+from pages.common.selection import Selection, picked_row, select
 from pages.common.text import count, percent, plural
 from pages.sections.layers import sweeps
 
@@ -180,9 +180,9 @@ def draw_table(sweep: Sweep, table: pd.DataFrame) -> None:
     key = "sweep-table"
 
     def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            cell = sweep.cells[rows[0]]
+        row = picked_row(key, len(sweep.cells))
+        if row is not None:
+            cell = sweep.cells[row]
             look_into(cell.suite, cell.layer, cell.m)
 
     st.dataframe(

@@ -62,7 +62,10 @@ def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
 def made_of_tests(
     view: View, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: Step
 ) -> Suite:
-    """Return inputs as a suite, each made of the test at a position of `origin`."""
+    """Return inputs as a suite, each made of the test at a position of `origin`, so that it is shown beside it."""
+    from idc_core.suites import Step
     from idc_core.suites.own import Form, suite_of
 
-    return suite_of(inputs, targets, Form.of(view.test), origin=view.test.ids[origin], provenance=[step])
+    tests = f"{len(np.unique(origin)):,} of {len(view.test):,} tests of {view.test.name}"
+    start = Step("original", tests, {"fingerprint": view.test.fingerprint})
+    return suite_of(inputs, targets, Form.of(view.test), origin=view.test.ids[origin], provenance=[start, step])

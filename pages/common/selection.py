@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import streamlit as st
+
 from pages.common import address
 
 CLEARS = {
@@ -91,3 +93,22 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
     for name, value in (cleared | changes).items():
         parts = [""] if value is None else [str(value)] if isinstance(value, int | str) else value
         address.keep(name, ",".join(parts))
+
+
+def picked_row(key: str, rows: int) -> int | None:
+    """Return which row of a table was chosen, for its `on_select`.
+
+    Parameters
+    ----------
+    key : str
+        Of the table, which has ``selection_mode="single-row"``.
+    rows : int
+        How many it has now: a choice can be left from a longer one.
+
+    Returns
+    -------
+    int or None
+        None where none is chosen.
+    """
+    chosen = st.session_state[key].selection.rows
+    return int(chosen[0]) if chosen and chosen[0] < rows else None

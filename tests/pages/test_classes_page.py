@@ -260,11 +260,13 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
     assert f"**{len(rows)} tests**" in words(app)
     app.button(key="keep-confused").click().run()
     assert not app.exception
-    assert "Kept as" in words(app)
+    assert "Kept as" in app.success[0].value
     (name,) = kept(view.test)
     suite = open_kept(name)
     np.testing.assert_array_equal(suite.targets, view.test.targets[rows])
-    assert "suspected without labels" in suite.provenance[0].label
+    np.testing.assert_array_equal(suite.origin, view.test.ids[rows])
+    assert [step.settings.get("fingerprint") for step in suite.provenance] == [view.test.fingerprint, None]
+    assert "suspected without labels" in suite.provenance[-1].label
 
 
 def test_retraining_shows_before_and_after(found):

@@ -4,15 +4,17 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.common import selection
 from pages.common.bench import DEFAULT, Bench, parse
 from pages.common.pins import compare, same_cells
 from pages.common.registry import PAGES
 from pages.common.results import open_view
-from pages.common.selection import Selection
+from pages.common.selection import Selection, picked_row
 from pages.common.selection import parse as parse_selection
 
 ROOT = Path(__file__).parents[2]
@@ -160,3 +162,10 @@ def test_the_bench_is_told_without_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", "the sidebar would wait for torch on a fresh server"
+
+
+@pytest.mark.parametrize(("chosen", "rows", "picked"), [([2], 3, 2), ([0], 1, 0), ([], 3, None), ([3], 3, None)])
+def test_a_picked_row_is_one_the_table_still_has(chosen, rows, picked, monkeypatch):
+    table = SimpleNamespace(selection=SimpleNamespace(rows=chosen))
+    monkeypatch.setattr(selection, "st", SimpleNamespace(session_state={"table": table}))
+    assert picked_row("table", rows) == picked

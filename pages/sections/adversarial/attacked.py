@@ -16,7 +16,7 @@ from pages.common.display import draw_pictures
 from pages.common.gallery import WRONG, draw_tiles, make_sheet
 from pages.common.registry import PAGES
 from pages.common.results import View
-from pages.common.selection import select
+from pages.common.selection import picked_row, select
 from pages.common.text import cell_name, count, percent, plural
 from pages.sections.adversarial.attacks import EXPLAINED, Ints, Run
 
@@ -181,8 +181,9 @@ def draw_cells(view: View, run: Run) -> pd.DataFrame:
         return table
 
     def picked() -> None:
-        if rows := st.session_state[CELLS].selection.rows:
-            select(cell=str(table["cell"][rows[0]]), input=int(table["first test"][rows[0]]))
+        row = picked_row(CELLS, len(table))
+        if row is not None:
+            select(cell=str(table["cell"][row]), input=int(table["first test"][row]))
 
     st.dataframe(
         table, hide_index=True, key=CELLS, on_select=picked, selection_mode="single-row",

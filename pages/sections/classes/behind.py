@@ -16,7 +16,7 @@ from idc_core.projection import alike, principal_components, sample
 from pages.common import layout
 from pages.common.registry import PAGES
 from pages.common.results import View
-from pages.common.selection import select
+from pages.common.selection import picked_row, select
 from pages.common.text import cell_name, percent, plural
 from pages.sections.classes import looking
 from pages.sections.classes.looking import Looked
@@ -83,9 +83,9 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     key = "pair-neurons"
 
     def picked() -> None:
-        chosen = st.session_state[key].selection.rows
-        if chosen:
-            looking.open_neuron(looked, int(shared[chosen[0]]))
+        row = picked_row(key, len(shared))
+        if row is not None:
+            looking.open_neuron(looked, int(shared[row]))
 
     # As text: an empty number is drawn as the word None.
     shown = table.copy()
@@ -142,9 +142,9 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
     key = "pair-important"
 
     def picked() -> None:
-        chosen = st.session_state[key].selection.rows
-        if chosen:
-            select(neuron=int(important[chosen[0]]))
+        row = picked_row(key, len(important))
+        if row is not None:
+            select(neuron=int(important[row]))
 
     table = pd.DataFrame(rows)
     right = st.column_config.TextColumn(alignment="right")
@@ -188,9 +188,9 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     key = "pair-cells"
 
     def picked() -> None:
-        chosen = st.session_state[key].selection.rows
-        if chosen:
-            select(cell=cell_name(cells[chosen[0]]))
+        row = picked_row(key, len(cells))
+        if row is not None:
+            select(cell=cell_name(cells[row]))
 
     table = {"cell": [cell_name(cell) for cell in cells[:CELLS]]}
     st.dataframe(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
 from idc_core.confusion.pairs import confused_in
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from pages.common import layout
+from pages.common.keeping import keep_row, made_of_tests
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.text import count, plural
@@ -27,14 +27,13 @@ SEEDS = 2
 ASKED = "repair-asked"
 """In the session: what retraining was asked for."""
 
-SAID = "confused-suite-said"
-"""In the session: what became of keeping the suite."""
-
 
 def draw(view: View, looked: Looked) -> None:
     """Offer the tests confused in the reported pairs as a suite."""
     if looked.positions is None or looked.evidence.true is None:
         return
+    from idc_core.suites import Step
+
     found = looked.found
     pairs = found.suspected
     reported = pairs[found.distance[pairs[:, 0], pairs[:, 1]] < found.confusion_cutoff]
@@ -48,15 +47,19 @@ def draw(view: View, looked: Looked) -> None:
     if not len(rows):
         st.caption("There is nothing to make a suite of.")
         return
-    with st.container(horizontal=True):
-        st.button(
-            "Keep them as a suite", key="keep-confused", on_click=_keep, args=(view, looked, rows, len(reported)),
-            help="Writes these tests to this machine, so that they can be chosen wherever suites are.",
+    pairs_said = f"{plural(len(reported), 'pair')} that were suspected without labels"
+    step = Step(
+        "confused", f"{plural(len(rows), 'test')} confused in {pairs_said}",
+        {"threshold": found.threshold, "deviations": found.deviations}, model=view.model.card.fingerprint,
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        keep_row(
+            f"{plural(len(rows), 'test')} of {view.bench.data} confused by {view.bench.model}", len(rows),
+            "keep-confused",
+            lambda: made_of_tests(view, view.test.inputs[rows], view.test.targets[rows], rows, step),
         )  # fmt: skip
         for name in ("testsets", "robustness"):
             st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
-    if said := st.session_state.pop(SAID, ""):
-        st.info(said)
     st.caption(
         "Training on what is confused may part the classes again; tests that were trained on are no measure any more, "
         "so look at others before and after."
@@ -135,22 +138,3 @@ def _draw_done(done: Repair) -> None:
         f"Means over {plural(len(done.after['nothing']), 'seed')}; the last column is how far the seeds lie apart in "
         "the confusion of the reported pairs. A difference smaller than that says nothing."
     )
-
-
-def _keep(view: View, looked: Looked, rows: NDArray[np.int64], pairs: int) -> None:
-    from idc_core.suites.kept import keep
-    from idc_core.suites.suite import Step
-
-    label = f"{plural(len(rows), 'test')} of {view.bench.data} confused by {view.bench.model}"
-    step = Step(
-        "confused",
-        f"{plural(len(rows), 'test')} confused in {plural(pairs, 'pair')} that were suspected without labels",
-        {"data": view.test.fingerprint, "threshold": looked.found.threshold, "deviations": looked.found.deviations},
-        model=view.model.card.fingerprint,
-    )
-    try:
-        keep(label, view.test.inputs[rows], view.test.targets[rows], [step], like=view.test)
-    except IdcError as error:
-        st.session_state[SAID] = str(error)
-    else:
-        st.session_state[SAID] = f"Kept as \u201c{label}\u201d."

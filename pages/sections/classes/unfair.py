@@ -13,6 +13,7 @@ from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
 from pages.common import address, layout
 from pages.common.results import View
+from pages.common.selection import picked_row
 from pages.common.work import Waiting
 from pages.sections.classes import looking
 from pages.sections.classes.looking import Looked
@@ -132,9 +133,9 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
     key = "triplets"
 
     def picked() -> None:
-        chosen = st.session_state[key].selection.rows
-        if chosen:
-            one = triplets[chosen[0]]
+        row = picked_row(key, len(triplets))
+        if row is not None:
+            one = triplets[row]
             looking.keep_pair(one.near, one.far)
             address.keep(THIRD, str(one.third))
 

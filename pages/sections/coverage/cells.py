@@ -14,7 +14,7 @@ from idc_core.figures.grid import Grid
 from pages.common import layout, search_cell
 from pages.common.registry import PAGES
 from pages.common.results import View
-from pages.common.selection import select, selected
+from pages.common.selection import picked_row, select, selected
 from pages.common.text import cell_name, count, parse_cell, percent, plural, state
 from pages.common.zoom import around, fix
 
@@ -169,21 +169,21 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
 
 
 def _picked_test(view: View, positions: NDArray[np.int64], key: str) -> None:
-    rows = st.session_state[key].selection.rows
-    if rows and rows[0] < len(positions):
-        select(input=int(view.test.ids[positions[rows[0]]]))
+    row = picked_row(key, len(positions))
+    if row is not None:
+        select(input=int(view.test.ids[positions[row]]))
 
 
 def _picked_neuron(view: View, cell: tuple[int, ...]) -> None:
-    rows = st.session_state["neurons-" + cell_name(cell)].selection.rows
-    if rows:
-        select(neuron=int(view.analysis.important[rows[0]]), cluster=cell[rows[0]])
+    row = picked_row("neurons-" + cell_name(cell), len(cell))
+    if row is not None:
+        select(neuron=int(view.analysis.important[row]), cluster=cell[row])
 
 
 def _picked_cell(view: View, rows: NDArray[np.int64], key: str) -> None:
-    chosen = st.session_state[key].selection.rows
-    if chosen and chosen[0] < len(rows):
-        select(cell=cell_name(view.table.cells[rows[chosen[0]]]))
+    row = picked_row(key, len(rows))
+    if row is not None:
+        select(cell=cell_name(view.table.cells[rows[row]]))
 
 
 def cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:

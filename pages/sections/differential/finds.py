@@ -21,7 +21,7 @@ from pages.common.display import draw_pictures
 from pages.common.keeping import keep_row, made_of_tests
 from pages.common.results import View
 from pages.common.search_cell import truth
-from pages.common.selection import select, selected
+from pages.common.selection import picked_row, select, selected
 from pages.common.text import plural
 from pages.sections.differential.search import Outcome, heatmaps
 
@@ -76,9 +76,9 @@ def draw_table(view: View, outcome: Outcome, shown: pd.DataFrame) -> None:
     """Show all finds; choosing a row shows it, and selects its seed on all pages."""
 
     def picked() -> None:
-        rows = st.session_state["finds"].selection.rows
-        if rows and rows[0] < len(outcome.origin):
-            number = int(view.test.ids[outcome.origin[rows[0]]])
+        row = picked_row("finds", len(outcome.origin))
+        if row is not None:
+            number = int(view.test.ids[outcome.origin[row]])
             address.keep(FIND, str(number))
             select(input=number)
 
