@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
@@ -17,84 +16,37 @@ from idc_core.attribution import gradients
 from idc_core.attribution.interception import INPUT
 from idc_core.attribution.relevance import relevance
 from idc_core.attribution.rules import RULES
-from idc_core.errors import SettingError
+from idc_core.parameters import Parameter, Value, settle
 from idc_core.progress import Progress
 from idc_core.registry import Registry
-
-Value = float | str
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a method, as menus show it.
-
-    Attributes
-    ----------
-    name, label, help : str
-    default : float or str
-    offered : tuple
-        Values for a menu. Of words, the only ones allowed.
-    low, high : float
-        Range of a number, both ends included.
-    """
-
-    name: str
-    label: str
-    help: str
-    default: Value
-    offered: tuple[Value, ...]
-    low: float = 0.0
-    high: float = float("inf")
-
-    def check(self, value: Any) -> Value:
-        """Return a value of the parameter's type.
-
-        Raises
-        ------
-        SettingError
-            If it is outside the range, or none of the words.
-        """
-        if isinstance(self.default, str):
-            if value not in self.offered:
-                words = " or ".join(repr(word) for word in self.offered)
-                raise SettingError(f"{self.name} must be {words}, not {value!r}.")
-            return str(value)
-        whole = isinstance(self.default, int)
-        number = isinstance(value, int | np.integer if whole else int | float | np.number)
-        if not number or isinstance(value, bool) or not self.low <= value <= self.high or value == float("inf"):
-            kind = "a whole number" if whole else "a number"
-            upper = "" if self.high == float("inf") else f" and at most {self.high:g}"
-            raise SettingError(f"{self.name} must be {kind} of at least {self.low:g}{upper}, not {value!r}.")
-        return int(value) if whole else float(value)
-
 
 PARAMETERS: dict[str, Parameter] = {
     parameter.name: parameter
     for parameter in (
         Parameter(
             "epsilon", "Epsilon", "Damps sums that nearly cancel; larger values give sparser heatmaps.",
-            1e-6, (1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
+            1e-6, offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
         ),
         Parameter(
             "gamma", "Gamma", "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
-            0.25, (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+            0.25, offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
         ),
         Parameter(
             "alpha", "Alpha", "Weight of supporting contributions; opposing ones weigh alpha - 1.",
-            2.0, (1.0, 1.5, 2.0, 3.0), low=1.0,
+            2.0, 1.0, offered=(1.0, 1.5, 2.0, 3.0),
         ),
         Parameter(
             "bias", "Biases", "Whether a bias keeps its share of the relevance or spreads it over the inputs.",
-            "absorb", ("absorb", "redistribute"),
+            "absorb", offered=("absorb", "redistribute"),
         ),
         Parameter(
             "baseline", "Baseline", "Grey level of the picture that inputs are compared with, 0 black to 1 white; "
             "texts are compared with an empty text.",
-            0.0, (0.0, 0.25, 0.5, 0.75, 1.0), high=1.0,
+            0.0, 0.0, 1.0, offered=(0.0, 0.25, 0.5, 0.75, 1.0),
         ),
         Parameter(
             "steps", "Steps", "Points on the way from the baseline to the input; more follow the score more closely.",
-            50, (10, 20, 50, 100, 200), low=2, high=1000,
+            50, 2, 1000, offered=(10, 20, 50, 100, 200),
         ),
     )
 }  # fmt: skip
@@ -135,11 +87,7 @@ class MethodEntry:
         SettingError
             If a parameter is not one of this method's, or its value is outside what it may be.
         """
-        for name in given:
-            if name not in self.parameters:
-                has = ", ".join(self.parameters) or "none"
-                raise SettingError(f"{self.label} has no parameter {name!r}; it has {has}.")
-        return {name: PARAMETERS[name].check(given.get(name, PARAMETERS[name].default)) for name in self.parameters}
+        return settle([PARAMETERS[name] for name in self.parameters], given, self.label)
 
 
 def _propagated(rule: str, *args: Any, **options: Any) -> dict[str, NDArray[Any]]:

@@ -127,7 +127,7 @@ def _check_task(names: list[str], models: list[Any]) -> None:
 def _constraint(name: str, given: list[str]) -> Constraint:
     from idc_core.generation import CONSTRAINTS
     from idc_core.generation.constraints import find_constraint
-    from idc_core.perturbation.parameters import settle
+    from idc_core.parameters import settle
 
     usual = find_constraint(name)
     parameters = {one.name: one for one in usual.card.parameters}

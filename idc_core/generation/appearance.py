@@ -11,7 +11,7 @@ from torch import Tensor
 from idc_core.errors import SettingError
 from idc_core.generation.constraints import Constraint, constraint
 from idc_core.generation.pictures import LEVELS
-from idc_core.perturbation.parameters import Parameter
+from idc_core.parameters import Parameter
 
 
 class _OneNumber(Constraint):

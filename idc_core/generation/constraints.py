@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from idc_core.generation.pictures import LEVELS, eight_bits
-from idc_core.perturbation.parameters import Parameter
+from idc_core.parameters import Parameter
 from idc_core.registry import Registry
 
 

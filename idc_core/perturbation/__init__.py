@@ -3,14 +3,12 @@
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, attack
 from idc_core.perturbation.guided import guided_noise
 from idc_core.perturbation.noise import random_noise
-from idc_core.perturbation.parameters import Parameter
 from idc_core.perturbation.transforms import TRANSFORMS, transform
 
 __all__ = [
     "ATTACKS",
     "TRANSFORMS",
     "AttackResult",
-    "Parameter",
     "attack",
     "guided_noise",
     "random_noise",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from idc_core.errors import SettingError
-from idc_core.perturbation.parameters import Parameter, settle
+from idc_core.parameters import Parameter, settle
 from idc_core.perturbation.pictures import Pictures, as_numbers, as_pictures, check_seed, stream
 from idc_core.progress import Progress, report
 from idc_core.registry import Registry

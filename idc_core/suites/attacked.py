@@ -11,8 +11,8 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError
 from idc_core.models.weights import fingerprint
+from idc_core.parameters import settle
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
-from idc_core.perturbation.parameters import settle
 from idc_core.progress import Progress
 from idc_core.suites.store import kept
 from idc_core.suites.suite import Part, Positions, Step, Suite, address
@@ -59,7 +59,7 @@ def attack_block(
         If the work was stopped; this block is then lost.
     """
     chosen = ATTACKS[name]
-    values: dict[str, Any] = dict(settle(chosen.parameters, settings, chosen.label))
+    values = settle(chosen.parameters, settings, chosen.label)
     inputs, targets, numbers = test.inputs[positions], test.targets[positions], test.ids[positions]
 
     def make() -> NDArray[np.float32]:

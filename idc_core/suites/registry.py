@@ -14,10 +14,10 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
+from idc_core.parameters import Parameter, settle
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
 from idc_core.perturbation.attacks import Preset
 from idc_core.perturbation.noise import DEVIATION
-from idc_core.perturbation.parameters import Parameter, settle
 from idc_core.perturbation.pictures import SHARE, check_seed
 from idc_core.progress import Progress
 from idc_core.registry import Registry

@@ -303,7 +303,7 @@ def test_registry_tells_what_menus_need(method):
     for name in entry.parameters:
         parameter = PARAMETERS[name]
         assert parameter.default in parameter.offered
-        assert [parameter.check(value) for value in parameter.offered] == list(parameter.offered)
+        assert [parameter.check(value, "it") for value in parameter.offered] == list(parameter.offered)
 
 
 @pytest.mark.parametrize("target", [np.int64(2), np.full(7, 2), [2] * 7, torch.full((7,), 2)])
@@ -375,12 +375,12 @@ def test_a_layer_that_runs_twice_is_refused():
     ("arguments", "error", "message"),
     [
         ({"method": "magic"}, SettingError, "Unknown attribution method 'magic'"),
-        ({"method": "deeplift", "steps": 5}, SettingError, "has no parameter 'steps'; it has baseline"),
-        ({"method": "integrated-gradients", "steps": 2.5}, SettingError, "steps must be a whole number"),
-        ({"method": "integrated-gradients", "steps": 1}, SettingError, "at least 2 and at most 1000"),
-        ({"method": "deeplift", "baseline": 1.5}, SettingError, "at most 1, not 1.5"),
-        ({"method": "epsilon", "bias": "drop"}, SettingError, "bias must be 'absorb' or 'redistribute'"),
-        ({"method": "alpha-beta", "alpha": 0.5}, SettingError, "alpha must be a number of at least 1"),
+        ({"method": "deeplift", "steps": 5}, SettingError, "has no parameter 'steps'; its parameters: baseline"),
+        ({"method": "integrated-gradients", "steps": 2.5}, SettingError, "steps of .* must be a whole number"),
+        ({"method": "integrated-gradients", "steps": 1}, SettingError, "a whole number from 2 to 1000"),
+        ({"method": "deeplift", "baseline": 1.5}, SettingError, "from 0.0 to 1.0, not 1.5"),
+        ({"method": "epsilon", "bias": "drop"}, SettingError, "bias of .* must be 'absorb' or 'redistribute'"),
+        ({"method": "alpha-beta", "alpha": 0.5}, SettingError, "alpha of .* must be a number of at least 1"),
         ({"method": "deeplift", "layer": "conv9"}, ModelError, "no layer 'conv9'"),
         ({"method": "deeplift", "target": "best"}, SettingError, "target must be 'predicted'"),
         ({"method": "deeplift", "target": [0, 1]}, SettingError, "for each of 7 inputs"),

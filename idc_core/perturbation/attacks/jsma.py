@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from idc_core.errors import SettingError
+from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, register
-from idc_core.perturbation.parameters import Parameter
 from idc_core.perturbation.pictures import stream
 
 TABLE = 1 << 24

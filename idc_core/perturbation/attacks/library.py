@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, Preset, register
-from idc_core.perturbation.parameters import Parameter
 from idc_core.perturbation.pictures import stream
 
 EPSILON = Parameter(

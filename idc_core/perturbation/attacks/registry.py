@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.parameters import Parameter, Value
 from idc_core.perturbation.attacks.scores import Scores
-from idc_core.perturbation.parameters import Parameter, Value
 from idc_core.registry import Registry
 
 

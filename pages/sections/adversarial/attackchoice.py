@@ -12,8 +12,8 @@ from pages.sections.adversarial import attacks
 from pages.sections.adversarial.attacks import Plan, Value
 
 if TYPE_CHECKING:
+    from idc_core.parameters import Parameter
     from idc_core.perturbation.attacks import Attack
-    from idc_core.perturbation.parameters import Parameter
 
 ANY, OWN = "any wrong answer", "own"
 SIZES = (32, 64, 100, 250, 500)

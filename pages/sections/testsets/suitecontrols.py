@@ -17,7 +17,7 @@ from pages.common.results import View
 from pages.common.text import count, lower, plural
 
 if TYPE_CHECKING:
-    from idc_core.perturbation.parameters import Parameter
+    from idc_core.parameters import Parameter
 
 MOST = 5
 """Suites beside the original tests."""
