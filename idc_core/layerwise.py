@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from idc_core.analysis import answers
 from idc_core.attribution.rules import RelevanceSettings
+from idc_core.batching import Inputs
 from idc_core.datasets import Dataset
 from idc_core.importance import PRIORITIES, most_important
 from idc_core.progress import Progress
-from idc_core.trace import Inputs, neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.trace import neuron_activation, neuron_axes, neuron_relevance, trace
 
 
 @dataclass(frozen=True, eq=False)

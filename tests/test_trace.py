@@ -112,7 +112,7 @@ def test_batch_size_does_not_matter_in_single_precision(rule, batch_size):
 
 
 def test_the_batch_size_keeps_to_the_budget(monkeypatch):
-    monkeypatch.setattr(f"{trace.__module__}.BATCH_BYTES", 2**16)
+    monkeypatch.setattr("idc_core.batching.BATCH_BYTES", 2**16)
     network = settle(nn.Sequential(nn.Linear(2, 200), nn.ReLU(), nn.Linear(200, 3)))
     sizes = [len(batch.scores) for batch in trace(network, numbers(100, 2), ["0"])]
     assert sum(sizes) == 100

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution.rules import Bias, RelevanceSettings
+from idc_core.batching import Inputs
 from idc_core.progress import Progress
-from idc_core.trace import Inputs, trace
+from idc_core.trace import trace
 
 
 def relevance(

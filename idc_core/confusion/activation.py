@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from idc_core.batching import Inputs
 from idc_core.confusion.labels import check_labels, count_classes, pairs_of
 from idc_core.confusion.statistics import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress
-from idc_core.trace import Inputs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

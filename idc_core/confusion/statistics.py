@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.attribution.session import undisturbed, watching
+from idc_core.batching import Inputs, batches
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
 from idc_core.progress import Progress, report
-from idc_core.trace import Inputs, batches, neuron_activation, neuron_axes
+from idc_core.trace import neuron_activation, neuron_axes
 
 Floats = NDArray[np.float32]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis import Analysis
+from idc_core.batching import Inputs
 from idc_core.coverage.cells import encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
@@ -18,7 +19,7 @@ from idc_core.coverage.streamed import StreamedCriterion, fit_all, profile_all, 
 from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
 from idc_core.ranking import agreement as spearman
-from idc_core.trace import Inputs, Traces, collect
+from idc_core.trace import Traces, collect
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

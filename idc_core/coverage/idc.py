@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution.rules import Bias, RelevanceSettings
+from idc_core.batching import Inputs
 from idc_core.clustering import Clusters
 from idc_core.clusterings import CLUSTERINGS
 from idc_core.coverage.cells import CellCounts, assign, encode
@@ -17,7 +18,7 @@ from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
 from idc_core.importance import PRIORITIES, check_m, most_important
 from idc_core.progress import Progress, report
-from idc_core.trace import Inputs, neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.trace import neuron_activation, neuron_axes, neuron_relevance, trace
 
 DECIMALS = 2
 """To how many places the original program rounds its centroids."""

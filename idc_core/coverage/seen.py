@@ -9,9 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.batching import Inputs
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress, report
-from idc_core.trace import Inputs, TraceBatch, Traces, neuron_activation, neuron_axes, trace
+from idc_core.trace import TraceBatch, Traces, neuron_activation, neuron_axes, trace
 
 Floats = NDArray[np.floating[Any]]
 

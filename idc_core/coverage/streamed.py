@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution.session import check_layers
+from idc_core.batching import Inputs
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.coverage.seen import Seen, View, views
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress
-from idc_core.trace import Inputs, Traces
+from idc_core.trace import Traces
 
 
 class Learner(Protocol):

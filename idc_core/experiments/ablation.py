@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from idc_core.attribution.interception import INPUT, Habits, Watch
 from idc_core.attribution.session import check_layers, run_watched, undisturbed, watching
+from idc_core.batching import BATCH_BYTES, MOST_INPUTS, place, probe
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.drawing import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.progress import Progress, report
-from idc_core.trace import BATCH_BYTES, MOST_INPUTS, neuron_axes, place, probe
+from idc_core.trace import neuron_axes
 
 MOST_COUNTS = 13
 """How many numbers of silenced neurons are tried unless they are given."""

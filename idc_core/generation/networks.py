@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from idc_core.attribution.opened import Opened
 from idc_core.attribution.session import check_layers, undisturbed
+from idc_core.batching import place
 from idc_core.errors import UnsupportedOperationError
-from idc_core.trace import neuron_activation, neuron_axes, place
+from idc_core.trace import neuron_activation, neuron_axes
 
 PASS_BYTES = 32 * 2**20
 """Activations of one pass; gradients double them."""

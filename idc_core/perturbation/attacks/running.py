@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.attribution.session import check_layers, undisturbed
+from idc_core.batching import BATCH_BYTES, place
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.parameters import Value, settle
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch
@@ -17,7 +18,6 @@ from idc_core.perturbation.attacks.result import AttackResult, sizes
 from idc_core.perturbation.attacks.scores import Scores, check_classes
 from idc_core.perturbation.pictures import Pictures, as_numbers, as_pictures, check_seed
 from idc_core.progress import Progress, report
-from idc_core.trace import BATCH_BYTES, place
 
 
 def attack(
