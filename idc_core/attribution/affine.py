@@ -1,6 +1,6 @@
 """Affine operations as the rules of relevance propagation see them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,3 +82,47 @@ class PassRelevance(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
         """Return the relevance as it came."""
         return None, grads[0]
+
+
+class _GivenGradient(torch.autograd.Function):
+    """A zero that hangs on a tensor and whose gradient with respect to it is given."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, gradient: Tensor) -> Tensor:
+        """Keep the gradient."""
+        ctx.gradient = gradient
+        return z.new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        """Return what was given."""
+        return ctx.gradient, None
+
+
+def pull_back(
+    z: Tensor, inputs: Sequence[Tensor], gradient: Tensor, *, retain: bool = False, allow_unused: bool = False
+) -> tuple[Tensor, ...]:
+    """Carry a gradient of z back to what z was computed from.
+
+    Parameters
+    ----------
+    z, gradient : Tensor, of one shape
+    inputs : sequence of Tensor
+    retain : bool
+        Keep the graph for another time.
+    allow_unused : bool
+        Return None for inputs that z does not depend on, instead of failing.
+
+    Returns
+    -------
+    tuple of Tensor
+        One an input, in its shape.
+
+    Notes
+    -----
+    The same as ``torch.autograd.grad(z, inputs, gradient)``, which compares the two shapes as formulas: the first call
+    of a process loads a computer algebra system for that and takes a quarter of a second.
+    """
+    with torch.enable_grad():
+        start: Tensor = _GivenGradient.apply(z, gradient)  # type: ignore[no-untyped-call]
+    return torch.autograd.grad(start, inputs, retain_graph=retain, allow_unused=allow_unused)

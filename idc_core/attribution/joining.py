@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from idc_core.attribution.affine import pull_back
 from idc_core.attribution.operations import depends, operation
 from idc_core.attribution.rules import RelevanceSettings
 
@@ -32,8 +33,8 @@ class JoinedRelevance(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the watched values."""
-        own = torch.autograd.grad(ctx.z, ctx.leaves, grads[0], retain_graph=True)
-        uses = torch.autograd.grad(ctx.z, ctx.leaves, torch.ones_like(grads[0]), retain_graph=True)
+        own = pull_back(ctx.z, ctx.leaves, grads[0], retain=True)
+        uses = pull_back(ctx.z, ctx.leaves, torch.ones_like(grads[0]), retain=True)
         lost, places = grads[0].sum(ctx.axes, keepdim=True), torch.zeros(())
         for share, use in zip(own, uses, strict=True):
             lost = lost - share.sum(ctx.axes, keepdim=True)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from idc_core.attribution.affine import pull_back
 from idc_core.attribution.interception import Watch, followed, unseen
 from idc_core.errors import UnsupportedOperationError
 
@@ -54,5 +55,5 @@ def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
             f"Relevance cannot be propagated through {unseen(scores)}, the network's last operation. "
             "Choose a network of ordinary operations."
         )
-    relevances = torch.autograd.grad(scores, values, start, allow_unused=True)
+    relevances = pull_back(scores, values, start, allow_unused=True)
     return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]

@@ -22,7 +22,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from idc_core.attribution.affine import Affine, Kind, Rule
+from idc_core.attribution.affine import Affine, Kind, Rule, pull_back
 from idc_core.errors import SettingError
 
 TINY = 1e-16
@@ -270,7 +270,7 @@ def _signed(size: float, z: Tensor) -> Tensor:
 
 
 def _contributions(inputs: tuple[Tensor, ...], z: Tensor, share: Tensor) -> tuple[Tensor, ...]:
-    gradients = torch.autograd.grad(z, inputs, share, retain_graph=True)
+    gradients = pull_back(z, inputs, share, retain=True)
     return tuple(x.detach() * g for x, g in zip(inputs, gradients, strict=True))
 
 
@@ -283,7 +283,7 @@ def _spread_equally(affine: Affine, inputs: tuple[Tensor, ...], amount: Tensor) 
         ones = tuple(torch.ones_like(x).requires_grad_() for x in inputs)
         fan_in = affine.equally(ones)
     fed = fan_in.detach() != 0
-    shares = torch.autograd.grad(fan_in, ones, torch.where(fed, amount / fan_in.detach(), 0.0))
+    shares = pull_back(fan_in, ones, torch.where(fed, amount / fan_in.detach(), 0.0))
     if bool(fed.all()):
         return shares
     unfed = torch.where(fed, 0.0, amount).flatten(1).sum(1) / sum(x[0].numel() for x in inputs)

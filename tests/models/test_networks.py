@@ -104,10 +104,12 @@ def test_the_list_of_models_needs_neither_torch_nor_readers_of_data():
     assert done.stdout.strip() == "[]"
 
 
-def test_loading_a_model_loads_no_reader_of_data():
+def test_a_first_pass_loads_neither_readers_of_data_nor_algebra():
     code = (
-        "import sys; from idc_core.models import load_model; assert load_model; "
-        "print([n for n in sys.modules if n.split('.')[0] in ('sklearn', 'PIL', 'streamlit')"
+        "import sys, torch; from idc_core.models import load_model;"
+        "from idc_core.attribution.relevance import relevance;"
+        "relevance(load_model('lenet5-mnist'), torch.zeros(1, 1, 28, 28), ['input', 'conv1']);"
+        "print([n for n in sys.modules if n.split('.')[0] in ('sklearn', 'PIL', 'streamlit', 'sympy')"
         " or n.startswith('idc_core.datasets')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
