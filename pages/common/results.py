@@ -10,7 +10,7 @@ import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -286,10 +286,17 @@ def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, wha
 
 
 def _load_model(name: str) -> Network:
+    from idc_core.models import load_model
+
+    _prepare_process()
+    return load_model(name)
+
+
+@cache
+def _prepare_process() -> None:
+    """Load torch, and settle how this server uses the cores and looks for garbage."""
     import torch
     from threadpoolctl import threadpool_limits
-
-    from idc_core.models import load_model
 
     # Leave a core to the server and the other sessions, unless that would leave only one to the passes.
     cores = os.cpu_count() or 1
@@ -297,11 +304,8 @@ def _load_model(name: str) -> Network:
     # NumPy's products are small here. Shared among all cores they take many times as long where others use these
     # too: its threads wait for each other by spinning.
     threadpool_limits(max(1, cores // 4), user_api="blas")
-    model = load_model(name)
-    # With torch loaded every collection walks its objects; they live as long as the server anyway.
-    gc.collect()
+    # Every search for garbage would walk torch's objects; they live as long as the server anyway.
     gc.freeze()
-    return model
 
 
 def of_classes(test: Dataset | Suite, classes: tuple[str, ...]) -> NDArray[np.int64]:
