@@ -108,8 +108,9 @@ class Shelf:
         self._jobs: dict[str, OrderedDict[Hashable, Job]] = {kind: OrderedDict() for kind in KEPT}
         # One at a time: torch already uses the cores, and hooks on one model must not meet.
         engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
-        # Files are read beside it: both take a second when a server has just started, and neither needs the other.
-        self._pools = dict.fromkeys(KEPT, engine) | {"data": ThreadPoolExecutor(1, thread_name_prefix="reader")}
+        # Files are read beside it, and neurons clustered, on one core: neither needs a network.
+        beside = {kind: ThreadPoolExecutor(1, thread_name_prefix=kind) for kind in ("data", "states")}
+        self._pools = dict.fromkeys(KEPT, engine) | beside
 
     def finished(self, kind: str, key: Hashable) -> Job | None:
         """Return the job of that kind and key if it has a result; start none."""

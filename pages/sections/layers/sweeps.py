@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from idc_core.errors import CancelledError, IdcError
@@ -80,9 +80,12 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
     try:
         activities = _observe(waiting, view)
         neurons = {layer: activity.important for layer, activity in activities.items()}
+        clustering = {layer: _clustering(view, activity) for layer, activity in activities.items()}
+        for key, work in clustering.values():
+            waiting.begin("states", key, work)  # goes on beside the network's passes over the tests
         responses = {suite: _respond(waiting, view, test, neurons) for suite, test in suites.items()}
-        for layer in layers:
-            states = _find_states(waiting, view, activities[layer])
+        for layer, (key, work) in clustering.items():
+            states: States = waiting.get("states", key, f"clustering the neurons of layer {layer}", work)
             for suite, test in suites.items():
                 cells += _count(states, suite, responses[suite], of_classes(test, view.bench.classes), ms)
     except CancelledError:
@@ -120,7 +123,8 @@ def _respond(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any
     return found
 
 
-def _find_states(waiting: Waiting, view: View, activity: Activity) -> States:
+def _clustering(view: View, activity: Activity) -> tuple[Hashable, Callable[[Progress], States]]:
+    """Return what a layer's clusters depend on, and the work that finds them."""
     settings = {name: view.analysis.settings[name] for name in ("clusters", "drop_zeros", "clustering")}
 
     def work(report: Progress) -> States:
@@ -128,9 +132,7 @@ def _find_states(waiting: Waiting, view: View, activity: Activity) -> States:
 
         return find_states(view.model, activity, on_progress=report, **settings)
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, activity.layer, *settings.values())
-    found: States = waiting.get("states", key, f"clustering the neurons of layer {activity.layer}", work)
-    return found
+    return (ENGINE, view.model.card.fingerprint, view.train.fingerprint, activity.layer, *settings.values()), work
 
 
 def _count(states: States, suite: str, responses: Responses, chosen: Any, ms: Sequence[int]) -> tuple[Cell, ...]:
