@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.attribution.interception import Faster
 from idc_core.attribution.session import undisturbed, watching
 from idc_core.batching import Inputs, batches
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
@@ -147,7 +148,8 @@ class _Heard:
 
 def _run(model: nn.Module, batch: Tensor) -> Tensor:
     try:
-        scores = model(batch)
+        with Faster():
+            scores = model(batch)
     except IdcError:
         raise
     except Exception as error:
