@@ -80,7 +80,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     Parameter("candidates", "Classes", "How many of the likeliest classes are aimed at.", 10, 2, 1000),
     Parameter("overshoot", "Overshoot", "How far beyond the border to go, in parts of the way.", 0.02, 0.0, 1.0),
     takes_goal=False,
-    most=32,
+    most=64,
 )
 def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Tensor:
     attack = _foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)
