@@ -137,7 +137,7 @@ def group(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     edges = np.unique(np.quantile(data.targets, np.linspace(0, 1, GROUPS + 1)))
     groups = np.searchsorted(edges[1:-1], data.targets, side="right").astype(np.int64)
     ends = edges if len(edges) > 1 else np.repeat(edges, 2)
-    labels = tuple(f"{low:+.2f} to {high:+.2f}" for low, high in pairwise(ends))
+    labels = tuple(f"{low:+.2f} to {high:+.2f}".replace("-", "\u2212") for low, high in pairwise(ends))
     return groups, labels
 
 

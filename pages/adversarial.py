@@ -13,7 +13,7 @@ from pages.common import layout, pins, work
 from pages.common.frame import frame, open_bench
 from pages.common.registry import PAGES
 from pages.common.results import View
-from pages.common.text import count, percent, plural
+from pages.common.text import count, percent, plural, signed
 
 if TYPE_CHECKING:
     from pages.common.selection import Selection
@@ -51,8 +51,8 @@ def moved_sentence(run: Run) -> str:
     means = [float(np.nanmean(values[fooled])) for values in (moved.distance, moved.cosine, moved.rank)]
     return (
         f"Where the network was fooled, the centre of the positive relevance moved by {means[0]:.1f} pixels on "
-        f"average; the heatmaps before and after have a cosine of {means[1]:.2f} and a rank correlation of "
-        f"{means[2]:.2f} (1: unchanged, 0: unrelated)."
+        f"average; the heatmaps before and after have a cosine of {signed(means[1], '.2f')} and a rank correlation of "
+        f"{signed(means[2], '.2f')} (1: unchanged, 0: unrelated)."
     )
 
 

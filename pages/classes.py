@@ -13,7 +13,7 @@ from pages.common.frame import frame, open_bench
 from pages.common.results import View
 from pages.common.selection import Selection, picked_row
 from pages.common.takeaway import csv
-from pages.common.text import percent, plural
+from pages.common.text import percent, plural, signed
 
 view = open_bench(frame("classes"))
 finding = st.empty()
@@ -31,6 +31,12 @@ MOST_PAIRS = 500
 NEAR = 24
 """Classes drawn around the chosen pair where there are too many to draw all."""
 
+SHOWN = (
+    "first", "second", "distance", "suspicion", "reported", "seen", "confusion (%)", "first as second (%)",
+    "second as first (%)", "average bias",
+)  # fmt: skip
+"""Columns of the table of pairs, what matters most first: a narrow window cuts off the last ones."""
+
 SOURCE = (
     "Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, Testing DNN Image Classifiers for Confusion & Bias Errors, ICSE "
     "2020 (DeepInspect)"
@@ -43,17 +49,17 @@ def sentence(looked: Looked) -> str:
     first = found.suspected[0]
     pair: tuple[int, int] = (int(first[0]), int(first[1]))
     reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())
-    text = f"**Without looking at a label, {looked.pair_name(pair)} are the most suspected of being confused**"
+    text = f"**Without looking at a label, {looked.pair_name(pair)} are the most suspected of being confused"
     hits = found.truly_confused(found.suspected[:1])
     if hits is not None and found.confusion is not None:
-        text += f"; labels say {percent(found.confusion[pair])}, {'a hit' if hits[0] else 'a miss'}"
-    text += f". {plural(reported, 'pair')} of {len(found.suspected):,} {'is' if reported == 1 else 'are'} reported"
+        text += f"; labels {'confirm' if hits[0] else 'do not confirm'} it ({percent(found.confusion[pair])})"
+    text += f".** {plural(reported, 'pair')} of {len(found.suspected):,} {'is' if reported == 1 else 'are'} reported"
     one = found.confusion_found
     if one is not None:
         at = one.at_deviations
         text += f"; {at.true_positives} of the {one.true_pairs} truly confused are among them"
         if np.isfinite(one.spearman):
-            text += f" (rank correlation of distance and confusion {one.spearman:.2f})".replace("-", "\u2212")
+            text += f" (rank correlation of distance and confusion {signed(one.spearman, '.2f')})"
     return f"{text}.{unfair.sentence(looked)}"
 
 
@@ -154,16 +160,17 @@ def draw_pairs(looked: Looked) -> None:
         if row is not None:
             looking.keep_pair(*pairs[row].tolist())
 
-    shares = st.column_config.NumberColumn(format="%.2f")
     table = pair_table(looked, MOST_PAIRS)
     st.dataframe(
-        table, hide_index=True, height=320, key=key, on_select=picked, selection_mode="single-row",
+        table.style.format({"suspicion": signed}), hide_index=True, height=320, key=key, on_select=picked,
+        selection_mode="single-row", column_order=[name for name in SHOWN if name in table],
         column_config={
-            "distance": st.column_config.NumberColumn(format="%.4f"),
-            "suspicion": st.column_config.NumberColumn(format="%+.2f"),
+            "distance": st.column_config.NumberColumn(format="%.2f"),
             "average bias": st.column_config.NumberColumn(format="%.3f"),
-        }
-        | {name: shares for name in table.columns if name.endswith("(%)")},
+            "confusion (%)": st.column_config.NumberColumn(format="%.2f"),
+            "first as second (%)": st.column_config.NumberColumn("1st as 2nd (%)", format="%.2f"),
+            "second as first (%)": st.column_config.NumberColumn("2nd as 1st (%)", format="%.2f"),
+        },
         alt="Pairs of classes from the most suspected on; choose a row to look at the pair",
     )  # fmt: skip
     first = f"The first {MOST_PAIRS} of {len(pairs):,} pairs; all are in the file below. " * (len(pairs) > MOST_PAIRS)

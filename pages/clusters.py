@@ -121,8 +121,8 @@ layout.computed(
     f"Each neuron's activations over the training inputs are split into clusters. {entry.label}: {entry.help} "
     "Of 2, 3 and 4 clusters the number with the largest mean silhouette is kept (Algorithm 2 of the paper) unless it "
     "is chosen by hand; DBSCAN finds it by itself: a place is crowded where at least as many values "
-    "lie within 1.06 s n^(-1/5) of it, for n values with standard deviation s, as if all were spread evenly with the "
-    "same deviation.",
+    "lie within 1.06 s n^(\u22121/5) of it, for n values with standard deviation s, as if all were spread evenly with "
+    "the same deviation.",
     "k-means is solved exactly, nothing is random. Boundaries lie half way between neighbouring centroids; "
     "where another way parts the activations elsewhere, in the middle of the gap between the clusters. "
     "A value on a boundary belongs to the lower cluster.",

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.common import address, layout, pins
 from pages.common.frame import frame, open_bench
 from pages.common.results import View
-from pages.common.text import count, plural
+from pages.common.text import count, lower, plural, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,6 +83,12 @@ def choose_others() -> list[str]:
     )
 
 
+def say_what_they_measure() -> None:
+    """Say, folded away, what the abbreviations stand for."""
+    with st.expander("What each criterion measures"):
+        st.markdown("\n".join(f"* {criteria.meaning(name)}" for name in CRITERIA))
+
+
 def choose_settings() -> dict[str, Settings]:
     """Choose the parameters of the criteria."""
     with st.expander("Parameters of the criteria"):
@@ -133,13 +139,14 @@ def agreement_sentence(measured: Measured) -> str:
     if found is None or "idc" not in measured.readings:
         return "Too little is measured to compare criteria with IDC."
     (most, high), (least, low) = found
-    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} agrees most with IDC (rank correlation {high:.2f})"
-    text += f" and {least} least ({low:.2f}).**" if least != most else ".**"
+    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} agrees most with IDC "
+    text += f"(rank correlation {signed(high, '.2f')})"
+    text += f" and {least} least ({signed(low, '.2f')}).**" if least != most else ".**"
     alike = extremes(measured, related(measured, "same", "spearman"))
     if alike is not None:
         text += (
             f" Among random subsets of one size, where size plays no part, the closest is {alike[0][0]} with "
-            f"{alike[0][1]:.2f}."
+            f"{signed(alike[0][1], '.2f')}."
         )
     return text
 
@@ -149,12 +156,13 @@ def mistakes_sentence(found: Finding | None, orders: dict[str, Order]) -> str:
     if found is None:
         return ""
     best = max(found.apfd, key=lambda key: found.apfd[key])
-    text = f" {criteria.order_label(orders[best])} meets misclassified tests first: APFD {found.apfd[best]:.3f}"
+    text = f" Of all orders to run the tests in, {lower(criteria.order_label(orders[best]))} meets misclassified ones "
+    text += f"soonest: APFD {found.apfd[best]:.3f}, where 1 is best and random orders have {found.random.mean():.3f}"
     own = [key for key in found.apfd if orders[key].by == "additional"]
     cover = max(own, key=lambda key: found.apfd[key], default=best)
     if cover != best:
-        text += f", the best coverage order ({orders[cover].name.upper()}) {found.apfd[cover]:.3f}"
-    return f"{text}, random orders {found.random.mean():.3f}."
+        text += f"; the best order by coverage ({orders[cover].name.upper()}) has {found.apfd[cover]:.3f}"
+    return f"{text}."
 
 
 def scores_title(measured: Measured, one: View) -> str:
@@ -164,13 +172,13 @@ def scores_title(measured: Measured, one: View) -> str:
     readings = measured.readings
     if {first, last} <= measured.suites.keys():
         higher = [name.upper() for name, one in readings.items() if one.scores[last] > one.scores[first]]
-        lower = [name.upper() for name, one in readings.items() if one.scores[last] < one.scores[first]]
-        if higher and lower:
+        others = [name.upper() for name, one in readings.items() if one.scores[last] < one.scores[first]]
+        if higher and others:
             return (
                 f"They do not agree: {layout.names(higher)} {'score' if len(higher) > 1 else 'scores'} the "
-                f"{words[1]} higher than the {words[0]}, {layout.names(lower)} the other way round"
+                f"{words[1]} higher than the {words[0]}, {layout.names(others)} the other way round"
             )
-        if higher or lower:
+        if higher or others:
             least, most = words if higher else reversed(words)
             return f"No criterion scores the {least} higher than the {most}"
     kept = {name: one.scores[half] / one.scores["all"] for name, one in readings.items() if one.scores["all"] > 0}
@@ -214,8 +222,6 @@ def draw_table(measured: Measured) -> None:
     shown = [
         {
             "criterion": name.upper(),
-            "what it measures": CRITERIA[name].card.help,
-            "unit": criteria.UNITS.get(name, "share"),
             **{
                 labels[suite]: criteria.written(reading, reading.scores.get(suite, np.nan)) for suite in measured.suites
             },
@@ -227,9 +233,11 @@ def draw_table(measured: Measured) -> None:
         pd.DataFrame(shown),
         hide_index=True,
         height="content",
-        column_config=dict.fromkeys(labels.values(), right) | {"what it measures": {"width": "medium"}},
+        column_config=dict.fromkeys(labels.values(), right),
         alt="Scores of every criterion for every suite",
     )
+    if any(name in criteria.UNITS for name in measured.readings):
+        st.caption("Numbers without % are in the unit that stands above the criterion's panel.")
 
 
 def draw_correlations(measured: Measured) -> pd.DataFrame:
@@ -327,6 +335,7 @@ def compare(here: View, there: View) -> str:
 
 
 names = choose_criteria()
+say_what_they_measure()
 wanted = choose_others()
 settings = choose_settings()
 offered = compared.others(view)

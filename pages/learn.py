@@ -10,6 +10,7 @@ from idc_core import teaching
 from idc_core.coverage.cells import CellCounts, total
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import learn as figures
+from idc_core.figures.wording import typeset
 from idc_core.teaching import LAYERS, NAMES, PICTURES, TESTS, WATCHED
 from pages.common.frame import frame
 from pages.common.layout import is_dark, plot
@@ -61,7 +62,8 @@ def winner(found: teaching.Explanation) -> str:
     """Say which answer wins."""
     one, seven = found.values[-1][0]
     name = NAMES[-1][int(found.values[-1][0].argmax())]
-    return f"The network answers **{name}**: the scores are {number(one)} for one and {number(seven)} for seven."
+    text = f"The network answers **{name}**: the scores are {number(one)} for one and {number(seven)} for seven."
+    return typeset(text)
 
 
 def neuron_sum(state: Played, found: teaching.Explanation) -> None:
@@ -72,7 +74,7 @@ def neuron_sum(state: Played, found: teaching.Explanation) -> None:
     name, added, passed = state.ends[1], float(values @ weights), float(found.values[layer + 1][0, end])
     st.latex(rf"\text{{{name}}} = {terms} = {number(added)}")
     if layer == len(state.weights) - 1:
-        st.markdown(f"{name} is an answer: its sum is its score, {number(passed)}.")
+        st.markdown(typeset(f"{name} is an answer: its sum is its score, {number(passed)}."))
     else:
         why = "is above zero" if added > 0 else "is not above zero"
         st.markdown(f"The sum of {name} {why}, so it passes on {number(passed)}.")
@@ -98,7 +100,8 @@ def equation(state: Played, found: teaching.Explanation) -> None:
     )
     flows = found.flows[layer][0, start]
     terms = " + ".join(f"{number(flow, 3)} from {name}" for flow, name in zip(flows, NAMES[layer + 1], strict=True))
-    st.markdown(f"All that comes back to {names[0]}: {terms} = **{number(below, 3)}**.".replace("+ -", "- "))
+    text = f"All that comes back to {names[0]}: {terms} = **{number(below, 3)}**."
+    st.markdown(typeset(text.replace("+ -", "\u2212 ")))
 
 
 def conservation(found: teaching.Explanation) -> None:
@@ -106,7 +109,7 @@ def conservation(found: teaching.Explanation) -> None:
     sums = [float(relevance[0].sum()) for relevance in found.relevance]
     columns = st.columns(len(sums))
     for column, layer, value in zip(columns, LAYERS, sums, strict=True):
-        column.metric(f"{layer.capitalize()}: sum", number(value, 3), border=True)
+        column.metric(f"{layer.capitalize()}: sum", typeset(number(value, 3)), border=True)
     worst = max(abs(value - sums[-1]) for value in sums)
     st.caption(f"The largest difference between two layers is {worst:.6f}, from the tiny ε in the equation below.")
 
@@ -141,7 +144,8 @@ def neurons() -> None:
     play_forward()
     question(
         "With all numbers at the start, a3 is silent. What would wake it up?",
-        "Less ink at the top or more at the foot: a3 adds up -1.00 times top + 0.20 times middle + 1.00 times foot. "
+        "Less ink at the top or more at the foot: a3 adds up \u22121.00 times top + 0.20 times middle + 1.00 times "
+        "foot. "
         "With the top at 0.40 that is -0.40 + 0.10 + 0.40 = 0.10, and a3 speaks. It looks for ones.",
     )
 

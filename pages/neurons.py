@@ -17,7 +17,7 @@ from pages.common.frame import frame, open_bench
 from pages.common.pins import beside, open_pinned
 from pages.common.results import View
 from pages.common.selection import Selection, select
-from pages.common.text import count, lower, percent, plural
+from pages.common.text import count, lower, percent, plural, signed
 from pages.sections.neurons import rankings
 from pages.sections.neurons.neuron import choose_neuron, draw_neuron, told
 from pages.sections.neurons.rankings import Ranked, ranked
@@ -89,7 +89,7 @@ def draw_ranking(found: Ranked, first: Ranking, other: Ranking, neuron: int) -> 
     if other is not first:
         common = shared(first, other, m)
         title += f"; {lower(other.label)} shares {common} of {first_neurons(m)}"
-        title += f" (rank correlation {correlation:.2f})" if np.isfinite(correlation) else ""
+        title += f" (rank correlation {signed(correlation, '.2f')})" if np.isfinite(correlation) else ""
     rows = [figures.Row(one.label, "relevance", one.values) for one in dict.fromkeys((first, other))]
     rows.append(figures.Row("Activation", "mean activation", found.activations))
     read = (
@@ -122,7 +122,8 @@ def draw_activation_relevance() -> None:
     title = "These neurons never change over these tests"
     if len(known):
         follows = "follows" if known.min() >= FOLLOWS else "does not always follow"
-        title = f"Relevance {follows} activation: their correlation is {known.min():.2f} to {known.max():.2f}"
+        title = f"Relevance {follows} activation: their correlation is {signed(known.min(), '.2f')} to "
+        title += signed(known.max(), ".2f")
     labels = [
         f"{name}, r = {value:.2f}" if np.isfinite(value) else name for name, value in zip(view.neurons, r, strict=True)
     ]
@@ -185,7 +186,7 @@ def draw_agreement(found: Ranked, first: Ranking) -> pd.DataFrame:
     if np.isfinite(row).any():
         least = int(np.nanargmin(row))
         title = (
-            f"{labels[least + 1]} agrees least with {lower(labels[0])}: rank correlation {row[least]:.2f}, "
+            f"{labels[least + 1]} agrees least with {lower(labels[0])}: rank correlation {signed(row[least], '.2f')}, "
             f"{shared(compared[0], compared[least + 1], analysis.m)} of {first_neurons(analysis.m)} shared"
         )
     layout.chart(
@@ -193,7 +194,7 @@ def draw_agreement(found: Ranked, first: Ranking) -> pd.DataFrame:
         "agreement",
         lambda dark: agreement_figures.agreement(matrix, labels, title, dark=dark),
         alt=title,
-        read="a square compares two rankings of all neurons: 1 is the same order, 0 no relation, -1 the reverse.",
+        read="a square compares two rankings of all neurons: 1 is the same order, 0 no relation, \u22121 the reverse.",
         depends=tuple(one.name for one in compared),
     )
     return pd.DataFrame(matrix, columns=labels).assign(ranking=labels).set_index("ranking").reset_index()

@@ -21,6 +21,14 @@ from pages.common.text import cell_name, count, percent, plural, state
 SMALL = 1024
 """Tiles of the small grid at most."""
 
+NEXT = {
+    "learn": "Learn: how the method works, on a network of ten neurons",
+    "coverage": "Coverage: click an empty cell to see which tests come closest to it",
+    "relevance": "Relevance: what the network looked at when it was wrong",
+    "layers": "Layers: whether the tests are weaker elsewhere in the network",
+}
+"""Where to go from here, by page."""
+
 
 def findings(result: Overview) -> dict[str, str]:
     """Put the findings into words, by the page that shows them."""
@@ -119,10 +127,10 @@ tour.offer(page.guide)
 
 missed = result.table.total - result.table.covered
 st.markdown(
-    f"**{count(missed)} of {plural(result.table.total, 'combination')} of important-neuron behaviour were not "
+    f"**{count(missed)} of {plural(result.table.total, 'combination')} of the important neurons' states were not "
     f"exercised by these {plural(result.tests, 'test')}.**"
     if missed
-    else f"**These {plural(result.tests, 'test')} exercised every combination of important-neuron behaviour.**"
+    else f"**These {plural(result.tests, 'test')} exercised every combination of the important neurons' states.**"
 )
 numbers(result)
 small_grid(result, line)
@@ -132,12 +140,9 @@ for name, sentence in findings(result).items():
     st.page_link(PAGES[name].file, label=sentence, icon=PAGES[name].icon, help=PAGES[name].help)
 
 st.header("Where to go next", anchor=False)
-st.markdown(
-    "* Choose another network, other tests, another layer or more neurons in the sidebar; every page follows.\n"
-    "* Open **Coverage** and click an empty cell to see which tests come closest to it.\n"
-    "* Open **Relevance** to see what the network looked at when it was wrong.\n"
-    "* Open **Layers** to see whether the tests are weaker elsewhere in the network."
-)
+st.markdown("Choose another network, other tests, another layer or more neurons in the sidebar: every page follows.")
+for name, sentence in NEXT.items():
+    st.page_link(PAGES[name].file, label=sentence, icon=PAGES[name].icon, help=PAGES[name].help)
 if kept is None:
     pins.beside(view, draw_side)
 explain(

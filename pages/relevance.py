@@ -302,7 +302,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 drawn = Display(view, position, explanations, scale or "picture", scheme or "red-blue")
 shown = drawn.pictures(strength / 100) if is_image else []
 if is_image:
-    display.draw_pictures(shown)
+    display.draw_groups([shown[:2], shown[2:]])
 else:
     display.draw_words(drawn, tokens)
 against, supports = ("against", "for") if view.is_classifier else ("to the right", "to the left")

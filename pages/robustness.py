@@ -12,7 +12,7 @@ import streamlit as st
 from pages.common import layout, pins
 from pages.common.frame import frame, open_bench
 from pages.common.results import View, clustered
-from pages.common.text import count, lower, percent, plural
+from pages.common.text import count, lower, percent, plural, signed
 
 if TYPE_CHECKING:
     from idc_core.experiments.candidates import Settings
@@ -95,7 +95,7 @@ def _one(label: str, options: Any, default: Any, written: Any, key: str, what: s
 def amount(run: Run, value: float) -> str:
     """Write a difference of accuracies in points, or of errors."""
     share = run.result.task == "classification"
-    return f"{100 * value:+.1f} points" if share else f"{value:+.4f} rad"
+    return f"{signed(100 * value, '+.1f')} points" if share else f"{signed(value, '+.4f')} rad"
 
 
 def said(run: Run, pair: Difference) -> str:
@@ -113,7 +113,8 @@ def sentence(run: Run) -> str:
     chosen, plain = found.difference(RAISING, RANDOM), found.difference(RAISING, NONE)
     seeds = len(found.finished(*ADDITIONS))
     if seeds < 2:
-        return "Too little is finished to say what exceeds the spread of the seeds: that takes two of them."
+        done = f"{len(found.units)} of {run.total} networks"
+        return f"**Too little is finished, {done}, to say what exceeds the seeds' spread: that takes two seeds.**"
     added = plural(round(np.mean(found.added(RAISING))), "input")
     against_random, against_none = said(run, chosen), said(run, plain)
     first = (
@@ -199,10 +200,11 @@ def tabulate(run: Run) -> pd.DataFrame:
             row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
         for one, other in PAIRS[:2]:
             pair = found.difference(one, other)
+            how = f"+.{places}f"
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
-            around = f" ({low:+.{places}f} to {high:+.{places}f})" if np.isfinite(low) else ""
+            around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             mark = " *" if pair.exceeds[column] else ""
-            row[f"raising \u2212 {other}"] = f"{value:+.{places}f}{around}{mark}" if np.isfinite(value) else ""
+            row[f"raising \u2212 {other}"] = f"{signed(value, how)}{around}{mark}" if np.isfinite(value) else ""
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -227,7 +229,8 @@ def beginning(run: Run) -> str:
             "finished; whether inputs that raise IDC help can be said from the second seed on."
         )
     long = "a minute or two" if run.is_light else "minutes to hours"
-    return f"Nothing is retrained yet. {run.total} networks with {count(len(view.train))} training inputs take {long}."
+    inputs = f"{count(len(view.train))} training inputs"
+    return f"**Nothing is retrained yet.** {run.total} networks with {inputs} take {long}."
 
 
 def draw_batch(run: Run) -> None:
@@ -301,7 +304,7 @@ def draw_added(run: Run) -> None:
                 st.caption(f"{label}: not finished yet.")
                 continue
             classes = view.train.class_names
-            answers = " ".join(classes[one] if classes else f"{one:+.2f}" for one in unit.shown_targets)
+            answers = " ".join(classes[one] if classes else signed(one) for one in unit.shown_targets)
             said = f"{label}, {len(unit.shown)} of {count(unit.added)} of seed {run.seeds[0]}. "
             said += f"Right answers, row by row: {answers}."
             sheet = pictures.side_by_side(pictures.pictures(unit.shown, 56), COLUMNS)

@@ -56,7 +56,8 @@ def verdict(found: Weighed) -> str:
         same = found.results[number].extra == found.results[first].extra
         who = "as many" if same else count(found.results[number].extra)
         word, _, label = of(found, number).partition(" ")
-        others.setdefault(f"{who} {word}", []).append(f"{label} {gains[number] or 'none'}")
+        verb = "adds" if found.results[number].extra == 1 else "add"
+        others.setdefault(f"{who} {word}", []).append(f"{label} {verb} {gains[number] or 'none'}")
     told = [f"{who} {layout.names(several)}" for who, several in others.items()]
     text += f"; {'; '.join(told)}.**" if told else ".**"
     return " ".join(one for one in (text, together(found, m), elsewhere(found, m), parts(found)) if one)
@@ -154,12 +155,25 @@ def share(value: float | None) -> str:
     return "" if value is None else percent(value)
 
 
-def tabulate(found: Weighed) -> pd.DataFrame:
-    """Return a row a suite, as it is shown."""
+def tabulate_coverage(found: Weighed) -> pd.DataFrame:
+    """Return how many inputs a suite has and what they cover, a row a suite."""
     rows = []
     for number, (one, offered) in enumerate(zip(found.results, found.offered, strict=True)):
         more = not offered.within
         row = {"suite": offered.label, "inputs": count(one.inputs), "beyond the tests": count(more * one.extra)}
+        for m in found.comparison.ms:
+            cells = one.cells[m]
+            row[f"IDC, m = {m}"] = percent(cells.score) + (f" ({len(cells.added):+,})" if number and more else "")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def tabulate_answers(found: Weighed) -> pd.DataFrame:
+    """Return how well the network answers a suite's inputs, a row a suite."""
+    rows = []
+    for number, (one, offered) in enumerate(zip(found.results, found.offered, strict=True)):
+        more = not offered.within
+        row = {"suite": offered.label}
         if found.view.is_classifier:
             judged = found.judged(number)
             row["accuracy"] = share(one.accuracy) if judged else ""
@@ -169,21 +183,20 @@ def tabulate(found: Weighed) -> pd.DataFrame:
         else:
             for name, value in (("RMSE (rad)", one.rmse), ("beyond: RMSE (rad)", one.extra_rmse)):
                 row[name] = "" if value is None else f"{value:.4f}"
-        for m in found.comparison.ms:
-            cells = one.cells[m]
-            row[f"IDC, m = {m}"] = percent(cells.score) + (f" ({len(cells.added):+,})" if number and more else "")
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def draw_table(found: Weighed) -> None:
-    """Show accuracy, confidence and coverage of every suite."""
-    table = tabulate(found)
+    """Show coverage, accuracy and confidence of every suite, in two tables: one would be wider than a narrow window."""
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
-        table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right),
-        alt="Accuracy, confidence and coverage of every suite",
-    )  # fmt: skip
+    for table, alt in (
+        (tabulate_coverage(found), "Size and coverage of every suite"),
+        (tabulate_answers(found), "Accuracy and confidence of every suite"),
+    ):
+        st.dataframe(
+            table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right), alt=alt
+        )
     several = [f"{count(found.results[0].cells[m].total)} at m = {m}" for m in found.comparison.ms]
     measure = "" if found.view.is_classifier else " RMSE is the root mean square error."
     st.caption(

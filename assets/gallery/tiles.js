@@ -1,6 +1,7 @@
 // Tests as buttons: pictures cut out of one sheet, or words. A click tells the server which test was chosen.
 
 const drawn = new WeakMap();
+const watched = new WeakSet();
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".gallery");
@@ -10,11 +11,25 @@ export default function ({ data, parentElement, setTriggerValue }) {
     draw(root, data);
     root.querySelector(`[data-test="${focused}"]`)?.focus();
     drawn.set(root, content);
+    balance(root);
+  }
+  if (!watched.has(root)) {
+    watched.add(root);
+    new ResizeObserver(() => balance(root)).observe(root.parentElement ?? parentElement);
   }
   for (const button of root.children) {
     button.setAttribute("aria-pressed", Number(button.dataset.test) === data.selected);
     button.onclick = () => setTriggerValue("chosen", Number(button.dataset.test));
   }
+}
+
+// A last picture alone in its row looks lost: then all rows are made about as long.
+function balance(root) {
+  const tile = root.children[0]?.offsetWidth + parseFloat(getComputedStyle(root).columnGap);
+  root.style.maxWidth = "";
+  const [count, fitting] = [root.children.length, Math.floor((root.offsetWidth + 4) / tile)];
+  if (root.classList.contains("texts") || count <= fitting || fitting < 2 || count % fitting !== 1) return;
+  root.style.maxWidth = `${Math.ceil(count / Math.ceil(count / fitting)) * tile}px`;
 }
 
 function draw(root, { tiles, sheet, label }) {

@@ -163,9 +163,9 @@ def attack_bars(
 
 
 def magnification(change: NDArray[np.floating]) -> int:
-    """Return the largest of `FACTORS` with which no value of a change leaves the scale."""
+    """Return the largest of `FACTORS` with which no value of a change leaves the scale; 1 where nothing changed."""
     largest = float(np.abs(change).max(initial=0.0))
-    return max(factor for factor in FACTORS if factor == 1 or factor * largest <= 1)
+    return max(factor for factor in FACTORS if factor == 1 or 0 < factor * largest <= 1)
 
 
 def magnified(change: NDArray[np.floating], factor: float, smallest: int) -> NDArray[np.uint8]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from idc_core.confusion.evaluation import Curve
 from idc_core.confusion.order import fold
 from idc_core.figures.palette import ON_FILL, Palette, palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import SHORT, finish
 
 MOST_CLICKABLE = 40
 """Classes up to which every pair is a square of its own that can be clicked."""
@@ -87,7 +87,7 @@ def distance_map(
     ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickmode": "array"} if small else {}
     size = {"showgrid": False, "zeroline": False}
     longest = max((len(label) for label in labels), default=0) if small else 0
-    figure.update_xaxes(**ticks, **size, tickangle=-45, showticklabels=small)
+    figure.update_xaxes(**ticks, **size, tickangle=-45 if longest > SHORT else 0, showticklabels=small)
     figure.update_yaxes(**ticks, **size, autorange="reversed", showticklabels=small)
     if selected is not None and all(one in place for one in selected):
         _frame(figure, place[selected[0]], place[selected[1]], small, colours)
@@ -133,7 +133,7 @@ def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping
     drawn = [(place[a], place[b]) for a, b in pairs.tolist() if a in place and b in place]
     # Squares are pale on either ground, the legend lies on the ground itself: a mark for each.
     for ink, x, y, shown in (
-        (ON_FILL, [min(pair) + 0.32 for pair in drawn], [max(pair) - 0.3 for pair in drawn], False),
+        (ON_FILL, [min(pair) + 0.36 for pair in drawn], [max(pair) - 0.15 for pair in drawn], False),
         (colours.ink, [None], [None], True),
     ):
         figure.add_scatter(

@@ -204,6 +204,6 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
             hovertemplate=f"{name}<br>%{{x}} clusters<br>silhouette %{{y:.3f}}<extra></extra>",
         )
     figure.update_xaxes(title="number of clusters k", dtick=1)
-    figure.update_yaxes(title="mean silhouette (-1 to 1)")
+    figure.update_yaxes(title="mean silhouette (\u22121 to 1)")
     # Room for half of the last number: plotly would make it by drawing everything again.
     return finish(figure, title, colours, height=390).update_layout(margin_r=24)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from idc_core.figures.colourings import Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT
+from idc_core.figures.wording import balanced
 
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
 _MOST_ROW_LABELS: Final = 32
@@ -138,7 +138,7 @@ def coverage_grid(
     rows = grid_rows(grid, table, colouring, class_names, shared)
     legend = categories(colouring, colours, class_names, grid.cells_per_tile)
     used = set(rows["category"]) | {0}
-    lines = textwrap.wrap(title, _WRAP)
+    lines = balanced(title, _WRAP)
     pieces = [piece for piece in legend if piece["value"] in used]
     drawn, rows_of_legend = _legend(pieces, colours)
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
@@ -182,22 +182,22 @@ def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> di
 def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, Any]], int]:
     """Draw the legend in as many rows as it needs: that of ECharts has one, and cuts it off."""
     elements: list[dict[str, Any]] = []
-    places, left, row = [], 0, 0
-    for piece in pieces:
-        width = 36 + int(6.5 * len(piece["label"]))
-        if left and left + width > _LEGEND_PIXELS:
-            left, row = 0, row + 1
-        places.append((left, row))
-        left += width
-    for piece, (left, line) in zip(pieces, places, strict=True):
-        bottom = 6 + _LEGEND_ROW * (row - line)
+    widths = [36 + int(6.5 * len(piece["label"])) for piece in pieces]
+    rows, columns = 0, [0]
+    while not rows or (sum(columns) > _LEGEND_PIXELS and len(columns) > 1):
+        rows += 1
+        in_row = -(-len(pieces) // rows)
+        columns = [max(widths[place::in_row], default=0) for place in range(in_row)]
+    for place, piece in enumerate(pieces):
+        line, column = divmod(place, len(columns))
+        left, bottom = sum(columns[:column]), 6 + _LEGEND_ROW * (rows - 1 - line)
         elements += [
             {"type": "rect", "left": left, "bottom": bottom, "silent": True, "shape": {"width": 16, "height": 12},
              "style": {"fill": piece["color"], "stroke": colours.muted}},
             {"type": "text", "left": left + 22, "bottom": bottom - 1, "silent": True,
              "style": {"text": piece["label"], "fill": colours.ink, "font": f"12px {FONT}"}},
         ]  # fmt: skip
-    return elements, row + 1
+    return elements, rows
 
 
 def grid_height(grid: Grid) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
+from idc_core.figures.wording import signed
 
 FAINT = 0.1
 """Share of the limit below which a word stays without colour."""
@@ -49,7 +50,7 @@ def words(tokens: Sequence[str], relevance: NDArray[np.floating], limit: float, 
 
 
 def _word(token: str, share: float, value: float, ground: NDArray[np.uint8]) -> str:
-    text, number = escape(token), f"{value:+.3g}".replace("-", "\u2212")
+    text, number = escape(token), signed(value, "+.3g")
     if abs(share) < FAINT:
         return f'<span title="{number}">{text}</span>'
     sign = "font-weight:600" if value > 0 else "font-style:italic;border-bottom:2px dotted currentColor"

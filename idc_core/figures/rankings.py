@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from idc_core.figures.palette import RELEVANCE, SCHEMES, palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import SHORT, finish
 
 MOST_NUMBERS = 16
 """Rankings up to which every correlation is written into its square."""
@@ -51,11 +51,12 @@ def agreement(
             colorbar={"title": {"text": "rank correlation", "side": "right"}, "thickness": 12, "tickvals": [-1, 0, 1]},
         )
     )  # fmt: skip
-    figure.update_xaxes(title=axis, type="category", tickangle=-45, showgrid=False)
-    figure.update_yaxes(title=axis, type="category", autorange="reversed", showgrid=False)
+    longest = max(map(len, labels), default=0)
+    angle = -45 if longest > SHORT else 0
+    figure.update_xaxes(title=axis, title_standoff=8, type="category", tickangle=angle, showgrid=False)
+    figure.update_yaxes(title=axis, title_standoff=8, type="category", autorange="reversed", showgrid=False)
     finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
     # Room for the labels: plotly would make it by drawing everything again.
-    longest = max(map(len, labels), default=0)
     return figure.update_layout(margin={"l": 40 + 5 * longest, "r": 96, "b": 48 + 4 * longest})
 
 
@@ -115,7 +116,7 @@ def relevance_by_group(
     figure.update_layout(bargap=0.3, barmode="overlay")
     figure.update_xaxes(
         title=axis, type="category", categoryorder="array", categoryarray=list(labels), showgrid=False,
-        tickangle=-45 if max(map(len, labels), default=0) > 5 else 0,
+        tickangle=-45 if max(map(len, labels), default=0) > SHORT else 0,
     )  # fmt: skip
     figure.update_yaxes(title="mean relevance (score units)")
     return finish(figure, title, colours, height=300, wrap=68)

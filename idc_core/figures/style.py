@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,11 +11,15 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import Palette
+from idc_core.figures.wording import balanced, typeset
 
 FONT = "'Source Sans', 'Source Sans 3', 'Segoe UI', Helvetica, Arial, sans-serif"
 
 PANELS_A_ROW = 3
 BAR_PIXELS = 24
+
+SHORT = 5
+"""Characters up to which the labels of a column stand upright below it."""
 
 
 def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap: int = 78) -> go.Figure:
@@ -27,7 +30,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     figure : plotly.graph_objects.Figure
         Changed in place.
     title : str
-        The finding, in a sentence; wrapped.
+        The finding, in a sentence; wrapped into lines of about the same length.
     colours : Palette
         Colours of the theme.
     height : int
@@ -40,7 +43,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     plotly.graph_objects.Figure
         The same figure.
     """
-    lines = textwrap.wrap(title, wrap)
+    lines = balanced(typeset(title), wrap)
     figure.update_layout(
         title={
             "text": "<br>".join(lines),
@@ -66,6 +69,8 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title_font": {"size": 12, "color": colours.muted}}
     figure.update_xaxes(**quiet)
     figure.update_yaxes(**quiet)
+    for trace in figure.select_traces({"type": "heatmap"}):
+        trace.update(colorbar={"tickfont": quiet["tickfont"], "title": {"font": quiet["title_font"]}})
     figure.update_xaxes(gridcolor=colours.line, linecolor=colours.line, zerolinecolor=colours.line, automargin=True)
     figure.update_yaxes(gridcolor=colours.line, linecolor=colours.line, zerolinecolor=colours.line, automargin=True)
     return figure

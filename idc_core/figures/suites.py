@@ -1,4 +1,4 @@
-"""Figures of the Test sets page: what suites add, what they share, in which order, and how an input was changed."""
+"""Figures of the Test sets page: what suites add, what they share, and in which order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.errors import SettingError
 from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
-from idc_core.figures.pictures import SMALLEST_SIDE, pictures
 from idc_core.figures.style import finish
 
 ROW_PIXELS = 30
@@ -233,34 +231,3 @@ def in_turn(
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=48, bargap=0.35)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})
-
-
-def differences(
-    before: NDArray[np.floating], after: NDArray[np.floating], smallest: int = SMALLEST_SIDE
-) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Draw how pictures were changed: grey where they were not, lighter where they became brighter.
-
-    Parameters
-    ----------
-    before, after : ndarray of float (n, C, H, W)
-        In 0..1.
-    smallest : int
-        Width in pixels to reach at least.
-
-    Returns
-    -------
-    tiles : ndarray of uint8 (n, H * f, W * f, 3)
-    times : ndarray of float64 (n,)
-        How much each difference is magnified, so that its largest reaches black or white; 1 where there is none.
-
-    Raises
-    ------
-    SettingError
-        If the shapes differ.
-    """
-    if before.shape != after.shape:
-        raise SettingError(f"Expected pictures of one shape; got {before.shape} and {after.shape}.")
-    change = after.astype(np.float64) - before
-    largest = np.abs(change).max(axis=(1, 2, 3))
-    times = np.where(largest > 0, 1.0 / np.where(largest > 0, largest, 1.0), 1.0)
-    return pictures(0.5 + 0.5 * change * times[:, None, None, None], smallest), times

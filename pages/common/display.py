@@ -16,6 +16,7 @@ from idc_core.figures.pictures import GAP, pictures
 from pages.common import layout
 from pages.common.explained import INPUT, Explanation
 from pages.common.results import View
+from pages.common.text import signed
 
 SIDE = 168
 """Width of the large pictures in pixels, at least."""
@@ -117,7 +118,7 @@ class Display:
 
 
 def _scale_text(one: Explanation, limit: float) -> str:
-    return f"sum {one.sums[INPUT]:+.2f}, deepest colour ±{limit:.2g}"
+    return f"sum {signed(one.sums[INPUT])}, deepest colour ±{limit:.2g}"
 
 
 def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]], key: str = "heatmaps") -> None:
@@ -125,6 +126,14 @@ def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]], key: str = "he
     with st.container(horizontal=True, gap="xsmall", key=key):
         for tile, caption in shown:
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=caption)
+
+
+def draw_groups(groups: Sequence[Sequence[tuple[NDArray[np.uint8], str]]], key: str = "heatmaps") -> None:
+    """Show pictures in a row, or in a narrow window group by group: none of them stands alone in a row."""
+    with st.container(horizontal=True, gap="xsmall", key=key):
+        for number, group in enumerate(groups):
+            with st.container(width="content"):
+                draw_pictures(group, f"{key}-{number}")
 
 
 def draw_words(display: Display, tokens: Sequence[str]) -> None:
@@ -136,7 +145,7 @@ def draw_words(display: Display, tokens: Sequence[str]) -> None:
             st.html(markup.words(tokens, one.layers[INPUT][: len(tokens)], limit[INPUT], display.scheme))
             beyond = float(one.layers[INPUT][len(tokens) :].sum())
             if abs(beyond) >= 0.005:
-                st.caption(f"The empty places after the text carry {beyond:+.2f}.")
+                st.caption(f"The empty places after the text carry {signed(beyond)}.")
     if display.difference is not None:
         unit, values = display.difference
         with st.expander(f"Difference, first less second, {unit}"):
@@ -156,7 +165,7 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
                 tile = heatmaps.heatmap(one.maps[layer], limit[layer], SMALL_SIDE, display.scheme)
                 parts += [tile, np.zeros((GAP, tile.shape[1], 4), dtype=np.uint8)]
             shape = " by ".join(map(str, values.shape))
-            sums = " | ".join(f"{one.sums[layer]:+.2f}" for one in display.explanations)
+            sums = " | ".join(signed(one.sums[layer]) for one in display.explanations)
             caption = f"{layer}, {shape}: sum {sums}"
             sheet = np.concatenate(parts[:-1])
             st.image(sheet, caption=caption, width=sheet.shape[1], output_format="PNG", alt=caption)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from idc_core.figures import pictures
 from pages.common.results import View
 from pages.common.selection import select, selected
-from pages.common.text import plural
+from pages.common.text import plural, signed
 
 FOLDER = Path(__file__).parents[2] / "assets" / "gallery"
 
@@ -41,7 +41,7 @@ def answer(view: View, position: int) -> str:
     """Write a test's right answer and the network's."""
     said = view.analysis.predictions[position]
     if not view.is_classifier:
-        return f"{view.test.targets[position]:+.2f} → {view.analysis.confidence[position]:+.2f} rad"
+        return f"{signed(view.test.targets[position])} → {signed(view.analysis.confidence[position])} rad"
     true = view.test.class_names[view.test.targets[position]]
     wrong = view.correct is not None and not view.correct[position]
     return f"{true} → {view.train.class_names[said]}{f' {WRONG}' if wrong else ''}"

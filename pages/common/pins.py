@@ -15,7 +15,7 @@ from pages.common import address, bench, selection
 from pages.common.bench import Bench
 from pages.common.results import View, open_view
 from pages.common.selection import Selection
-from pages.common.text import count, percent, plural
+from pages.common.text import count, percent, plural, signed
 
 PIN = "pin"
 """Name in the address: the pinned bench and selection, written as an address themselves."""
@@ -123,7 +123,7 @@ def compare(here: View, there: View) -> str:
     score, other_score = mine.covered / mine.total, theirs.covered / theirs.total
     change = score - other_score
     text = f"IDC here is {percent(score)}, {percent(other_score)} on the pinned one"
-    text += f" ({100 * change:+.1f} percentage points)." if abs(change) >= 0.0005 else "."
+    text += f" ({signed(100 * change, '+.1f')} percentage points)." if abs(change) >= 0.0005 else "."
     if not same_cells(here, there):
         return f"{text} Their cells are different ones: network, layer, m or clusters differ."
     common = overlap(mine, theirs)

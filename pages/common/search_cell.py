@@ -17,7 +17,7 @@ from idc_core.progress import Progress
 from pages.common import address
 from pages.common.keeping import keep_row, made_of_tests
 from pages.common.results import ENGINE, View
-from pages.common.text import cell_name, plural
+from pages.common.text import cell_name, plural, times
 from pages.common.work import Waiting
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
     with st.container(horizontal=True, gap="small", key="made-inputs"):
         for row in order[:SHOWN]:
             tile, factor = figures.triplet(made.seeds[reached.seed_index[row]], reached.inputs[row])
-            caption = f"{_told(view, made, int(row))}; difference times {factor}"
+            caption = f"{_told(view, made, int(row))}; difference{times(factor)}"
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
     left = len(order) - SHOWN
     st.caption(
@@ -220,7 +220,7 @@ def _numbers(view: View, made: Made) -> pd.DataFrame:
             "steps": reached.iterations,
             "L1": away.l1,
             "L2": away.l2,
-            "L-inf": away.linf,
+            "L\u221e": away.linf,
         }
     )
 

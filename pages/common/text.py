@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from idc_core.figures.wording import signed
+
+__all__ = ["cell_name", "count", "lower", "parse_cell", "percent", "plural", "signed", "state", "times"]
+
 LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
 def percent(share: float) -> str:
     """Write a share of one in per cent, with three digits where it is small."""
+    if share in (0, 1):
+        return f"{100 * int(share)} %"
     value = 100.0 * share
     # By way of a decimal, since a power of ten is no way to write a share.
-    return f"{value:.1f} %" if value >= 1 or value == 0 else f"{Decimal(f'{value:.2g}'):f} %"
+    return f"{value:.1f} %" if value >= 1 else f"{Decimal(f'{value:.2g}'):f} %"
 
 
 def count(number: int) -> str:
@@ -21,6 +27,11 @@ def count(number: int) -> str:
         if number >= 10 * size or (size == 1e6 and number >= size):
             return f"{number / size:.1f} {unit}"
     return f"{number:,}"
+
+
+def times(factor: int) -> str:
+    """Say behind a picture's name how far it is magnified; nothing where it is not."""
+    return f", times {factor}" if factor > 1 else ""
 
 
 def plural(number: int, noun: str) -> str:

@@ -34,7 +34,7 @@ def test_a_click_on_an_input_shows_what_changed_and_selects_its_source(visitor):
     changed = visitor.page.locator(".st-key-what-changed")
     assert changed.locator("img").count() == 3
     expect(changed).to_contain_text(f"Original, {position - 540}: ")
-    expect(changed).to_contain_text("Difference, magnified")
+    expect(changed).to_contain_text("Difference")
     visitor.page.reload()
     visitor.settle()
     expect(tiles.nth(4)).to_have_attribute("aria-pressed", "true")

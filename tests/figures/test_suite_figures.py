@@ -3,9 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.errors import SettingError
 from idc_core.figures.palette import SUITE_COLOURS
-from idc_core.figures.suites import Drawn, differences, gains, in_turn, shared
+from idc_core.figures.suites import Drawn, gains, in_turn, shared
 
 SUITES = [Drawn("Original tests", "original"), Drawn("Random noise", "noise"), Drawn("Rotation", "rotation")]
 SCORES = np.array([[0.5, 0.6, 0.5], [0.1, 0.1, 0.2]])
@@ -90,22 +89,6 @@ def test_each_bar_begins_where_those_before_it_end():
     assert figure.layout.yaxis2.ticktext == ("Rotation", "Random noise")
     assert figure.layout.xaxis.matches == "x2" or figure.layout.xaxis.range == figure.layout.xaxis2.range
     assert figure.layout.xaxis.range[1] > 7
-
-
-def test_differences_are_magnified_to_the_whole_range():
-    before = np.zeros((3, 1, 4, 4), np.float32) + 0.5
-    after = before.copy()
-    after[0, 0, 0, 0] += 0.1
-    after[0, 0, 1, 1] -= 0.05
-    after[1, 0, 2, 2] -= 0.5
-    tiles, times = differences(before, after, 4)
-    assert times == pytest.approx([10, 2, 1], rel=1e-5)
-    assert tiles[0, 0, 0, 0] == 255
-    assert tiles[0, 1, 1, 0] == pytest.approx(64, abs=1)
-    assert tiles[1, 2, 2, 0] == 0
-    assert (tiles[2] == 128).all()
-    with pytest.raises(SettingError, match="one shape"):
-        differences(before, after[:2])
 
 
 def test_marks_without_an_inside_are_drawn_by_their_outline():

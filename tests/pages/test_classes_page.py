@@ -18,6 +18,7 @@ from idc_core.confusion import (
     suspects,
     type1_confusion,
 )
+from idc_core.figures.wording import signed
 from pages.common.bench import DEFAULT
 from pages.common.registry import PAGES
 from pages.common.results import open_view
@@ -126,7 +127,7 @@ def test_a_chosen_pair_shows_what_is_behind_it(found):
     said = view.analysis.predictions == 1
     for _, row in own.iterrows():
         mean = view.test_traces.relevance["fc2"][said, row["neuron"]].mean(dtype=np.float64)
-        assert row["relevance for 1"] == f"{mean:+.3g}"
+        assert row["relevance for 1"] == signed(mean)
     important = table(app, "cluster of most 1")
     assert important["neuron"].tolist() == view.analysis.important.tolist()
     counts = np.bincount(view.analysis.assignments[said, 2])

@@ -233,7 +233,7 @@ class TestPlane:
         app = studio.switch_page("pages/clusters.py").run().run()  # AppTest loses the first choice on a new page
         app.segmented_control(key="plane").set_value("UMAP").run(timeout=120)
         assert not app.exception
-        figure = chart(app, "100.0 % of the tests lie next to one of the same class")
+        figure = chart(app, "100 % of the tests lie next to one of the same class")
         assert "variance" not in json.dumps(figure["layout"]["xaxis"])
 
 

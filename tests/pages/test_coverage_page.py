@@ -62,9 +62,9 @@ def test_every_covered_cell_is_listed_and_errors_come_first(open_page, view):
     assert lonely
     assert set(frame["cell"][: len(lonely)]) == lonely
     assert frame["only errors"].tolist() == ["\u00d7"] * len(lonely) + [""] * (len(frame) - len(lonely))
-    shares = frame["share misclassified"].tolist()
+    shares = frame["misclassified (%)"].tolist()
     assert shares == sorted(shares, reverse=True)
-    assert shares == pytest.approx((frame["misclassified"] / frame["tests"]).tolist())
+    assert shares == pytest.approx((100 * frame["misclassified"] / frame["tests"]).tolist())
 
 
 def test_holding_a_neuron_shows_only_its_cells_and_stays_in_the_address(open_page, view):

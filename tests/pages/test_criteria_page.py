@@ -81,7 +81,7 @@ def test_finding_says_who_agrees_and_who_meets_mistakes_first(open_page):
     most = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))]
     assert f"{most} agrees most with IDC (rank correlation {np.nanmax(matrix[0, 1:]):.2f})" in text(app)
     orders = table(app, "APFD")
-    assert f"{orders['order'][0]} meets misclassified tests first: APFD {orders['APFD'][0]:.3f}" in text(app)
+    assert f"{orders['order'][0].lower()} meets misclassified ones soonest: APFD {orders['APFD'][0]:.3f}" in text(app)
 
 
 def figure_matrix(spec) -> list:

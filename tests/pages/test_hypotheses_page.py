@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import idc_core.datasets as datasets
+from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.grid import grid
 from idc_core.inspection.query import PREPARED
@@ -250,7 +251,8 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     holds = np.array(bars["y"]) > 0
     inside, outside = (np.array(line["y"])[mask].mean() for mask in (holds, ~holds))
     said_so = trace["layout"]["title"]["text"].replace("<br>", " ")
-    assert f"is {inside:.2f} on average where word “engine” holds, {outside:.2f} elsewhere" in said_so
+    told = [signed(value, ".2f") for value in (inside, outside)]
+    assert f"is {told[0]} on average where word “engine” holds, {told[1]} elsewhere" in said_so
     symbols = "".join(line["text"])
     at = symbols.index("engine")
     assert [bars["y"][at + place] for place in range(6)] == [1] * 6

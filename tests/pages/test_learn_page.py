@@ -53,7 +53,7 @@ def test_opens_on_the_first_chapter(open_learn):
     assert app.title[0].value == PAGES["learn"].question
     assert app.header[0].value == "What does a neuron do?"
     assert len(app.get("bidi_component")) == 1
-    assert "answers **seven**: the scores are -0.39 for one and 1.12 for seven" in words(app)
+    assert "answers **seven**: the scores are \u22120.39 for one and 1.12 for seven" in words(app)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -117,7 +117,7 @@ def test_the_address_holds_network_and_line(open_learn):
 def test_a_wrong_address_falls_back_to_the_start(open_learn, wrong):
     app = open_learn(net=wrong, line=wrong, chapter=wrong, explained=wrong, k=wrong, shown=wrong)
     assert not app.exception
-    assert "the scores are -0.39 for one and 1.12 for seven" in words(app)
+    assert "the scores are \u22120.39 for one and 1.12 for seven" in words(app)
     assert r"\text{a1} = 0.90 \times 1.00" in words(app)
 
 
@@ -144,7 +144,7 @@ def test_another_answer_can_be_explained(open_learn):
     assert [metric.value for metric in app.metric] == ["1.125"] * 4
     app.segmented_control(key="explained").set_value("one").run()
     assert not app.exception
-    assert [metric.value for metric in app.metric] == ["-0.394"] * 4
+    assert [metric.value for metric in app.metric] == ["\u22120.394"] * 4
 
 
 def test_importance_follows_the_weights(open_learn):
@@ -179,7 +179,7 @@ def test_four_tests_fill_the_cells(open_learn):
         assert not app.exception
         seen += titles(app)
     assert seen == [
-        "0 tests fill 0 of 6 cells: IDC 0.0 %",
+        "0 tests fill 0 of 6 cells: IDC 0 %",
         "1 test fills 1 of 6 cells: IDC 16.7 %",
         "2 tests fill 2 of 6 cells: IDC 33.3 %",
         "3 tests fill 3 of 6 cells: IDC 50.0 %",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from idc_core.figures.wording import typeset
 from pages.common.bench import DEFAULT
 from pages.common.registry import PAGES
 from pages.common.results import open_view
@@ -40,6 +41,8 @@ def test_opens_on_a_finished_result(open_page, name):
     assert not app.error
     assert app.title[0].value == PAGES[name].question
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
+    read = "\n".join([words(app), *(chart["layout"]["title"]["text"] for chart in charts(app))])
+    assert typeset(read) == read, "a negative number is written with a hyphen"
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -44,7 +44,8 @@ def figure(app, index=0) -> dict:
 
 
 def table(app):
-    return app.dataframe[0].value.set_index("suite")
+    coverage, answers = (frame.value.set_index("suite") for frame in app.dataframe[:2])
+    return coverage.join(answers)
 
 
 def captions(app) -> str:
@@ -77,7 +78,7 @@ def test_verdict_counts_what_each_adds(open_page, expected):
     random, guided = (len(one.cells[6].added) for one in expected.suites[1:])
     words = f"**540 inputs with random noise add {random} cells to the {expected.suites[0].cells[6].covered} that"
     assert words in text(app)
-    assert f"as many with relevance-guided noise {guided}.**" in text(app)
+    assert f"as many with relevance-guided noise add {guided}.**" in text(app)
     assert f"Together they add {expected.marginal(6)[1:].sum()}." in text(app)
 
 
@@ -254,7 +255,7 @@ def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
     app = open_page("testsets", suites=name)
     assert table(app).loc["FGSM finds", "inputs"] == "580"
     assert "Its source lies in cell" in text(app)
-    assert "Difference, magnified" in captions(app)
+    assert "Difference, times " in captions(app)
 
 
 def test_pack_holds_what_is_offered(view, expected):

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, pictures
-from pages.common.display import draw_pictures
+from pages.common.display import draw_groups
 from pages.common.gallery import WRONG, draw_tiles, make_sheet
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import picked_row, select
-from pages.common.text import cell_name, count, percent, plural
+from pages.common.text import cell_name, count, percent, plural, signed, times
 from pages.sections.adversarial.attacks import EXPLAINED, Ints, Run
 
 SIDE = 140
@@ -98,7 +98,7 @@ def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
     draw_tiles(tiles, make_sheet(np.concatenate(parts)), "attacked-gallery")
     more = f" Shown are {len(some)} of {count(len(shown))}." if len(some) < len(shown) else ""
     st.caption(
-        f"Test, attacked, the change times {factor} (grey: none, brighter: raised, darker: lowered), relevance before, "
+        f"Test, attacked, the change{times(factor)} (grey: none, brighter: raised, darker: lowered), relevance before, "
         f"relevance after. Number: right class → answer after; {WRONG} marks fooled ones. Click one to look at it "
         f"and to select it on all pages.{more}"
     )
@@ -123,17 +123,18 @@ def draw_one(view: View, run: Run, place: int, factor: int) -> None:
     sure = (float(view.analysis.confidence[position]), float(run.answers.confidence[place]))
     said = [names[answers[place]] for answers in (result.before, result.predictions)]
     told = [f"answered {answer}, {percent(share)}" for answer, share in zip(said, sure, strict=True)]
-    draw_pictures(
-        [
+    draw_groups(
+        [[
             (pictures.pictures(run.originals[[place]], SIDE)[0], f"Test {number}: {told[0]}"),
             (pictures.pictures(result.inputs[[place]], SIDE)[0], f"Attacked: {told[1]}"),
-            (figures.magnified(change(run, np.array([place])), factor, SIDE)[0], f"The change, times {factor}"),
+            (figures.magnified(change(run, np.array([place])), factor, SIDE)[0], f"The change{times(factor)}"),
+        ], [
             (heatmaps.heatmap(before, limits[0], SIDE), f"Relevance before, deepest ±{limits[0]:.2g}"),
             (heatmaps.heatmap(after, limits[1], SIDE), f"Relevance after, deepest ±{limits[1]:.2g}"),
             (heatmaps.heatmap(moved, most, SIDE), f"After less before, as shares: deepest ±{most:.2g}"),
-        ],
+        ]],
         key="heatmaps-attacked",
-    )
+    )  # fmt: skip
     st.markdown(one_sentence(view, run, place))
 
 
@@ -150,8 +151,8 @@ def one_sentence(view: View, run: Run, place: int) -> str:
         text += "; " if np.isfinite(moved.cosine[place]) else ". "
     if np.isfinite(moved.cosine[place]):
         joint = "the" if text.endswith("; ") else "The"
-        text += f"{joint} heatmaps have a cosine of {moved.cosine[place]:.2f} and a rank correlation of "
-        text += f"{moved.rank[place]:.2f}. "
+        text += f"{joint} heatmaps have a cosine of {signed(moved.cosine[place], '.2f')} and a rank correlation of "
+        text += f"{signed(moved.rank[place], '.2f')}. "
     if cells[0] == cells[1]:
         return f"{text}The input stays in cell {cells[0]}."
     new = ", which no test reaches" if run.gained.row[place] >= 0 else ""

@@ -17,7 +17,7 @@ from pages.common import layout
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import picked_row, select
-from pages.common.text import cell_name, percent, plural
+from pages.common.text import cell_name, percent, plural, signed
 from pages.sections.classes import looking
 from pages.sections.classes.looking import Looked
 
@@ -90,7 +90,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     # As text: an empty number is drawn as the word None.
     shown = table.copy()
     for name in (name for name in table.columns if name.startswith("relevance")):
-        shown[name] = [f"{value:+.3g}" if np.isfinite(value) else "" for value in table[name]]
+        shown[name] = [signed(value) if np.isfinite(value) else "" for value in table[name]]
     number = st.column_config.NumberColumn(format="%.1f")
     right = st.column_config.TextColumn(alignment="right")
     st.dataframe(
@@ -138,7 +138,7 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
             counts = np.bincount(assignments[tests, rank], minlength=1)
             share = 100 * counts.max() / max(1, len(tests))
             row[f"cluster of most {looked.names[one]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
-            row[f"relevance for {looked.names[one]}"] = f"{values[row['neuron']]:+.3g}"
+            row[f"relevance for {looked.names[one]}"] = signed(values[row["neuron"]])
     key = "pair-important"
 
     def picked() -> None:

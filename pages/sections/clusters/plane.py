@@ -16,7 +16,7 @@ from idc_core.projection import FEWEST_POINTS, Projection, alike, principal_comp
 from pages.common import layout
 from pages.common.results import ENGINE, View
 from pages.common.selection import select, selected
-from pages.common.text import cell_name, count, percent, plural, state
+from pages.common.text import cell_name, count, percent, plural, signed, state
 from pages.common.work import Waiting
 
 LINEAR, UMAP = "principal components", "UMAP"
@@ -127,7 +127,7 @@ def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) ->
     answers = view.test.targets[positions].astype(np.float64)
     edges = np.unique(np.quantile(answers, np.linspace(0, 1, RANGES + 1)))
     member = np.clip(np.searchsorted(edges, answers, "right") - 1, 0, max(0, len(edges) - 2))
-    names = [f"{low:+.2f} to {high:+.2f}" for low, high in pairwise(edges)] or ["all"]
+    names = [f"{signed(low)} to {signed(high)}" for low, high in pairwise(edges)] or ["all"]
     return Groups(member, names, ordered=True)
 
 

@@ -199,7 +199,7 @@ def cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, ND
         selection_mode="single-row",
         on_select=lambda: _picked_cell(view, rows, key),
         height="auto" if len(rows) < 8 else 280,
-        column_config={"share misclassified": st.column_config.NumberColumn(format="percent")},
+        column_config={"misclassified (%)": st.column_config.NumberColumn(format="%.1f")},
         alt="Cells; choose a row to open its cell",
     )
 
@@ -222,7 +222,7 @@ def covered_cells(view: View, grid: Grid) -> None:
                 f"In the first {where}, marked \u00d7, the network was never right: only misclassified tests come."
             )
         extra["only errors"] = np.where(table.only_errors[rows], "\u00d7", "")
-        extra["share misclassified"] = np.sort(share)[::-1]
+        extra["misclassified (%)"] = 100 * np.sort(share)[::-1]
     if view.is_classifier:
         extra["most frequent class"] = np.array(view.test.class_names)[table.by_class[rows].argmax(axis=1)]
     shown = rows[:MOST_LISTED]

@@ -12,7 +12,7 @@ import streamlit as st
 from idc_core.figures import criteria as figures
 from pages.common import layout
 from pages.common.results import View
-from pages.common.text import lower, plural
+from pages.common.text import lower, plural, signed
 from pages.sections.criteria import criteria
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def draw_mistakes(
     )
     number = st.column_config.NumberColumn(format="%.3f")
     st.dataframe(
-        table, hide_index=True, height=320,
-        column_config={"APFD": number, "against random": st.column_config.NumberColumn(format="%+.3f")},
+        table.style.format({"against random": lambda value: signed(value, "+.3f")}), hide_index=True, height=320,
+        column_config={"APFD": number},
         alt="APFD of every order",
     )  # fmt: skip
     st.caption(f"{len(found.random)} random orders (seeds 0 to {len(found.random) - 1}): {mean:.3f} on average, from "

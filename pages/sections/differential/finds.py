@@ -16,13 +16,14 @@ from idc_core.figures import differential as figures
 from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.pictures import contact_sheet, pictures, png
+from idc_core.figures.wording import typeset
 from pages.common import address, layout
-from pages.common.display import draw_pictures
+from pages.common.display import draw_groups, draw_pictures
 from pages.common.keeping import keep_row, made_of_tests
 from pages.common.results import View
 from pages.common.search_cell import truth
 from pages.common.selection import picked_row, select, selected
-from pages.common.text import plural
+from pages.common.text import plural, times
 from pages.sections.differential.search import Outcome, heatmaps
 
 FIND = "find"
@@ -50,7 +51,7 @@ def voted(view: View, outcome: Outcome, row: int) -> str:
 def answers(view: View, outcome: Outcome, row: int) -> str:
     """Write what every model answers to a find."""
     found = outcome.finds.predictions[row]
-    return ", ".join(f"{label} {said(view, one)}" for label, one in zip(outcome.labels, found, strict=True))
+    return typeset(", ".join(f"{label} {said(view, one)}" for label, one in zip(outcome.labels, found, strict=True)))
 
 
 def table(view: View, outcome: Outcome) -> pd.DataFrame:
@@ -67,7 +68,7 @@ def table(view: View, outcome: Outcome) -> pd.DataFrame:
         "steps": finds.iterations,
         "L1": away.l1,
         "L2": away.l2,
-        "L-inf": away.linf,
+        "L\u221e": away.linf,
     }
     return pd.DataFrame(columns)
 
@@ -84,13 +85,14 @@ def draw_table(view: View, outcome: Outcome, shown: pd.DataFrame) -> None:
 
     right = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
-        shown, hide_index=True, key="finds", on_select=picked, selection_mode="single-row",
-        height="auto" if len(shown) < 9 else 320, column_config=dict.fromkeys(("L1", "L2", "L-inf"), right),
+        shown.map(lambda value: typeset(value) if isinstance(value, str) else value),
+        hide_index=True, key="finds", on_select=picked, selection_mode="single-row",
+        height="auto" if len(shown) < 9 else 320, column_config=dict.fromkeys(("L1", "L2", "L\u221e"), right),
         alt="Finds; choose a row to see its pictures",
     )  # fmt: skip
     st.caption(
         "Choose a row to see it above. Seed: number of the test. L1 is the sum of the changes of all values, L2 the "
-        "length of the change, L-inf the largest change of a value; values lie in 0 to 1. The majority is the answer "
+        "length of the change, L\u221e the largest change of a value; values lie in 0 to 1. The majority is the answer "
         "of more than half of the models"
         + ("." if view.is_classifier else ": the mean of the answers that agree with the middle one.")
     )
@@ -117,9 +119,9 @@ def draw_one(view: View, outcome: Outcome, row: int) -> None:
     after = plural(int(finds.iterations[row]), "step")
     draw_pictures(
         [
-            (tiles[0], f"Seed: test {view.test.ids[place]}, {truth(view, place)}"),
-            (tiles[1], f"Find after {after}. Majority: {voted(view, outcome, row)}"),
-            (tiles[2], f"Difference, times {factor}: lighter is brighter, darker is darker, grey is the same"),
+            (tiles[0], typeset(f"Seed: test {view.test.ids[place]}, {truth(view, place)}")),
+            (tiles[1], typeset(f"Find after {after}. Majority: {voted(view, outcome, row)}")),
+            (tiles[2], f"Difference{times(factor)}: lighter is brighter, darker is darker, grey is the same"),
         ],
         "find-pictures",
     )
@@ -130,14 +132,18 @@ def draw_one(view: View, outcome: Outcome, row: int) -> None:
         st.caption(f"There are no heatmaps. {error}")
         return
     before = finds.seed_predictions[finds.seed_index[row]]
-    shown: list[tuple[NDArray[np.uint8], str]] = []
+    shown: list[list[tuple[NDArray[np.uint8], str]]] = []
     for number, (label, pair) in enumerate(zip(outcome.labels, relevance, strict=True)):
         maps = [layer_map(one) for one in pair]
         limit = max(float(np.abs(one).max()) for one in maps) or 1.0
         told = (before[number], finds.predictions[row, number])
-        for one, what, answer in zip(maps, ("seed", "find"), told, strict=True):
-            shown.append((heatmap(one, limit, SIDE), f"{label} answers {said(view, answer)} to the {what}"))
-    draw_pictures(shown, "find-heatmaps")
+        shown.append(
+            [
+                (heatmap(one, limit, SIDE), typeset(f"{label} answers {said(view, answer)} to the {what}"))
+                for one, what, answer in zip(maps, ("seed", "find"), told, strict=True)
+            ]
+        )
+    draw_groups(shown, "heatmaps-find")
     st.caption(
         "Heatmaps: relevance of the pixels for what each model answers, red for, blue with dots against; one scale a "
         "model."
@@ -163,7 +169,8 @@ def triplet(view: View, outcome: Outcome, row: int) -> tuple[NDArray[np.uint8], 
     finds = outcome.finds
     tile, factor = figures.triplet(outcome.seeds[finds.seed_index[row]], finds.inputs[row])
     number = view.test.ids[outcome.origin[row]]
-    return tile, f"Test {number}: {answers(view, outcome, row)}; difference times {factor}"
+    how = f"difference{times(factor)}" if finds.iterations[row] else "unchanged"
+    return tile, f"Test {number}: {answers(view, outcome, row)}; {how}"
 
 
 def npz(view: View, outcome: Outcome) -> bytes:

@@ -14,7 +14,7 @@ from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from pages.common import address, layout
 from pages.common.results import ENGINE, View
-from pages.common.text import percent
+from pages.common.text import percent, signed
 from pages.common.work import Waiting
 from pages.sections.differential.search import Outcome, Settings
 
@@ -101,7 +101,8 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
         depends=depends,
     )
     rest = [
-        f"{ADDITIONS[name]} {100 * one.mean[tests]:+.2f} ({100 * one.low[tests]:+.2f} to {100 * one.high[tests]:+.2f})"
+        f"{ADDITIONS[name]} {signed(100 * one.mean[tests])} "
+        f"({signed(100 * one.low[tests])} to {signed(100 * one.high[tests])})"
         for name in found.additions
         if name != "finds" and (one := found.difference("finds", name))
     ]

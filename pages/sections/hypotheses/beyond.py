@@ -10,7 +10,7 @@ import streamlit as st
 from idc_core.figures import hypotheses as figures
 from idc_core.inspection.grid import meaning
 from pages.common import layout
-from pages.common.text import plural
+from pages.common.text import plural, signed
 from pages.sections.hypotheses import pairs
 from pages.sections.hypotheses.inspections import Measured
 
@@ -57,7 +57,7 @@ def meaning_sentence(told: Meaning, m: int) -> str:
         f"**The {m} important neurons go {'more' if more else 'no more than chance'} with something that can be named: "
         f"their strongest associations are {told.important:.2f} on average, those of the other units "
         f"{told.others:.2f}.** Of random sets of {m} units, {100 * told.chance:.2g} % reach as much. Over all units, "
-        f"the rank correlation of importance and strongest association is {told.correlation:.2f}."
+        f"the rank correlation of importance and strongest association is {signed(told.correlation, '.2f')}."
         + (f" Left out {'are' if told.still > 1 else 'is'} {plural(told.still, 'unit')} that never change"
            f"{'' if told.still > 1 else 's'}." if told.still else "")
     )

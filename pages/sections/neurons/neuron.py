@@ -12,7 +12,7 @@ from pages.common import layout
 from pages.common.registry import PAGES
 from pages.common.results import View
 from pages.common.selection import select, selected
-from pages.common.text import count, plural
+from pages.common.text import count, plural, signed
 from pages.sections.neurons.rankings import Ranked
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def draw_classes(view: View, found: Ranked, neuron: int) -> None:
     what = "class" if view.is_classifier else "answer"
     if np.isfinite(values).any():
         best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
-        title = f"Neuron {neuron} speaks most where the true {what} is {labels[best]} ({values[best]:+.2g})"
-        title += f", least where it is {labels[worst]} ({values[worst]:+.2g})"
+        title = f"Neuron {neuron} speaks most where the true {what} is {labels[best]} ({signed(values[best], '+.2g')})"
+        title += f", least where it is {labels[worst]} ({signed(values[worst], '+.2g')})"
     else:
         title = f"Neuron {neuron} has no relevance"
     comparable = view.is_comparable and view.is_classifier

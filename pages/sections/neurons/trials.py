@@ -14,7 +14,7 @@ from idc_core.figures import experiments
 from idc_core.progress import Progress
 from pages.common import layout
 from pages.common.results import ENGINE, View
-from pages.common.text import lower
+from pages.common.text import lower, signed
 from pages.common.work import Waiting
 
 if TYPE_CHECKING:
@@ -202,9 +202,8 @@ def _change(ablation: Ablation, silenced: int) -> str:
     place = int(np.flatnonzero(ablation.counts == silenced)[0])
     own, random = (float(values[place]) - ablation.baseline for values in (ablation.important, ablation.random_mean))
     if ablation.task == "regression":
-        return f"{own:+.3f} rad, random ones by {random:+.3f}"
-    # Rounded first: there is no -0.0.
-    return f"{round(100 * own, 1) + 0:+.1f} points, random ones by {round(100 * random, 1) + 0:+.1f}"
+        return f"{signed(own, '+.3f')} rad, random ones by {signed(random, '+.3f')}"
+    return f"{signed(100 * own, '+.1f')} points, random ones by {signed(100 * random, '+.1f')}"
 
 
 def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, number: int) -> pd.DataFrame:

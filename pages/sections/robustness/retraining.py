@@ -215,5 +215,5 @@ def _watch(run: Run, before: int) -> None:
     state = job.state
     share = min(1.0, state.done / state.total) if state.total else 0.0
     said = state.label or "waiting for other work"
-    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained. {said}")
+    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained; {said}")
     st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError
 from idc_core.figures import pictures
-from idc_core.figures.suites import differences
+from idc_core.figures.adversarial import magnification, magnified
 from pages.common import address, gallery
 from pages.common.keeping import keep_row
 from pages.common.results import View
 from pages.common.selection import select, selected
 from pages.common.takeaway import MOST_PICTURES
-from pages.common.text import cell_name, lower, percent, plural
+from pages.common.text import cell_name, lower, percent, plural, signed, times
 from pages.sections.testsets import weighed
 from pages.sections.testsets.weighed import Weighed
 
@@ -107,7 +107,7 @@ def caption(found: Weighed, number: int, position: int) -> str:
     suite, said = found.suites[number], found.results[number].answers
     source = f"{suite.origin[position]}: " if suite.origin[position] >= 0 else ""
     if not found.view.is_classifier:
-        return f"{source}{suite.targets[position]:+.2f} → {said.confidence[position]:+.2f} rad"
+        return f"{source}{signed(suite.targets[position])} → {signed(said.confidence[position])} rad"
     true = suite.class_names[suite.targets[position]]
     wrong = found.judged(number) and not said.correct[position]
     return f"{source}{true} → {found.view.train.class_names[said.predictions[position]]}" + (
@@ -142,10 +142,12 @@ def _beside(found: Weighed, number: int, m: int, position: int, one: NDArray[Any
             tile = pictures.pictures(pixels, LARGE)[0]
             st.image(tile, caption=said, width=tile.shape[1], output_format="PNG", alt=said)
         if source >= 0:
-            tiles, times = differences(before, one, LARGE)
-            largest, changed = float(np.abs(one - before).max()), int((one != before).any(axis=1).sum())
-            said = f"Difference, magnified {times[0]:.3g} times: {plural(changed, 'pixel')} changed, by {largest:.2g}"
-            st.image(tiles[0], caption=f"{said} at most", width=tiles.shape[2], output_format="PNG", alt=said)
+            change = one - before
+            factor, changed = magnification(change), int((one != before).any(axis=1).sum())
+            tile = magnified(change, factor, LARGE)[0]
+            said = f"Difference{times(factor)}: {plural(changed, 'pixel')} changed, "
+            said += f"by {np.abs(change).max():.2g} at most"
+            st.image(tile, caption=said, width=tile.shape[1], output_format="PNG", alt=said)
     if source >= 0:
         st.caption("In the difference, grey is unchanged, lighter became brighter, darker became darker.")
     else:
@@ -154,7 +156,7 @@ def _beside(found: Weighed, number: int, m: int, position: int, one: NDArray[Any
 
 def _answer(found: Weighed, answers: Any, position: int) -> str:
     if not found.view.is_classifier:
-        return f"{answers.confidence[position]:+.2f} rad"
+        return f"{signed(answers.confidence[position])} rad"
     name = found.view.train.class_names[answers.predictions[position]]
     return f"answered {name} with confidence {percent(float(answers.confidence[position]))}"
 
