@@ -52,12 +52,16 @@ def sentence(looked: Looked) -> str:
     text = f"**Without looking at a label, {looked.pair_name(pair)} are the most suspected of being confused"
     hits = found.truly_confused(found.suspected[:1])
     if hits is not None and found.confusion is not None:
-        text += f"; labels {'confirm' if hits[0] else 'do not confirm'} it ({percent(found.confusion[pair])})"
+        text += f"; labels {'confirm' if hits[0] else 'do not confirm'} it (confusion {percent(found.confusion[pair])})"
     text += f".** {plural(reported, 'pair')} of {len(found.suspected):,} {'is' if reported == 1 else 'are'} reported"
     one = found.confusion_found
     if one is not None:
-        at = one.at_deviations
-        text += f"; {at.true_positives} of the {one.true_pairs} truly confused are among them"
+        hits = one.at_deviations.true_positives
+        text += (
+            f"; {hits} of the {one.true_pairs} truly confused are among them"
+            if one.true_pairs != 1
+            else f"; the one that is truly confused is {'' if hits else 'not '}among them"
+        )
         if np.isfinite(one.spearman):
             text += f" (rank correlation of distance and confusion {signed(one.spearman, '.2f')})"
     return f"{text}.{unfair.sentence(looked)}"
@@ -86,7 +90,8 @@ def draw_map(looked: Looked, one: View, key: str, pair: tuple[int, int] | None) 
     )
     if many:
         read += f"With more than {figures.MOST_CLICKABLE} classes single ones have no name here"
-        read += f", and up to {-(-len(order) // figures.MOST_ROWS)} share a row, which shows their closest pair"
+        if len(order) > figures.MOST_ROWS:
+            read += f", and up to {-(-len(order) // figures.MOST_ROWS)} share a row, which shows their closest pair"
         read += "; the classes around the chosen pair are below."
     else:
         read += "A full circle marks a reported pair that is truly confused, an empty one a reported pair that is not "

@@ -335,8 +335,8 @@ def compare(here: View, there: View) -> str:
 
 
 names = choose_criteria()
-say_what_they_measure()
 wanted = choose_others()
+say_what_they_measure()
 settings = choose_settings()
 offered = compared.others(view)
 measured = criteria.measure(view, names, settings, [offered[name] for name in wanted])

@@ -1,5 +1,7 @@
 """Relevance: one test's heatmaps for any class and method, beside each other, and relevance layer by layer."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -120,19 +122,23 @@ def choose_explanation() -> tuple[str | None, str, str, dict[str, float | str]]:
     return (None if explained == PREDICTED else explained), method, beside, settings
 
 
+def written(value: float | str) -> str:
+    """Write a parameter's value, small numbers without powers of ten."""
+    return value if isinstance(value, str) else f"{Decimal(f'{value:g}'):f}"
+
+
 def choose_parameter(name: str) -> float | str:
     """Choose the value of a method's parameter."""
     parameter = PARAMETERS[name]
     numbers = not isinstance(parameter.default, str)
     first, last, default = (
-        value if isinstance(value, str) else f"{value:g}"
-        for value in (parameter.offered[0], parameter.offered[-1], parameter.default)
+        written(value) for value in (parameter.offered[0], parameter.offered[-1], parameter.default)
     )
     return st.selectbox(
         parameter.label,
         parameter.offered,
         index=parameter.offered.index(parameter.default),
-        format_func=lambda value: value if isinstance(value, str) else f"{value:g}",
+        format_func=written,
         key=name,
         bind="query-params",
         width=130,
@@ -218,7 +224,7 @@ def sentence() -> str:
     else:
         best = ", ".join(f"\u201c{tokens[index]}\u201d" for index in most[:3])
         more = " and others" if len(most) > 3 else ""
-        place = f"{count(len(most))} of {plural(len(tokens), 'word')}: {best}{more}"
+        place = f"{count(len(most))} of {plural(len(tokens), read_as[:-1])}: {best}{more}"
     return f"**{opening}; half of the {positive} lies in {place}.**"
 
 
@@ -278,6 +284,7 @@ except IdcError as error:
     st.stop()
 explanations = [first] if second is None else [first, second]
 tokens = [] if is_image else read_tokens(view.test, position)
+read_as = "characters" if view.test.is_spelt else "words"
 finding.markdown(sentence())
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -316,7 +323,7 @@ meaning = (
 marks = (
     f"dots mark {colours.against} pixels"
     if is_image
-    else f"{colours.supports} words are bold, {colours.against} ones italic with a dotted line"
+    else f"{colours.supports} {read_as} are bold, {colours.against} ones italic with a dotted line"
 )
 layout.how_to_read(f"{meaning}, white does not matter; {marks}.")
 layout.take_inputs(view, np.array([position]))
@@ -357,7 +364,7 @@ layout.how_to_read(
     "beside every test is what speaks for (red) and against (blue) the network's own answer, by the epsilon rule; each "
     "heatmap has its own scale."
     if is_image
-    else "words that speak strongly for the network's own answer are bold on red, words against it italic on blue."
+    else f"{read_as} that speak strongly for the network's own answer are bold on red, those against it italic on blue."
 )
 
 pins.beside(view, draw_side)

@@ -355,13 +355,13 @@ def files(run: Run) -> dict[str, Any]:
 
 
 if view.test.inputs.ndim != 4:
-    st.info(
-        "Noise, relevance-guided noise and attacks are defined for pictures, so this page has nothing to add to texts. "
+    finding.markdown(
+        "**Noise, relevance-guided noise and attacks are defined for pictures: nothing can be added to texts here.** "
         "From Python, `idc_core.experiments.robustness.retrain` takes additions and tests of any kind, texts too."
     )
     st.stop()
 if view.is_classifier and not view.is_comparable:
-    st.info("The tests' classes are not the network's, so there is no accuracy that retraining could change.")
+    finding.markdown("**The tests' classes are not the network's: there is no accuracy that retraining could change.**")
     st.stop()
 
 settings, seeds = choose(view)

@@ -25,11 +25,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 // A last picture alone in its row looks lost: then all rows are made about as long.
 function balance(root) {
-  const tile = root.children[0]?.offsetWidth + parseFloat(getComputedStyle(root).columnGap);
   root.style.maxWidth = "";
-  const [count, fitting] = [root.children.length, Math.floor((root.offsetWidth + 4) / tile)];
-  if (root.classList.contains("texts") || count <= fitting || fitting < 2 || count % fitting !== 1) return;
-  root.style.maxWidth = `${Math.ceil(count / Math.ceil(count / fitting)) * tile}px`;
+  const tiles = [...root.children];
+  const fitting = tiles.filter((tile) => tile.offsetTop === tiles[0].offsetTop).length;
+  if (root.classList.contains("texts") || fitting < 3 || tiles.length % fitting !== 1) return;
+  const last = tiles[Math.ceil(tiles.length / Math.ceil(tiles.length / fitting)) - 1];
+  root.style.maxWidth = `${last.offsetLeft + last.offsetWidth - tiles[0].offsetLeft + 1}px`;
 }
 
 function draw(root, { tiles, sheet, label }) {
@@ -38,7 +39,7 @@ function draw(root, { tiles, sheet, label }) {
   root.replaceChildren(...tiles.map((tile) => drawTile(tile, sheet)));
 }
 
-function drawTile({ test, caption, spoken, places, words }, sheet) {
+function drawTile({ test, caption, spoken, places, words, glue }, sheet) {
   const button = create("button", "");
   button.type = "button";
   button.dataset.test = test;
@@ -52,7 +53,7 @@ function drawTile({ test, caption, spoken, places, words }, sheet) {
   } else {
     const body = create("span", "words");
     for (const [word, mark] of words) {
-      body.append(mark ? create(mark === "for" ? "strong" : "em", mark, word) : word, " ");
+      body.append(mark ? create(mark === "for" ? "strong" : "em", mark, word) : word, glue);
     }
     button.append(text, body);
   }

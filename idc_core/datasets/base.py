@@ -54,6 +54,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @property
+    def is_spelt(self) -> bool:
+        """Whether the items are texts that are read character by character, not word by word."""
+        return bool(self.vocabulary) and all(len(symbol) == 1 for symbol in self.vocabulary[2:])
+
     def only(self, positions: NDArray[np.int64]) -> "Dataset":
         """Return some of the items, copied; with a fingerprint of their own, and the numbers that they have here."""
         inputs, targets, ids = (values[positions] for values in (self.inputs, self.targets, self.ids))

@@ -85,7 +85,7 @@ def distance_map(
         for key, pairs in marks.items():
             _marks(figure, key, pairs, place, colours)
     ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickmode": "array"} if small else {}
-    size = {"showgrid": False, "zeroline": False}
+    size = {"showgrid": False, "zeroline": False, "ticks": "outside" if small else ""}
     longest = max((len(label) for label in labels), default=0) if small else 0
     figure.update_xaxes(**ticks, **size, tickangle=-45 if longest > SHORT else 0, showticklabels=small)
     figure.update_yaxes(**ticks, **size, autorange="reversed", showticklabels=small)

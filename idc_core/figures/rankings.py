@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from idc_core.figures.palette import RELEVANCE, SCHEMES, palette
 from idc_core.figures.style import SHORT, finish
 
+WIDE = 120
+"""Characters of all labels up to which they fit beside each other."""
+
 MOST_NUMBERS = 16
 """Rankings up to which every correlation is written into its square."""
 
@@ -114,9 +117,10 @@ def relevance_by_group(
             marker={"symbol": "diamond", "size": 10, "color": colours.ink}, hoverinfo="skip",
         )  # fmt: skip
     figure.update_layout(bargap=0.3, barmode="overlay")
+    longest = max(map(len, labels), default=0)
     figure.update_xaxes(
         title=axis, type="category", categoryorder="array", categoryarray=list(labels), showgrid=False,
-        tickangle=-45 if max(map(len, labels), default=0) > SHORT else 0,
+        tickangle=-45 if longest > SHORT or len(labels) * (longest + 1) > WIDE else 0,
     )  # fmt: skip
     figure.update_yaxes(title="mean relevance (score units)")
     return finish(figure, title, colours, height=300, wrap=68)

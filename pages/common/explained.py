@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 INPUT = "input"
 
+BLANK = "\u2423"
+"""Stands for a blank where single characters are shown."""
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -130,6 +133,6 @@ def _key(view: View) -> tuple[object, ...]:
 
 
 def read_tokens(test: Dataset, position: int) -> list[str]:
-    """Return the words of a text; dots for those that the network does not know."""
+    """Return the words or characters of a text; dots for those that the network does not know, marks for blanks."""
     ids = test.inputs[position]
-    return [test.vocabulary[token] if token > 1 else "…" for token in ids[ids > 0]]
+    return [test.vocabulary[token].replace(" ", BLANK) if token > 1 else "…" for token in ids[ids > 0]]

@@ -95,6 +95,7 @@ def gallery(
     else:
         for row, (tile, place) in enumerate(zip(tiles, shown, strict=True)):
             tile["words"] = marked_words(view, place, None if relevance is None else relevance[row])
+            tile["glue"] = _glue(view)
     draw_tiles(tiles, sheet, key)
     st.caption(f"{legend(view)}. Click one to select it on all pages.{_left_out(len(shown), len(positions))}")
 
@@ -149,6 +150,7 @@ def choices(
             tile["places"] = [place]
         else:
             tile["words"] = [(word, "") for word in words_of(view, inputs[place])[:MOST_WORDS]] or [("(none)", "")]
+            tile["glue"] = _glue(view)
     numbers = [tile.number for tile in tiles]
 
     def tell() -> None:
@@ -190,7 +192,8 @@ def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, Any] | None, ke
     Parameters
     ----------
     tiles : sequence of dict
-        `test` (its number), `caption`, `spoken`, and `places` (of its pictures on the sheet) or `words`.
+        `test` (its number), `caption`, `spoken`, and `places` (of its pictures on the sheet) or `words` with the
+        `glue` that stands between them.
     sheet : dict or None
         From `make_sheet`; None where there are words.
     key : str
@@ -240,10 +243,20 @@ def marked_words(view: View, position: int, relevance: NDArray[np.floating] | No
 
 
 def text_words(view: View, position: int) -> list[str]:
-    """Return the words of a text; three dots for each that the network does not know."""
+    """Return the words or characters of a text; three dots for each that the network does not know."""
     return words_of(view, view.test.inputs[position])
 
 
 def words_of(view: View, tokens: NDArray[Any]) -> list[str]:
     """Return the words of token ids, as `text_words` does."""
     return [view.test.vocabulary[token] if token > 1 else "…" for token in tokens[tokens > 0]]
+
+
+def written(view: View, tokens: NDArray[Any]) -> str:
+    """Write a text as the network reads it."""
+    return _glue(view).join(words_of(view, tokens))
+
+
+def _glue(view: View) -> str:
+    """Return what stands between two words, or between two characters where a text is read by them."""
+    return "" if view.test.is_spelt else " "

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures import pictures
-from pages.common.gallery import caption, digest, text_words
+from pages.common.gallery import caption, digest, written
 from pages.common.results import View
 from pages.common.text import count
 
@@ -125,6 +125,6 @@ def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
             "test": view.test.ids[positions],
             "true": [view.test.class_names[target] for target in view.test.targets[positions]],
             "answered": [view.train.class_names[said] for said in view.analysis.predictions[positions]],
-            "text": [" ".join(text_words(view, place)) for place in positions],
+            "text": [written(view, view.test.inputs[place]) for place in positions],
         }
     )

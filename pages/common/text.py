@@ -63,5 +63,6 @@ def parse_cell(text: str, sizes: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def lower(label: str) -> str:
-    """Write a label inside a sentence; abbreviations and numbers stay as they are."""
-    return label if label[1:2].isupper() else label[0].lower() + label[1:]
+    """Write a label inside a sentence; abbreviations, names such as DeepGini and numbers stay as they are."""
+    first = label.split(maxsplit=1)[0]
+    return label if any(letter.isupper() for letter in first[1:]) else label[0].lower() + label[1:]

@@ -54,6 +54,7 @@ def test_vocabulary_is_ranked_by_count_then_word_and_comes_from_the_training_spl
     write_zip(places[0] / "20newsgroups" / NEWS_ZIP, members, zipfile.ZIP_DEFLATED)
     train, test = load_dataset("20newsgroups", "train"), load_dataset("20newsgroups", "test")
     assert train.vocabulary == test.vocabulary
+    assert not train.is_spelt
     assert "unheardof" not in test.vocabulary
     row = next(ids for ids, text in zip(test.inputs, test.texts, strict=True) if text == "unheardof word")
     assert row[:3].tolist() == [1, 1, 0]

@@ -50,6 +50,7 @@ def test_strings_and_every_node_are_derived_by_their_rules(seed):
 
 def test_records_are_pieces_of_their_strings_and_the_class_comes_next():
     data = load_dataset("sql", "train", 400)
+    assert data.is_spelt
     made, offsets = sentences("train", 100)
     for at, (codes, target, text) in enumerate(zip(data.inputs, data.targets, data.texts, strict=True)):
         start = offsets[at // WINDOWS, at % WINDOWS]

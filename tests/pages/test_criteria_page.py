@@ -12,6 +12,7 @@ from idc_core.suites import SUITES, make_suite
 from pages.common import work
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
+from pages.common.text import lower
 from pages.sections.criteria import compared, criteria
 
 NAMES = [name.upper() for name in CRITERIA]
@@ -81,7 +82,7 @@ def test_finding_says_who_agrees_and_who_meets_mistakes_first(open_page):
     most = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))]
     assert f"{most} agrees most with IDC (rank correlation {np.nanmax(matrix[0, 1:]):.2f})" in text(app)
     orders = table(app, "APFD")
-    assert f"{orders['order'][0].lower()} meets misclassified ones soonest: APFD {orders['APFD'][0]:.3f}" in text(app)
+    assert f"{lower(orders['order'][0])} meets misclassified ones soonest: APFD {orders['APFD'][0]:.3f}" in text(app)
 
 
 def figure_matrix(spec) -> list:

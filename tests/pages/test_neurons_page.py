@@ -9,6 +9,7 @@ import pytest
 from idc_core.attribution.methods import METHODS, attribute
 from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
+from idc_core.figures.wording import signed
 from idc_core.ranking import extremes, sample
 from pages.common.bench import DEFAULT, Bench
 from pages.common.results import open_view
@@ -49,7 +50,8 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
     inputs, targets = view.test.inputs[places], view.test.targets[places]
     found = ablate(view.model, inputs, targets, "fc2", np.argsort(-importance)[:42], [6, 42])
     own, random = 100 * (found.important - found.baseline), 100 * (found.random_mean - found.baseline)
-    assert f"by {own[0]:+.1f} points, random ones by {random[0]:+.1f}".replace("-0.0", "+0.0") in finding
+    told = [signed(value[0], "+.1f") for value in (own, random)]
+    assert f"by {told[0]} points, random ones by {told[1]}" in finding
     assert f"the first 42 by {own[1]:+.1f} points" in finding
 
 
@@ -154,7 +156,7 @@ def test_trials_follow_the_ranking_and_their_settings(open_page):
     app = open_page("neurons", rank="Absolute relevance", tried="100", changed="10 %", scaled="true")
     assert not app.exception
     assert "on 100 tests" in chart(app, "Silencing the first")["layout"]["yaxis"]["title"]["text"]
-    assert "In a test 78.0 pixels are changed" in words(app)
+    assert "On average 78 pixels are changed in a test" in words(app)
     assert "standard deviations" in chart(app, "Changing the most")["layout"]["yaxis"]["title"]["text"]
     assert "Silencing the first 6 neurons by absolute relevance changes accuracy" in app.markdown[0].value
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.common.text import percent
+from pages.common.text import lower, percent
 
 
 @pytest.mark.parametrize(
@@ -12,3 +12,9 @@ from pages.common.text import percent
 )  # fmt: skip
 def test_shares_are_written_without_powers_of_ten(share, written):
     assert percent(share) == written
+
+
+def test_names_keep_their_letters_inside_a_sentence():
+    assert [lower(label) for label in ("Random noise", "Least certain")] == ["random noise", "least certain"]
+    for name in ("DeepGini", "IDC, most new coverage", "LRP-0 (z)", "FGSM"):
+        assert lower(name) == name

@@ -48,7 +48,7 @@ def _one_of(name: str, group: str, codes: NDArray[np.int64]) -> Hypothesis:
 
 def is_of_characters(dataset: Dataset) -> bool:
     """Whether a data set is text, read character by character."""
-    return is_text(dataset) and bool(dataset.vocabulary) and all(len(symbol) == 1 for symbol in dataset.vocabulary[2:])
+    return is_text(dataset) and dataset.is_spelt
 
 
 @family("characters", "Kinds of characters", "The symbol is a digit, a vowel, punctuation and so on.")

@@ -21,7 +21,9 @@ from pages.common.text import cell_name, percent, plural, signed
 from pages.sections.classes import looking
 from pages.sections.classes.looking import Looked
 
-SHOWN = 20
+SHOWN, TEXTS = 20, 6
+"""Confused tests that are shown: pictures, and texts, which take a row each; half as many lie between the two."""
+
 NEURONS = 12
 CELLS = 8
 
@@ -31,6 +33,7 @@ def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     if looked.positions is None:
         st.caption("Own predictions come without their inputs, so there is none to show.")
         return
+    most = SHOWN if view.test.inputs.ndim == 4 else TEXTS
     wrong = confused(looked.evidence, *pair)
     if looked.evidence.true is not None:
         st.markdown(
@@ -38,7 +41,7 @@ def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
             "as the other."
         )
         if len(wrong):
-            layout.gallery(view, looked.positions[wrong], SHOWN, key="pair-confused")
+            layout.gallery(view, looked.positions[wrong], most, key="pair-confused")
             layout.take_inputs(view, looked.positions[wrong], key="pair-inputs")
     if looked.scores is not None:
         torn = between(looked.scores, *pair)
@@ -47,7 +50,7 @@ def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
             f"{'has' if len(torn) == 1 else 'have'} these as the two highest scores; the closest first."
         )
         if len(torn):
-            layout.gallery(view, looked.positions[torn], SHOWN // 2, key="pair-torn")
+            layout.gallery(view, looked.positions[torn], most // 2, key="pair-torn")
 
 
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:

@@ -141,7 +141,7 @@ def draw_trials(view: View, first: Ranking) -> Trials:
     if not m:
         st.caption(f"Layer {layer} has one neuron: there is no other to compare it with.")
         return Trials("", {})
-    part = "words" if view.test.vocabulary else "pixels"
+    part = "characters" if view.test.is_spelt else "words" if view.test.vocabulary else "pixels"
     number, share, scaled = _choose(view, part)
     if m < view.analysis.m:
         st.caption(f"Layer {layer} has {neurons} neurons: {m} of them are compared with as many others.")
@@ -238,7 +238,7 @@ def _draw_moved(
         lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
         alt=title,
         read="a box is the distance by which neurons move over the tests: half of the tests lie in it, nine in ten "
-        f"between the whiskers. In a test {result.changed.mean():.1f} {part} are changed, on average.",
+        f"between the whiskers. On average {result.changed.mean():.3g} {part} are changed in a test.",
         depends=(first.name, scaled, *depends),
     )
     own, others = found.important, found.random

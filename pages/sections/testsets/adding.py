@@ -131,7 +131,7 @@ def _beside(found: Weighed, number: int, m: int, position: int, one: NDArray[Any
     source = int(weighed.source_places(view, suite, np.array([position]))[0])
     st.markdown(_told(found, number, m, position, source))
     if one.ndim != 4:
-        st.markdown(" ".join(gallery.words_of(view, one[0])) or "(no known words)")
+        st.text(gallery.written(view, one[0]) or "(no known words)")
         return
     shown = [(one, f"In this suite: {_answer(found, answers, position)}")]
     if source >= 0:
