@@ -83,12 +83,6 @@ def choose_others() -> list[str]:
     )
 
 
-def say_what_they_measure() -> None:
-    """Say, folded away, what the abbreviations stand for."""
-    with st.expander("What each criterion measures"):
-        st.markdown("\n".join(f"* {criteria.meaning(name)}" for name in CRITERIA))
-
-
 def choose_settings() -> dict[str, Settings]:
     """Choose the parameters of the criteria."""
     with st.expander("Parameters of the criteria"):
@@ -336,7 +330,7 @@ def compare(here: View, there: View) -> str:
 
 names = choose_criteria()
 wanted = choose_others()
-say_what_they_measure()
+layout.explain_criteria()
 settings = choose_settings()
 offered = compared.others(view)
 measured = criteria.measure(view, names, settings, [offered[name] for name in wanted])

@@ -114,6 +114,7 @@ def choose_measured() -> list[str]:
         help="Which criteria are measured; IDC always is. LSC, DSC and CC compare every test with many others and take "
         f"seconds when they are chosen. Default {layout.names([name.upper() for name in fast])}.",
     )
+    layout.explain_criteria()
     return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]
 
 

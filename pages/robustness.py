@@ -179,25 +179,27 @@ def draw_differences(run: Run) -> None:
         "differences",
         lambda dark: figures.differences(found, pairs, ADDITIONS, TESTS, title, dark=dark),
         alt=title,
-        read=f"a mark is a mean difference, seed by seed, and its bar the {CONFIDENCE:.0%} confidence interval of that "
-        "mean (Student's t). A bar that leaves out the line at 0 exceeds the seeds' spread; of twenty such bars one "
-        "does by chance alone.",
+        read=f"a mark is a mean difference, seed by seed, and its bar the {100 * CONFIDENCE:.0f} % confidence interval "
+        "of that mean (Student's t). A bar that leaves out the line at 0 exceeds the seeds' spread; of twenty such bars "
+        "one does by chance alone.",
         depends=(run.path.name, run.seeds, tuple(found.units)),
     )
 
 
-def tabulate(run: Run) -> pd.DataFrame:
-    """Return one row a test: every addition's mean and deviation, and the paired differences; empty where unknown."""
+def tabulate(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return one row a test: every addition's mean and deviation; and the paired differences. Empty where unknown."""
     found = run.result
     factor, unit, places = (100, " %", 1) if found.task == "classification" else (1, "", 4)
     mean, deviation = factor * found.mean(), factor * found.deviation()
-    rows = []
+    rows, differences = [], []
     for column, name in enumerate(found.tests):
         row = {"test": TESTS[name], "before": f"{np.nanmean(mean[:, 0, column]):.{places}f}{unit}"}
         for place, addition in enumerate(found.additions):
             value, spread = mean[place, -1, column], deviation[place, -1, column]
             around = f" ± {spread:.{places}f}" if np.isfinite(spread) else ""
             row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
+        rows.append(row)
+        row = {"test": TESTS[name]}
         for one, other in PAIRS[:2]:
             pair = found.difference(one, other)
             how = f"+.{places}f"
@@ -205,16 +207,21 @@ def tabulate(run: Run) -> pd.DataFrame:
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             mark = " *" if pair.exceeds[column] else ""
             row[f"raising \u2212 {other}"] = f"{signed(value, how)}{around}{mark}" if np.isfinite(value) else ""
-        rows.append(row)
-    return pd.DataFrame(rows)
+        differences.append(row)
+    return pd.DataFrame(rows), pd.DataFrame(differences)
 
 
-def draw_table(run: Run) -> None:
-    """Show every test with its differences."""
-    st.dataframe(
-        tabulate(run), hide_index=True, height="content",
-        alt="Every test with the accuracy of each addition and the differences; a star marks those beyond the spread",
-    )  # fmt: skip
+def draw_tables(run: Run) -> None:
+    """Show every test with its differences, in two tables: one would be wider than a narrow window."""
+    right = st.column_config.TextColumn(alignment="right")
+    means, differences = tabulate(run)
+    for table, alt in (
+        (means, "Every test with the accuracy of each addition"),
+        (differences, "Every test with the differences of additions; a star marks those beyond the spread"),
+    ):
+        st.dataframe(
+            table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right), alt=alt
+        )
     st.caption(
         "Mean ± standard deviation over the seeds. Differences are in points, or in the unit of the error, with their "
         "intervals; a star marks those that leave out 0."
@@ -304,10 +311,11 @@ def draw_added(run: Run) -> None:
                 st.caption(f"{label}: not finished yet.")
                 continue
             classes = view.train.class_names
-            answers = " ".join(classes[one] if classes else signed(one) for one in unit.shown_targets)
+            answers = [classes[one] if classes else signed(one) for one in unit.shown_targets]
+            rows = [" ".join(answers[i : i + COLUMNS]) for i in range(0, len(answers), COLUMNS)]
             said = f"{label}, {len(unit.shown)} of {count(unit.added)} of seed {run.seeds[0]}. "
-            said += f"Right answers, row by row: {answers}."
-            sheet = pictures.side_by_side(pictures.pictures(unit.shown, 56), COLUMNS)
+            said += f"Right answers, row by row: {', '.join(rows)}."
+            sheet = pictures.side_by_side(pictures.spaced(pictures.pictures(unit.shown, 56)), COLUMNS)
             st.image(sheet, width="content", output_format="PNG", alt=said)
             st.caption(said)
 
@@ -373,7 +381,7 @@ if found.units:
     draw_curves(run, "curves")
     st.header("What exceeds the spread of the seeds?", anchor=False)
     draw_differences(run)
-    draw_table(run)
+    draw_tables(run)
     draw_added(run)
 else:
     finding.markdown(beginning(run))

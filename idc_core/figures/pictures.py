@@ -127,6 +127,22 @@ def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
     return folded.reshape(rows * height, columns * width, channels)
 
 
+def spaced(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Give pictures a margin on the right and below that shows the ground, so that neighbours do not touch.
+
+    Parameters
+    ----------
+    tiles : ndarray of uint8 (n, H, W, 3)
+
+    Returns
+    -------
+    ndarray of uint8 (n, H + GAP, W + GAP, 4)
+        RGBA, transparent in the margin.
+    """
+    covered = np.concatenate([tiles, np.full((*tiles.shape[:3], 1), 255, np.uint8)], axis=3)
+    return np.pad(covered, ((0, 0), (0, GAP), (0, GAP), (0, 0)))
+
+
 def contact_sheet(tiles: Sequence[NDArray[np.uint8]], captions: Sequence[str]) -> NDArray[np.uint8]:
     """Put pictures on a white sheet, each above its caption.
 

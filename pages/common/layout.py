@@ -11,6 +11,7 @@ from pages.common.charts import chart, grid_chart, how_to_read, is_dark, plot
 from pages.common.gallery import answer, gallery
 from pages.common.results import View
 from pages.common.takeaway import npz, take_away, take_inputs
+from pages.common.text import lower
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
@@ -20,6 +21,7 @@ __all__ = [
     "chart",
     "computed",
     "explain",
+    "explain_criteria",
     "gallery",
     "grid_chart",
     "how_to_read",
@@ -50,6 +52,15 @@ def explain(*paragraphs: str) -> None:
     with st.expander("How this was computed"):
         for paragraph in paragraphs:
             st.markdown(paragraph)
+
+
+def explain_criteria() -> None:
+    """Say, folded away, what the criteria's abbreviations stand for, and what each measures."""
+    from idc_core.coverage import CRITERIA
+
+    cards = {name.upper(): kind.card for name, kind in CRITERIA.items()}
+    with st.expander("What each criterion measures"):
+        st.markdown("\n".join(f"* **{n}**, {lower(card.label)}: {lower(card.help)}" for n, card in cards.items()))
 
 
 def _origin(data: Dataset) -> str:

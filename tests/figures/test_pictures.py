@@ -67,6 +67,16 @@ def test_contact_sheet_shows_every_picture_whole_above_its_caption(n):
     assert (border == 255).all(), "no caption runs out of the sheet"
 
 
+
+def test_spaced_pictures_do_not_touch():
+    tiles = np.full((2, 4, 4, 3), 200, np.uint8)
+    sheet = pictures.side_by_side(pictures.spaced(tiles), 2)
+    inside = sheet[..., 3] == 255
+    assert inside.sum() == 2 * 16
+    assert not inside[:, 4 : 4 + pictures.GAP].any()
+    assert (sheet[inside][:, :3] == 200).all()
+
+
 def test_contact_sheet_takes_pictures_of_any_size_and_leaves_holes_white():
     hole = np.zeros((6, 300, 4), dtype=np.uint8)
     hole[:, :100] = 7, 8, 9, 255

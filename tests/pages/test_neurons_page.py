@@ -52,7 +52,7 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
     own, random = 100 * (found.important - found.baseline), 100 * (found.random_mean - found.baseline)
     told = [signed(value[0], "+.1f") for value in (own, random)]
     assert f"by {told[0]} points, random ones by {told[1]}" in finding
-    assert f"the first 42 by {own[1]:+.1f} points" in finding
+    assert f"the first 42 by {signed(own[1], '+.1f')} points" in finding
 
 
 def test_ranking_beside_another_ranking_and_the_activation(open_page, view):

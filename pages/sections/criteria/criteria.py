@@ -17,7 +17,6 @@ from idc_core.coverage.registry import PAIRWISE
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from pages.common.results import ENGINE, View
-from pages.common.text import lower
 from pages.common.work import Waiting
 from pages.sections.criteria import compared
 from pages.sections.criteria.compared import Other
@@ -321,12 +320,6 @@ def written(reading: Reading, score: float) -> str:
     if is_share(reading):
         return percent(score)
     return f"{score:,.0f}" if score == round(score) else f"{score:.3g}"
-
-
-def meaning(name: str) -> str:
-    """Say what a criterion's abbreviation stands for, and what it measures."""
-    card = CRITERIA[name].card
-    return f"**{name.upper()}**, {lower(card.label)}: {lower(card.help)}"
 
 
 def order_label(order: Order) -> str:

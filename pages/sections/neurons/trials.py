@@ -232,13 +232,15 @@ def _draw_moved(
         f"Changing the most relevant {part} moves {first_neurons(len(result.important))} "
         f"{found.ratio:.2f} times as far as random ones; further in {found.seeds_won} of {len(result.seeds)} draws"
     )
+    mean = f"{result.changed.mean():.3g}"
+    amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
     layout.chart(
         view,
         "moved",
         lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
         alt=title,
         read="a box is the distance by which neurons move over the tests: half of the tests lie in it, nine in ten "
-        f"between the whiskers. On average {result.changed.mean():.3g} {part} are changed in a test.",
+        f"between the whiskers. On average {amount} changed in a test.",
         depends=(first.name, scaled, *depends),
     )
     own, others = found.important, found.random

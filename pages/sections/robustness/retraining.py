@@ -15,6 +15,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.experiments.outcome import Retraining, Unit
 from idc_core.progress import Progress
 from pages.common.results import ENGINE, View
+from pages.common.text import lower
 from pages.common.work import Job, shelf
 
 if TYPE_CHECKING:
@@ -215,5 +216,5 @@ def _watch(run: Run, before: int) -> None:
     state = job.state
     share = min(1.0, state.done / state.total) if state.total else 0.0
     said = state.label or "waiting for other work"
-    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained; {said}")
+    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained; {lower(said)}")
     st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")
