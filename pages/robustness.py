@@ -180,8 +180,8 @@ def draw_differences(run: Run) -> None:
         lambda dark: figures.differences(found, pairs, ADDITIONS, TESTS, title, dark=dark),
         alt=title,
         read=f"a mark is a mean difference, seed by seed, and its bar the {100 * CONFIDENCE:.0f} % confidence interval "
-        "of that mean (Student's t). A bar that leaves out the line at 0 exceeds the seeds' spread; of twenty such bars "
-        "one does by chance alone.",
+        "of that mean (Student's t). A bar that leaves out the line at 0 exceeds the seeds' spread; of twenty such "
+        "bars one does by chance alone.",
         depends=(run.path.name, run.seeds, tuple(found.units)),
     )
 
