@@ -196,7 +196,7 @@ def draw_map(
         ),
         alt=title,
         read="a square is a hypothesis and a unit; red says that the unit is high where the hypothesis is true, blue "
-        "with \u2212 that it is low there, and empty that the two cannot be told from strangers. Rows and columns come "
+        "with \u2212 that it is low there, and empty that the two cannot be told from chance. Rows and columns come "
         "with the strongest first. Click a square to look at it below; the lines frame what is looked at.",
         depends=(measured.key, shown, selected),
         clicked=None if pair is None else lambda points: clicked(measured, grid, layer, points),

@@ -230,11 +230,13 @@ def string_trace(
     )  # fmt: skip
     high = max(1.0, float(np.max(behaviour, initial=0)))
     finish(figure, title, colours, height=330 if wide else 290)
-    line = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line}
+    line = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line,
+            "tickfont": {"size": 11, "color": colours.muted}}
+    words = {"size": 12, "color": colours.muted}
     figure.update_layout(
-        yaxis={"domain": [0.36, 1], "title": {"text": unit, "font": {"size": 12}}, **line},
+        yaxis={"domain": [0.36, 1], "title": {"text": unit, "font": words}, **line},
         yaxis2={"domain": [0, 0.24], "range": [min(0.0, float(np.min(behaviour, initial=0))), high],
-                "title": {"text": "hypothesis", "font": {"size": 12}}, "nticks": 2, **line},
+                "title": {"text": "hypothesis", "font": words}, "nticks": 2, **line},
         margin={"l": 64, "b": 76 if wide else 40}, bargap=0,
     )  # fmt: skip
     return figure

@@ -118,9 +118,9 @@ def test_what_is_looked_at_is_in_the_address_and_the_selected_neuron_is_the_unit
     app = opened(hypothesis="has a hole", neuron="7")
     unit, name = 7, measured.names.index("has a hole")
     found = titles(app)
-    assert any(title.startswith(f"has a hole: unit {measured.units_of(name)[0]} goes with it most") for title in found)
+    assert any(title.startswith(f"Unit {measured.units_of(name)[0]} goes with “has a hole” most") for title in found)
     best = measured.names[measured.hypotheses_of(unit)[0]]
-    assert any(title.startswith(f"Unit 7 goes most with {best}") for title in found)
+    assert any(title.startswith(f"Unit 7 goes most with “{best}”") for title in found)
     app.selectbox(key="unit-chosen").set_value(11).run()
     assert said(app, "neuron") == "11"
     app.selectbox(key="hypothesis-chosen").set_value(measured.names.index("class 3")).run()

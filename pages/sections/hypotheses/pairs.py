@@ -98,9 +98,10 @@ def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]
     units, named = grid.units_of(hypothesis)[:MOST], grid.hypotheses_of(unit)[:MOST]
     sides = (
         ("units-of-hypothesis", (np.full(len(units), hypothesis), units), [f"unit {one}" for one in units], units, unit,
-         f"{name}: unit {units[0]} goes with it most, {score_text(grid, hypothesis, int(units[0]))}", UNIT),
+         f"Unit {units[0]} goes with {quoted(name)} most, {score_text(grid, hypothesis, int(units[0]))}", UNIT),
         ("hypotheses-of-unit", (named, np.full(len(named), unit)), [grid.names[one] for one in named], named,
-         hypothesis, f"Unit {unit} goes most with {grid.names[named[0]]}, {score_text(grid, int(named[0]), unit)}",
+         hypothesis,
+         f"Unit {unit} goes most with {quoted(grid.names[named[0]])}, {score_text(grid, int(named[0]), unit)}",
          HYPOTHESIS),
     )  # fmt: skip
     for column, (key, at, names, keys, chosen, title, part) in zip(st.columns(2, gap="large"), sides, strict=True):
