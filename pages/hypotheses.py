@@ -47,7 +47,7 @@ def choose_settings() -> Settings:
     )  # fmt: skip
     if not any(name in PAIR_MEASURES for name in measures):
         measures = ["pearson", *measures]  # the map needs a measure of single units
-    with st.expander("More settings: layers, records, words of your own"):
+    with st.expander("More settings: layers, records, hypotheses of your own"):
         layers, most, error = choose_more()
         words, masks = choose_own()
     return inspections.Settings(
@@ -107,7 +107,8 @@ def choose_own() -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
         return (), ()
     height, width = view.test.inputs.shape[2:]
     files = st.file_uploader(
-        "Masks of your own", type=["npy", "png"], accept_multiple_files=True, key="masks", max_upload_size=4, width=480,
+        "Masks of your own (npy, png)", type=["npy", "png"], accept_multiple_files=True, key="masks", max_upload_size=4,
+        width=480,
         help=f"Pictures or NumPy arrays of {height} by {width} pixels; each becomes the hypothesis that a pixel lies "
         "in its light part. Default none.",
     )  # fmt: skip

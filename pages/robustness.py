@@ -34,6 +34,7 @@ MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20),
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
 STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
 COLUMNS = 6
+AGAINST = {RANDOM: "random", NONE: "nothing"}
 PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 
 
@@ -205,8 +206,8 @@ def tabulate(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             how = f"+.{places}f"
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
-            mark = " *" if pair.exceeds[column] else ""
-            row[f"raising \u2212 {other}"] = f"{signed(value, how)}{around}{mark}" if np.isfinite(value) else ""
+            told = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
+            row[f"raising IDC \u2212 {AGAINST[other]}"] = told
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 

@@ -8,8 +8,8 @@ import textwrap
 _HELD = "\ue000"
 """Stands, while lines are broken, for a blank that no line ends at."""
 
-_TOGETHER = re.compile(r" (?=%)|(?<=\bm) (?==)|(?<==) (?=\d)|(?<=\d) (?=points?\b)")
-_NEGATIVE = re.compile(r"(?<![\w)\]\u00b7-])-(?=\.?\d)")
+_TOGETHER = re.compile(r" (?=%)|(?<=\bm) (?==)|(?<=\bat) (?=m =)|(?<==) (?=\d)|(?<=\d) (?=points?\b)")
+_NEGATIVE = re.compile(r"(?<![\w)\]-])-(?=\.?\d)")
 
 
 def typeset(text: str) -> str:

@@ -97,7 +97,7 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     mean, spread = expected.mean()[2, -1, 0], expected.deviation()[2, -1, 0]
     assert table[ADDITIONS["raising"]][0] == f"{100 * mean:.1f} ± {100 * spread:.1f} %"
     pair = expected.difference("raising", "none")
-    starred = [value.endswith("*") for value in app.dataframe[1].value["raising \u2212 none"]]
+    starred = [value.endswith("*") for value in app.dataframe[1].value["raising IDC \u2212 nothing"]]
     assert starred == pair.exceeds.tolist()
     against_random = expected.difference("raising", "random").exceeds
     assert ("cannot be told from as many random" in text(app)) == (not against_random.any())

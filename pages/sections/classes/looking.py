@@ -183,7 +183,7 @@ def choose_groups() -> str:
 def choose_own() -> Evidence | None:
     """Take a person's own predictions instead of the bench's network; None where there are none."""
     file = st.file_uploader(
-        "Own predictions", ["npz", "csv"], key=PREDICTIONS,
+        "Own predictions (npz, csv)", ["npz", "csv"], key=PREDICTIONS,
         help="An npz file or CSV table of any classifier, also with several labels an input, shown instead of the "
         "bench's network; what it must hold is said below. Default none.",
     )  # fmt: skip

@@ -28,7 +28,7 @@ def draw(measured: Measured) -> None:
     st.markdown(
         "Runs that are kept lie in one DuckDB file. Four views can be asked: `runs` (a line a run), `hypotheses` "
         "(name, family and kind), `units` (mean and deviation), and `scores` (everything above, with `discovery` for "
-        "what passes a false-discovery rate of 5 %)."
+        "what passes a false-discovery rate of 5\u00a0%)."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input(
