@@ -47,6 +47,9 @@ def test_a_click_on_a_square_looks_at_its_pair(visitor):
 
 def test_a_click_on_a_third_class_shows_its_pictures(visitor):
     visitor.open("classes?pair=1-8")
+    rows = visitor.page.locator(".gallery").nth(1).evaluate("all => [...all.children].map((tile) => tile.offsetTop)")
+    assert len(rows) == 10
+    assert min(map(rows.count, rows)) > 1, "a picture is alone in its row"
     bars = figure(visitor, "leans most").locator(".bars .point path")
     assert bars.count() == 3
     click(visitor, bars.nth(1))

@@ -45,3 +45,6 @@ def test_nothing_is_wider_than_a_narrow_window(visitor):
     visitor.open("testsets?suites=noise,guided,rotation,blur,original~answers=wrong")
     wide = visitor.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide <= 800
+    tables = "all => all.map(one => [one.scrollWidth, one.clientWidth])"
+    for inside, outside in visitor.page.locator(".dvn-scroller").evaluate_all(tables):
+        assert inside <= outside + 1, "a table is cut off"
