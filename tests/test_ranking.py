@@ -97,7 +97,7 @@ def test_groups_are_classes_or_ranges_that_hold_equally_many():
     angles = np.linspace(-1, 1, 100).astype(np.float32)
     groups, labels = group(dataset(angles, (), "regression"))
     assert np.bincount(groups).tolist() == [20] * 5
-    assert labels[0].startswith("-1.00 to ")
+    assert labels[0].startswith("\u22121.00 to ")
     assert (np.diff(groups) >= 0).all()
 
 
