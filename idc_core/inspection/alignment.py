@@ -81,11 +81,11 @@ def present_rows(records: Records, shape: tuple[int, ...]) -> NDArray[np.int64] 
 
 def stack_rows(
     values: Sequence[NDArray[np.float32]], hypotheses: Sequence[Hypothesis], shape: tuple[int, ...],
-    rows: NDArray[np.int64] | None,
+    rows: NDArray[np.int64] | None, kind: type[np.uint8] | type[np.float32] = np.float32,
 ) -> Tensor:  # fmt: skip
-    """Return all behaviours at a layer's places, float32 (rows, hypotheses)."""
+    """Return all behaviours at a layer's places, (rows, hypotheses); each one's lie side by side in memory."""
     columns = []
     for value, hypothesis in zip(values, hypotheses, strict=True):
         column = behaviour_rows(value, hypothesis, shape)
         columns.append(column if rows is None else column[rows])
-    return torch.from_numpy(np.stack(columns, 1))
+    return torch.from_numpy(np.stack(columns, dtype=kind, casting="unsafe")).T

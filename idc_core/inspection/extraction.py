@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.alignment import present_rows, stack_rows, unit_rows
+from idc_core.inspection.alignment import present_rows, unit_rows
 from idc_core.inspection.blocks import Block, BlockStore, Place
+from idc_core.inspection.evaluation import SPAN_ROWS, Evaluation
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.records import Records
 from idc_core.progress import Progress, report
@@ -57,7 +58,6 @@ class Stream:
     cache: bool = True
     on_progress: Progress | None = None
     extracted: int = field(default=0, init=False)
-    evaluated: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         places = 1
@@ -69,10 +69,11 @@ class Stream:
         self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
         self._next = 0
         self._known: dict[int, tuple[NDArray[np.int64], dict[Place, tuple[int, ...]]]] = {}
-        self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
         self._last: tuple[int, Block] | None = None
-        self.moments: dict[Place, NDArray[np.float64]] = {}
-        self._behaviours: tuple[int, list[NDArray[np.float32]], dict[Any, Tensor]] | None = None
+        self.moments: dict[Place, tuple[Tensor, NDArray[np.float64]]] = {}
+        ahead = max(1, SPAN_ROWS // (self.size * places)) if self.cache else 0
+        self._evaluation = Evaluation(self.dataset, self.hypotheses, self.order, self.size, ahead)
+        self._rows: tuple[tuple[int, ...], dict[int, Tensor]] | None = None
 
     def __len__(self) -> int:
         return -(-len(self.order) // self.size)
@@ -100,38 +101,34 @@ class Stream:
     def behaviours(self, index: int, place: Place, block: Block) -> Tensor:
         """Return what all hypotheses did at a layer's places: (rows, hypotheses), uint8 where that holds it."""
         shape = block.shapes[place]
-        kept = self.cache and self.store is not None
-        if kept and self.store is not None and (index, shape) in self.store:
+        if self.cache and self.store is not None:
+            if (index, shape) not in self.store:
+                for at, rows in self._evaluation.rows(index, shape).items():
+                    self.store.put((at, shape), [rows])
             return self.store.get((index, shape))[0]
-        found = self._evaluated(index, block, shape)
-        if kept and self.store is not None:
-            self.store.put((index, shape), [found])
-        return found
+        if self._rows is None or self._rows[0] != shape or index not in self._rows[1] or not self.cache:
+            self._rows = shape, self._evaluation.rows(index, shape)
+        return self._rows[1][index]
 
-    def _evaluated(self, index: int, block: Block, shape: tuple[int, ...]) -> Tensor:
-        records = Records(self.dataset, block.positions)
-        if self._behaviours is None or self._behaviours[0] != index or not self.cache:
-            self.evaluated += len(self.hypotheses)
-            self._behaviours = index, [hypothesis(records) for hypothesis in self.hypotheses], {}
-        _, values, ready = self._behaviours
-        if shape not in ready:
-            rows = stack_rows(values, self.hypotheses, shape, present_rows(records, shape))
-            ready[shape] = rows.to(torch.uint8) if self._small else rows
-        return ready[shape]
-
-    def support(self, index: int, block: Block) -> NDArray[np.int64]:
+    def support(self, index: int) -> NDArray[np.int64]:
         """Return in how many records each hypothesis is true somewhere, and false somewhere: int64 (2, hypotheses)."""
-        self._evaluated(index, block, next(iter(block.shapes.values())))
-        assert self._behaviours is not None
-        flat = [value.reshape(len(value), -1) > 0 for value in self._behaviours[1]]
-        return np.array([[int(one.any(1).sum()) for one in flat], [int((~one).any(1).sum()) for one in flat]])
+        return self._evaluation.support(index)
 
     def units(self) -> dict[Place, NDArray[np.float64]]:
         """Return mean and standard deviation of every unit over what was read, float64 (units, 2)."""
         return {
-            place: np.stack([x / n, np.sqrt(np.maximum(xx / n - (x / n) ** 2, 0))], 1)
-            for place, (n, x, xx) in self.moments.items()
+            place: np.stack([about.double().numpy() + x / n, np.sqrt(np.maximum(xx / n - (x / n) ** 2, 0))], 1)
+            for place, (about, (n, x, xx)) in self.moments.items()
         }
+
+    def _count(self, place: Place, rows: Tensor) -> None:
+        """Add rows to their units' moments, about the first row, so that single precision is exact enough."""
+        if not len(rows):
+            return
+        about, sums = self.moments.get(place, (rows[0].clone(), np.zeros((3, rows.shape[1]))))
+        moved = rows - about
+        one = torch.stack([torch.full_like(about, len(rows)), moved.sum(0), moved.square_().sum(0)])
+        self.moments[place] = about, sums + one.double().numpy()
 
     def _start(self, index: int) -> None:
         self._next = index
@@ -155,9 +152,7 @@ class Stream:
         block = Block(positions, units, shapes)
         if self._next * self.size == self.extracted:
             for place, rows in units.items():
-                wide = rows.double()
-                sums = torch.stack([torch.full_like(wide[0], len(wide)), wide.sum(0), (wide * wide).sum(0)]).numpy()
-                self.moments[place] = self.moments[place] + sums if place in self.moments else sums
+                self._count(place, rows)
         if self.store is not None:
             self._known[self._next] = positions, shapes
             self.store.put((self._next,), units.values())
@@ -185,9 +180,10 @@ def extract(
         parts.append(batch.activations)
         gathered += len(batch.scores)
         if gathered == sizes[0]:
-            yield {
-                layer: unit_rows(torch.cat([part[layer] for part in parts]).cpu(), axes[layer]) for layer in layers
+            whole = parts[0] if len(parts) == 1 else {
+                layer: torch.cat([part[layer] for part in parts]) for layer in layers
             }
+            yield {layer: unit_rows(whole[layer].cpu(), axes[layer]) for layer in layers}
             parts, gathered = [], 0
             sizes.popleft()
 

@@ -61,6 +61,8 @@ class Hypothesis:
         if found.dtype.kind not in "biuf":
             raise DataError(f"Hypothesis {self.name!r} gave values of type {found.dtype}; expected numbers.")
         values = found.astype(np.float32)
+        if found.dtype == bool and self.kind != "classes":
+            return values
         highest = {"binary": 1, "classes": self.classes - 1}.get(self.kind, np.inf)
         whole = self.kind == "number" or bool((values == np.floor(values)).all() and (values >= 0).all())
         if not np.isfinite(values).all() or not whole or (values.size and values.max() > highest):

@@ -88,12 +88,11 @@ def correlation(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
     return np.where(behaviours <= 1e-9 * sums["yy"], np.nan, np.where(still, 0.0, found))
 
 
-def difference(sums: Sums, encoder: Moments | None = None) -> NDArray[np.float64]:
+def difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
     """Return the mean where the hypothesis is true less the mean where it is not, in parts of the unit's range."""
-    n, true = sums["n"], sums["true"]
-    apart = sums["x_true"] / true - (sums["x"] - sums["x_true"]) / (n - true)
-    if encoder is None:
-        return np.asarray(apart)
+    about = encoder.about_behaviours.double().numpy()[:, None]
+    true, of_true = sums["y"] + about * sums["n"], sums["xy"] + about * sums["x"]
+    apart = of_true / true - (sums["x"] - of_true) / (sums["n"] - true)
     span = encoder.span[None]
     return np.asarray(np.where((span == 0) & np.isfinite(apart), 0.0, apart / np.where(span == 0, 1, span)))
 

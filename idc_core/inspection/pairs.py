@@ -14,9 +14,9 @@ from torch import Tensor
 from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.encoders import Encoder
 from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.measures import PairMeasure
+from idc_core.inspection.measures import PairMeasure, beyond_place, correlation
 from idc_core.inspection.result import Lines
-from idc_core.inspection.sums import GroupedSums, Sums, jackknife, quantile, two_sided
+from idc_core.inspection.sums import GroupedSums, Sums, jackknife, pieces, quantile, two_sided
 
 FEWEST_GROUPS = 16
 """Groups of records before an error is believed."""
@@ -118,18 +118,23 @@ class PairRun:
             self.highest = np.maximum(self.highest, behaviours.amax(0).numpy())
         if len(self.which) < behaviours.shape[1]:
             behaviours = behaviours[:, torch.from_numpy(self.which)]
-        behaviours, units, records = behaviours.float(), block.units[self.place], len(block.positions)
-        # Only of pictures: texts end where they end, and the place itself is a thing that units count.
+        behaviours, units = behaviours.float(), block.units[self.place]
         shape = block.shapes[self.place]
-        places = int(np.prod(shape)) if len(shape) == 2 else 1
+        all_places = int(np.prod(shape))
+        # Only of pictures: texts end where they end, and the place itself is a thing that units count.
+        places = all_places if len(shape) == 2 else 1
+        for rows, records in pieces(len(block.positions), len(units), all_places):
+            self.sums.add(self._sums(units[rows], behaviours[rows], places), records)
+
+    def _sums(self, units: Tensor, behaviours: Tensor, places: int) -> Sums:
+        assert self.encoder is not None
         if self.together or len(self.which) == 1:
-            self.sums.add(self.encoder.sums(units, behaviours, places), records)
-            return
+            return self.encoder.sums(units, behaviours, places)
         single = [
             self.encoder.keep(np.array([at])).sums(units, behaviours[:, at : at + 1], places)
             for at in range(len(self.which))
         ]
-        self.sums.add(_side_by_side(single, self.encoder.sums(units[:places], behaviours[:places], places)), records)
+        return _side_by_side(single, self.encoder.sums(units[:places], behaviours[:places], places))
 
     def settle(self, sure: Sureness, lines: Lines, last: bool) -> None:
         """Write down the hypotheses whose scores are all sure enough, or all where nothing is left to read."""
@@ -180,39 +185,46 @@ class PairRun:
         margins: NDArray[np.float64], rows: NDArray[np.int64], sure: Sureness, lines: Lines,
     ) -> None:  # fmt: skip
         groups, count = len(self.sums.groups), score.shape[1]
-        probable = self._probabilities(measure, score, spread, groups)
+        score, spread, margins = score[rows], spread[rows], margins[rows]
+        probable = self._probabilities(measure, score, spread, rows)
         half = sure.half_widths(spread, groups)
         # A score of which nobody can say how far it is from the one on all records is none.
         score = np.where(np.isnan(margins), np.nan, score)
-        for at in rows:
-            hypothesis = self.hypotheses[int(self.which[at])]
+        for at, row in enumerate(rows):
+            hypothesis = self.hypotheses[int(self.which[row])]
             lines.add(
                 count, model=self.place[0], layer=self.place[1], group="", unit=np.arange(count),
                 hypothesis=hypothesis.name, measure=measure.name, score=score[at], low=score[at] - half[at],
                 high=score[at] + half[at], margin=margins[at], p_value=probable[at], records=self.sums.count,
-                remark=self._remark(int(self.which[at])) if np.isnan(score[at]).all() else "",
+                remark=self._remark(int(self.which[row])) if np.isnan(score[at]).all() else "",
             )  # fmt: skip
 
     def _drop(self, left: NDArray[np.bool_]) -> None:
         assert self.encoder is not None
         kept = np.flatnonzero(left)
         if len(kept):
-            self.sums.keep(kept, len(self.which))
+            self.sums = self.sums.only(kept, len(self.which))
             self.encoder = self.encoder.keep(kept)
         self.which = self.which[kept]
 
     def _probabilities(
-        self, measure: PairMeasure, score: NDArray[np.float64], spread: NDArray[np.float64], groups: int
+        self, measure: PairMeasure, score: NDArray[np.float64], spread: NDArray[np.float64], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
+        groups = len(self.sums.groups)
         if measure.association is None or groups < FEWEST_GROUPS:
             return np.full(score.shape, np.nan)
-        score, spread = jackknife(self.sums, measure.association)
+        if measure.association is not beyond_place or measure.statistic is not correlation or self._has_places():
+            score, spread = jackknife(self.sums.only(rows, len(self.which)), measure.association)
         # What two rare things do together in few records understates how it varies. Behaviours dealt out to other
         # records correlate with variance 1 / (records - 1) at most, which they reach where records are all of a piece.
         found = two_sided(score, np.maximum(spread, 1 / np.sqrt(max(self.sums.count - 1, 1))), groups)
-        binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in self.which])
-        few = binary & (self.support[:, self.which].min(0) < FEWEST_SUPPORT)
+        which = self.which[rows]
+        binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in which])
+        few = binary & (self.support[:, which].min(0) < FEWEST_SUPPORT)
         return np.where(few[:, None], np.nan, found)
+
+    def _has_places(self) -> bool:
+        return "x_place" in self.sums.groups[0]
 
 
 def _side_by_side(single: list[Sums], example: Sums) -> Sums:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.inspection.blocks import Place
+from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairs import Sureness
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
-from idc_core.inspection.sums import GroupedSums, Sums, jackknife
+from idc_core.inspection.sums import GroupedSums, Sums, jackknife, pieces
 from idc_core.progress import Progress
 
 EVERY = 4
@@ -27,9 +27,6 @@ STAGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 FEWEST_BLOCKS = 8
 """Blocks of a first stage."""
-
-PIECES = 4
-"""Groups of records that a held-out block is cut into."""
 
 WHOLE_BYTES = 256 * 2**20
 """Training records up to this size, twice over, are put side by side rather than gone through block by block."""
@@ -251,7 +248,7 @@ class ProbeRun:
         wanted = {max(int(np.ceil(whole * share)), min(FEWEST_BLOCKS, whole)) for share in STAGES}
         return sorted(wanted)
 
-    def _blocks(self, upto: int, held_out: bool, left: NDArray[np.int64]) -> Iterator[tuple[int, Tensor, Tensor]]:
+    def _blocks(self, upto: int, held_out: bool, left: NDArray[np.int64]) -> Iterator[tuple[Block, Tensor, Tensor]]:
         columns, units = torch.from_numpy(self.which[left]), torch.tensor(self.units)
         for index in range(upto):
             if (index % EVERY == EVERY - 1) is not held_out:
@@ -259,7 +256,7 @@ class ProbeRun:
             block = self.stream.block(index)
             rows = block.units[self.place]
             chosen = rows if rows.shape[1] == len(units) else rows[:, units]
-            yield len(block.positions), chosen, self.stream.behaviours(index, self.place, block)[:, columns]
+            yield block, chosen, self.stream.behaviours(index, self.place, block)[:, columns]
 
     def _train(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss) -> Tensor:
         def blocks() -> Iterator[tuple[Tensor, Tensor]]:
@@ -289,19 +286,13 @@ class ProbeRun:
         scale = None if loss is None else self._scale(upto)
         sums = GroupedSums()
         flat = weights.permute(1, 0, 2).reshape(weights.shape[1], -1)
-        for records, units, behaviours in self._blocks(upto, True, left):
+        for block, units, behaviours in self._blocks(upto, True, left):
             scores = None
             if scale is not None:
                 scores = (scale.apply(units, torch.float64) @ flat).reshape(len(units), len(left), -1)
-            # More, smaller groups tell the error more sharply; they are cut between records where all are equally long.
-            pieces = min(PIECES, records) if len(units) % records == 0 else 1
-            each = records // pieces
-            for at in range(pieces):
-                length = len(units) // records
-                end = records if at == pieces - 1 else (at + 1) * each
-                rows = slice(at * each * length, end * length) if pieces > 1 else slice(None)
+            for rows, count in pieces(len(block.positions), len(units), int(np.prod(block.shapes[self.place]))):
                 part = None if scores is None else scores[rows]
-                sums.add(_sums(part, behaviours[rows].double(), self.classes, loss is SQUARE), end - at * each)
+                sums.add(_sums(part, behaviours[rows].double(), self.classes, loss is SQUARE), count)
         return sums
 
 

@@ -308,20 +308,21 @@ def _run_pairs(job: _Job, stream: Stream, measures: Sequence[PairMeasure], lines
         run.learn(units, torch.cat([behaviours[run.place] for _, behaviours, _ in pilot]))
         scores += len(run.which) * len(run.measures) * units.shape[1]
     sure = Sureness(job.error, job.confidence, max(scores, 1), len(job.order))
-    check = FIRST_LOOK if job.on_scores is None else FIRST_LOOK // 4
+    look, show = FIRST_LOOK, FIRST_LOOK // 4
     for index in range(len(stream)):
         block, behaviours, support = pilot[index] if index < len(pilot) else _read(stream, index, places)
         for run in runs:
             if len(run.which):
                 run.update(block, behaviours[run.place], support)
-        if index + 1 == check:
-            check = max(check + 1, int(check * 1.4))
+        if index + 1 == look:
+            look = max(look + 1, int(look * 1.2))
             for run in runs:
                 run.settle(sure, lines, last=False)
             if not any(len(run.which) for run in runs):
                 return
-            if job.on_scores is not None:
-                job.on_scores(_so_far(job, stream, runs, sure, lines))
+        if index + 1 == show and job.on_scores is not None:
+            show = max(show + 1, int(show * 1.4))
+            job.on_scores(_so_far(job, stream, runs, sure, lines))
     for run in runs:
         run.settle(sure, lines, last=True)
 
@@ -339,7 +340,7 @@ def _read(
 ) -> tuple[Block, dict[Place, Tensor], NDArray[np.int64]]:  # fmt: skip
     block = stream.block(index)
     behaviours = {place: stream.behaviours(index, place, block) for place in places}
-    return block, behaviours, stream.support(index, block)
+    return block, behaviours, stream.support(index)
 
 
 def _pair_runs(

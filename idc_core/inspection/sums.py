@@ -7,8 +7,10 @@ records are left out, so symbols of one record may depend on one another as they
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ Sums = dict[str, NDArray[np.float64]]
 
 Statistic = Callable[[Sums], NDArray[np.float64]]
 """From sums to a score a hypothesis and unit, (hypotheses, units); NaN where there is none."""
+
+PIECES = 4
+"""Groups that a block of records is cut into: more, smaller groups tell the error more sharply."""
 
 MOST_GROUPS, FEWEST_GROUPS = 64, 16
 GROUP_BYTES = 256 * 2**20
@@ -59,14 +64,17 @@ class GroupedSums:
 
     def total(self) -> Sums:
         """Return the sums over all groups."""
-        return {name: np.sum([group[name] for group in self.groups], 0) for name in self.groups[0]}
+        return {name: reduce(np.add, (group[name] for group in self.groups)) for name in self.groups[0]}
 
-    def keep(self, hypotheses: NDArray[np.int64], count: int) -> None:
-        """Drop all but some of the `count` hypotheses."""
-        for group in self.groups:
-            for name, value in group.items():
-                if value.shape[-2] == count:
-                    group[name] = value[..., hypotheses, :]
+    def only(self, hypotheses: NDArray[np.int64], count: int) -> GroupedSums:
+        """Return the sums of some of the `count` hypotheses."""
+        if len(hypotheses) == count:
+            return self
+        groups = [
+            {name: value[..., hypotheses, :] if value.shape[-2] == count else value for name, value in group.items()}
+            for group in self.groups
+        ]
+        return GroupedSums(groups, list(self.records))
 
     def _join(self) -> None:
         size = sum(value.nbytes for value in self.groups[0].values())
@@ -78,6 +86,18 @@ class GroupedSums:
             second = self.groups.pop(at + 1)
             self.groups[at] = {name: value + second[name] for name, value in self.groups[at].items()}
             self.records[at] += self.records.pop(at + 1)
+
+
+def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
+    """Cut a block between records: the rows of each piece, and its records. Uneven records stay in one piece."""
+    if rows != records * places:
+        return [(slice(0, rows), records)]
+    ends = [records * at // PIECES for at in range(PIECES + 1)]
+    return [
+        (slice(first * places, end * places), end - first)
+        for first, end in itertools.pairwise(ends)
+        if end > first
+    ]
 
 
 def jackknife(sums: GroupedSums, statistic: Statistic) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

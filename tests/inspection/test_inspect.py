@@ -193,6 +193,9 @@ def test_who_watches_sees_scores_tighten():
     assert records[-1] < 1000
     early = inspect(model, data, [is_letter(4), is_letter(2)], ["pearson"], ["units"], error=0.2, on_scores=seen.append)
     assert early.table["records"].max() < 1000
+    unseen = inspect(model, data, [is_letter(4), is_letter(2)], ["pearson"], ["units"], error=0.2)
+    for column in ("score", "records", "margin"):
+        assert early.table[column].tolist() == unseen.table[column].tolist(), "watching changes what is found"
 
 
 def test_groups_and_random_groups():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
+from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, pieces, quantile, two_sided
 
 
 def drawn(sizes, seed=0):
@@ -78,7 +78,7 @@ def test_dropping_hypotheses_leaves_the_others():
     sums = GroupedSums()
     for value in (1.0, 2.0):
         sums.add({"x": np.full((1, 2), value), "xy": np.arange(6.0).reshape(3, 2) * value}, 1)
-    sums.keep(np.array([0, 2]), 3)
+    sums = sums.only(np.array([0, 2]), 3)
     assert sums.total()["xy"].tolist() == [[0, 3], [12, 15]]
     assert sums.total()["x"].tolist() == [[3, 3]]
 
@@ -94,3 +94,10 @@ def test_probabilities():
     found = two_sided(score, error, 100_000)
     assert found[:5] == pytest.approx([1, 0.05, 0.05, 0, 1], abs=1e-3)
     assert np.isnan(found[5])
+
+
+def test_blocks_are_cut_between_records_only():
+    assert pieces(10, 30, 3) == [(slice(0, 6), 2), (slice(6, 15), 3), (slice(15, 21), 2), (slice(21, 30), 3)]
+    assert pieces(2, 10, 5) == [(slice(0, 5), 1), (slice(5, 10), 1)]
+    # Texts that end early: nobody knows here where a record's rows end, even where their number would divide.
+    assert pieces(10, 20, 3) == [(slice(0, 20), 10)]

@@ -43,6 +43,8 @@ def _codes(dataset: Dataset, wanted: Callable[[str], bool]) -> NDArray[np.int64]
 
 
 def _one_of(name: str, group: str, codes: NDArray[np.int64]) -> Hypothesis:
+    if len(codes) == 1:
+        return Hypothesis(name, group, "binary", lambda records: records.inputs == codes[0])
     return Hypothesis(name, group, "binary", lambda records: np.isin(records.inputs, codes))
 
 

@@ -1,0 +1,105 @@
+"""Hypotheses evaluated for some blocks at once: each is called seldom, with much to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.datasets import Dataset
+from idc_core.inspection.alignment import present_rows, stack_rows
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.records import Records
+
+SPAN_ROWS = 32_768
+"""Rows of the blocks for which hypotheses are evaluated together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """What all hypotheses did on the records of some blocks.
+
+    Attributes
+    ----------
+    blocks : range
+    records : Records
+    values : list of ndarray, float32 (records, ...)
+        A hypothesis each.
+    """
+
+    blocks: range
+    records: Records
+    values: list[NDArray[np.float32]]
+
+    @cached_property
+    def somewhere(self) -> NDArray[np.bool_]:
+        """Whether each hypothesis is true somewhere in a record, and false somewhere: bool (2, hypotheses, records)."""
+        found = np.empty((2, len(self.values), len(self.records)), bool)
+        for at, value in enumerate(self.values):
+            flat = (value > 0).astype(np.float32).reshape(len(value), -1)
+            # A product with ones counts much faster than `any` does along so short an axis.
+            count = flat @ np.ones(flat.shape[1], np.float32)
+            found[0, at], found[1, at] = count > 0, count < flat.shape[1]
+        return found
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """The behaviours of hypotheses on records that are read in blocks of equal size.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    hypotheses : sequence of Hypothesis
+    order : ndarray, int64 (n,)
+        The order in which records are read.
+    size : int
+        Records of a block.
+    ahead : int
+        Blocks that are evaluated together; 0 evaluates one block, anew each time.
+    """
+
+    dataset: Dataset
+    hypotheses: Sequence[Hypothesis]
+    order: NDArray[np.int64]
+    size: int
+    ahead: int
+    evaluated: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
+        self._span: Span | None = None
+
+    def rows(self, index: int, shape: tuple[int, ...]) -> dict[int, Tensor]:
+        """Return behaviours at a layer's places, (rows, hypotheses), of a block and those evaluated with it, by index.
+
+        They are uint8 where that holds them, else float32.
+        """
+        span = self._around(index)
+        present = present_rows(span.records, shape)
+        rows = stack_rows(span.values, self.hypotheses, shape, present, np.uint8 if self._small else np.float32)
+        ends = np.arange(len(span.records) + 1) * int(np.prod(shape))
+        before = ends if present is None else np.searchsorted(present, ends)
+        return {at: rows[slice(*before[self._within(span, at)])] for at in span.blocks}
+
+    def support(self, index: int) -> NDArray[np.int64]:
+        """Return in how many records each hypothesis is true somewhere, and false somewhere: int64 (2, hypotheses)."""
+        span = self._around(index)
+        return np.asarray(span.somewhere[..., slice(*self._within(span, index))].sum(2))
+
+    def _around(self, index: int) -> Span:
+        if self._span is None or index not in self._span.blocks or not self.ahead:
+            first = index - index % self.ahead if self.ahead else index
+            stop = min(first + max(self.ahead, 1), -(-len(self.order) // self.size))
+            records = Records(self.dataset, self.order[first * self.size : stop * self.size])
+            self.evaluated += len(self.hypotheses)
+            self._span = Span(range(first, stop), records, [hypothesis(records) for hypothesis in self.hypotheses])
+        return self._span
+
+    def _within(self, span: Span, index: int) -> list[int]:
+        """Return where in a span a block's records begin and end."""
+        return [min((at - span.blocks.start) * self.size, len(span.records)) for at in (index, index + 1)]
