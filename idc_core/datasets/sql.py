@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -143,6 +144,11 @@ def sentences(split: str, count: int) -> tuple[tuple[Sentence, ...], NDArray[np.
     return tuple(made), offsets
 
 
+def encode(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return the codes of strings of one length, int64 (n, length)."""
+    return np.array([[_CODES[character] for character in text] for text in texts], np.int64)
+
+
 @register(
     "sql",
     "SQL strings",
@@ -168,7 +174,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
         for sentence, starts in zip(made, offsets, strict=True)
         for at in starts.tolist()
     ][:count]
-    codes = np.array([[_CODES[character] for character in text] for text in texts], np.int64)
+    codes = encode(texts)
     report(on_progress, 1, 1, "Making SQL strings")
     return Items(
         np.ascontiguousarray(codes[:, :SYMBOLS]), codes[:, SYMBOLS] - 2, VOCABULARY,
@@ -201,11 +207,21 @@ def parses(split: str, ids: NDArray[np.int64]) -> Parses:
     counts = first[sentence + 1] - first[sentence]
     record = np.repeat(np.arange(len(ids)), counts)
     at = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + first[sentence][record]
-    rule, start, end = nodes[at, 0], nodes[at, 1], nodes[at, 2]
-    begin = begins[sentence, ids % WINDOWS][record]
-    start, end = start - begin, end - begin
-    shape = (len(ids), SYMBOLS, len(RULES))
-    edges = np.zeros((len(ids), SYMBOLS + 1, len(RULES)), np.int64)
+    return _marked(nodes[at], record, begins[sentence, ids % WINDOWS])
+
+
+def parses_of(made: Sequence[Sentence], begins: NDArray[np.int64]) -> Parses:
+    """Return how the grammar made pieces of `SYMBOLS` characters, one of each string, given where each begins."""
+    spans = np.array([span for sentence in made for span in sentence.spans], np.int64).reshape(-1, 4)
+    return _marked(spans, np.repeat(np.arange(len(made)), [len(sentence.spans) for sentence in made]), begins)
+
+
+def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray[np.int64]) -> Parses:
+    """Mark nodes of the parse (nodes, 4), each of a record, in the pieces that begin at `begins` (n,)."""
+    begin = begins[record]
+    rule, start, end = nodes[:, 0], nodes[:, 1] - begin, nodes[:, 2] - begin
+    shape = (len(begins), SYMBOLS, len(RULES))
+    edges = np.zeros((len(begins), SYMBOLS + 1, len(RULES)), np.int64)
     np.add.at(edges, (record, np.clip(start, 0, SYMBOLS), rule), 1)
     np.add.at(edges, (record, np.clip(end, 0, SYMBOLS), rule), -1)
     around = edges.cumsum(1)[:, :SYMBOLS]

@@ -35,6 +35,8 @@ class Hypothesis:
         How many there are where the kind is "classes"; else 2 for binary and 0 for numbers.
     recomputable : bool
         Whether the behaviour follows from the inputs alone, so that it is known of changed inputs too.
+    parsed : bool
+        Whether it follows from the parse, so that it is known of texts that the grammar rewrote.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Hypothesis:
     behave: Behaviour
     classes: int = 0
     recomputable: bool = True
+    parsed: bool = False
 
     def __call__(self, records: Records) -> NDArray[np.float32]:
         """Return the behaviour on records: float32 (n,) or (n, *places).
@@ -136,4 +139,4 @@ def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
         return hypothesis(Records(records.dataset, dealt[records.positions]))
 
     name = f"{hypothesis.name}, shuffled {seed}"
-    return replace(hypothesis, name=name, behave=behave, recomputable=False)
+    return replace(hypothesis, name=name, behave=behave, recomputable=False, parsed=False)

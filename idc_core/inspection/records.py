@@ -15,6 +15,9 @@ from idc_core.datasets import Dataset
 PADDING = 0
 """The token id that stands where a text has ended."""
 
+PARSES = "parses"
+"""The key under which records remember their parses."""
+
 
 @dataclass(frozen=True)
 class Records:

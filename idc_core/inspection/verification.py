@@ -3,13 +3,17 @@
 In a baseline pair a symbol is swapped so that the hypothesis stays true of it, in a treatment pair so that it becomes
 false. Units that follow the hypothesis change in another way under treatments than under baselines; the silhouette of
 the two kinds of pairs says how far apart the changes lie. Random units show what to expect of units that do not.
+
+Symbols are swapped at random where the text alone says whether the hypothesis holds. Where it takes a parse, the
+grammar rewrites the text from some choice on: both texts are derivable, and both parses known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +23,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.records import PADDING, Records, is_text
+from idc_core.inspection.rewriting import REWRITERS, changed
 from idc_core.progress import Progress, report
 from idc_core.trace import neuron_axes, trace
 
@@ -67,6 +72,7 @@ def verify(
     sets: int = 99,
     tries: int = 40,
     seed: int = 0,
+    swaps: Literal["symbols", "grammar"] | None = None,
     on_progress: Progress | None = None,
 ) -> Verification:
     """Swap symbols so that a hypothesis stays true or becomes false, and compare how units change.
@@ -77,18 +83,23 @@ def verify(
     layer : str
         With a value a symbol, or one a record.
     units : sequence of int
-        The units that score high on the hypothesis.
+        The units that score high on the hypothesis: take ten or more where none scores very high, for what many units
+        tell together a few of them need not.
     dataset : Dataset
         Texts.
     hypothesis : Hypothesis
-        Binary, with a value a symbol, and a function of the text alone.
+        Binary, with a value a symbol, and a function of the text alone, or of its parse.
     pairs : int
         Pairs of each kind, 10 to `MOST_PAIRS`.
     sets : int
         Sets of random units.
     tries : int
-        Batches of `BATCH` random swaps, at most, in which pairs are looked for.
+        Batches of `BATCH` swaps, at most, in which pairs are looked for.
     seed : int
+    swaps : {"symbols", "grammar"}, optional
+        Random symbols at random places, or what the grammar of `dataset` might have written instead; the first unless
+        the hypothesis takes a parse. The grammar's texts differ in what follows the place too: only layers with a value
+        a symbol can be asked, and ones that read ahead see it.
     on_progress : Progress, optional
 
     Returns
@@ -109,22 +120,27 @@ def verify(
     """
     if not is_text(dataset):
         raise DataError("Symbols can only be swapped in texts; this data set holds none.")
-    if hypothesis.kind != "binary" or not hypothesis.recomputable:
+    by_grammar = swaps == "grammar" or (swaps is None and not hypothesis.recomputable and hypothesis.parsed)
+    known = hypothesis.recomputable or (hypothesis.parsed and by_grammar)
+    if hypothesis.kind != "binary" or not known:
         raise SettingError(
             f"{hypothesis.name!r} cannot be verified by swapping symbols: expected a binary hypothesis that follows "
-            "from the text alone, so that it is known of changed texts too."
+            "from the text or from its parse, so that it is known of changed texts too."
         )
+    if by_grammar and dataset.name not in REWRITERS:
+        raise SettingError(f"{dataset.name} has no grammar that could rewrite its texts; swap single symbols instead.")
     if not 10 <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
         raise SettingError(f"Expected 10 to {MOST_PAIRS} pairs, at least one random set and at least one unit.")
-    random = np.random.default_rng(seed)
-    found = _find_pairs(dataset, hypothesis, pairs, tries, random, on_progress)
-    changes = [_changes(model, layer, *swaps) for swaps in found]
+    draws = np.random.default_rng(seed)
+    tried = _rewritten(dataset, hypothesis, seed) if by_grammar else _swapped(dataset, hypothesis, draws)
+    found = _find_pairs(tried, hypothesis, pairs, tries, on_progress)
+    changes = [_changes(model, layer, *some, whole_records=not by_grammar) for some in found]
     count = changes[0].shape[1]
     chosen = np.array(units, np.int64)
     if chosen.min() < 0 or chosen.max() >= count or len(set(units)) != len(units) or 2 * len(units) > count:
         raise SettingError(f"Expected different units of 0..{count - 1} of {layer}, at most half of them.")
     others = np.setdiff1d(np.arange(count), chosen)
-    drawn = [random.choice(others, len(chosen), replace=False) for _ in range(sets)]
+    drawn = [draws.choice(others, len(chosen), replace=False) for _ in range(sets)]
     by_chance = []
     for done, some in enumerate(drawn, start=1):
         by_chance.append(_silhouette(changes, some))
@@ -132,62 +148,81 @@ def verify(
     return Verification(_silhouette(changes, chosen), np.array(by_chance), changes[0][:, chosen], changes[1][:, chosen])
 
 
-Swaps = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]
+Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]
+"""Texts before, texts after, and the place that was swapped."""
+
+Tried = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]
+"""The same, and whether the hypothesis still holds there."""
+
+
+def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generator) -> Iterator[Tried]:
+    """Yield batches of texts in which a symbol of which the hypothesis holds became another one."""
+    symbols = np.unique(dataset.inputs)
+    symbols = symbols[symbols != PADDING]
+    while True:
+        before = Records(dataset, draws.integers(0, len(dataset), BATCH))
+        true = _of_symbols(hypothesis, before)
+        rows = np.flatnonzero(true.any(1))
+        # Of each text one of the places where the hypothesis is true, each as likely as the others.
+        places = np.where(true[rows], draws.random(true[rows].shape), -1).argmax(1)
+        after = before.inputs[rows].copy()
+        each = np.arange(len(rows))
+        after[each, places] = draws.choice(symbols, len(rows))
+        still = _of_symbols(hypothesis, changed(dataset, after))[each, places]
+        differs = after[each, places] != before.inputs[rows][each, places]
+        yield before.inputs[rows][differs], after[differs], places[differs], still[differs]
+
+
+def _rewritten(dataset: Dataset, hypothesis: Hypothesis, seed: int) -> Iterator[Tried]:
+    """Yield batches of texts that the grammar rewrote at a symbol of which the hypothesis holds."""
+    source = random.Random(f"rewritten {seed}")
+    while True:
+        made = REWRITERS[dataset.name](dataset, BATCH, source)
+        each = np.arange(BATCH)
+        one, other = (_of_symbols(hypothesis, side)[each, made.places] for side in (made.before, made.after))
+        # The two are alike but for the choices after the place: what holds of the second only is read backwards.
+        first = np.where(one[:, None], made.before.inputs, made.after.inputs)
+        second = np.where(one[:, None], made.after.inputs, made.before.inputs)
+        kept = one | other
+        yield first[kept], second[kept], made.places[kept], (one & other)[kept]
+
+
+def _of_symbols(hypothesis: Hypothesis, records: Records) -> NDArray[np.bool_]:
+    """Return where a hypothesis holds, padding left out: bool (n, symbols)."""
+    true = hypothesis(records) > 0
+    if true.shape != records.inputs.shape:
+        raise SettingError(f"{hypothesis.name!r} has one value a record; expected one a symbol.")
+    return np.asarray(true & records.present)
 
 
 def _find_pairs(
-    dataset: Dataset, hypothesis: Hypothesis, pairs: int, tries: int, random: np.random.Generator,
-    on_progress: Progress | None,
-) -> list[Swaps]:  # fmt: skip
-    """Return texts before, texts after and the swapped place, for baselines and for treatments."""
-    symbols = np.unique(dataset.inputs)
-    symbols = symbols[symbols != PADDING]
-    kept: list[list[Swaps]] = [[], []]
+    tried: Iterator[Tried], hypothesis: Hypothesis, pairs: int, tries: int, on_progress: Progress | None
+) -> list[Pairs]:
+    """Return the first pairs in which the hypothesis stays true, and in which it becomes false."""
+    kept: list[list[Pairs]] = [[], []]
     counts = [0, 0]
     for attempt in range(tries):
         report(on_progress, attempt, tries, "batches of swaps, at most")
-        before = Records(dataset, random.integers(0, len(dataset), BATCH))
-        true = (hypothesis(before) > 0) & before.present
-        if true.shape != before.inputs.shape:
-            raise SettingError(f"{hypothesis.name!r} has one value a record; expected one a symbol.")
-        rows = np.flatnonzero(true.any(1))
-        if not len(rows):
-            continue
-        # Of each text one of the places where the hypothesis is true, each as likely as the others.
-        places = np.where(true[rows], random.random(true[rows].shape), -1).argmax(1)
-        after = before.inputs[rows].copy()
-        each = np.arange(len(rows))
-        old = after[each, places].copy()
-        after[each, places] = random.choice(symbols, len(rows))
-        still = _evaluate(hypothesis, dataset, after)[each, places] > 0
-        differs = after[each, places] != old
-        for kind, wanted in enumerate((differs & still, differs & ~still)):
+        before, after, places, still = next(tried)
+        for kind, wanted in enumerate((still, ~still)):
             picked = np.flatnonzero(wanted)[: pairs - counts[kind]]
-            kept[kind].append((before.inputs[rows][picked], after[picked], places[picked]))
+            kept[kind].append((before[picked], after[picked], places[picked]))
             counts[kind] += len(picked)
         if min(counts) == pairs:
             break
     if min(counts) < 10:
         raise DataError(
-            f"Among {tries * BATCH:,} random swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it "
+            f"Among {tries * BATCH:,} swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it "
             "false; at least 10 of each are needed. Choose a hypothesis that more symbols decide, or raise tries."
         )
     columns = [[np.concatenate(column) for column in zip(*parts, strict=True)] for parts in kept]
     return [(column[0], column[1], column[2]) for column in columns]
 
 
-def _evaluate(hypothesis: Hypothesis, dataset: Dataset, inputs: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a hypothesis's behaviour on changed texts."""
-    count = len(inputs)
-    changed = replace(
-        dataset, inputs=inputs, targets=np.zeros(count, np.int64), texts=(), ids=np.arange(count), fingerprint=""
-    )
-    return hypothesis(Records(changed, np.arange(count)))
-
-
 def _changes(
-    model: nn.Module, layer: str, before: NDArray[Any], after: NDArray[Any], places: NDArray[np.int64]
-) -> NDArray[np.float32]:
+    model: nn.Module, layer: str, before: NDArray[Any], after: NDArray[Any], places: NDArray[np.int64],
+    whole_records: bool,
+) -> NDArray[np.float32]:  # fmt: skip
     """Return how much each unit changed at the swapped symbols, float32 (pairs, units)."""
     axis = neuron_axes(model, [layer])[layer]
     sides = []
@@ -197,8 +232,9 @@ def _changes(
             value = batch.activations[layer].movedim(axis, -1).float().cpu().numpy()
             if value.ndim == 3 and value.shape[1] == inputs.shape[1]:
                 value = value[np.arange(len(value)), places[batch.start : batch.start + len(value)]]
-            elif value.ndim != 2:
-                raise SettingError(f"{layer} has neither a value a symbol nor one a record; choose another layer.")
+            elif value.ndim != 2 or not whole_records:
+                or_record = " and none a record" if whole_records else ""
+                raise SettingError(f"{layer} has no value a symbol{or_record}; choose another layer.")
             parts.append(value)
         sides.append(np.concatenate(parts))
     return np.asarray(sides[1] - sides[0])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
 from idc_core.inspection.hypothesis import Hypothesis, family
-from idc_core.inspection.records import Records
+from idc_core.inspection.records import PARSES, Records
 
 
 @family("grammar", "Grammar rules", "The character lies inside, begins or ends a node of the parse; how deep it lies.")
@@ -22,7 +22,7 @@ def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
     from idc_core.datasets.sql import RULES, parses
 
     def parsed(records: Records) -> Any:
-        return records.once("parses", lambda: parses(records.dataset.split, records.ids))
+        return records.once(PARSES, lambda: parses(records.dataset.split, records.ids))
 
     def of_rule(records: Records, part: str, number: int) -> NDArray[Any]:
         found: NDArray[Any] = getattr(parsed(records), part)[:, :, number]
@@ -34,8 +34,8 @@ def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
         for part in ("inside", "starts", "ends"):
             yield Hypothesis(
                 f"{part} {rule}", "grammar", "binary",
-                partial(of_rule, part=part, number=number), recomputable=False,
+                partial(of_rule, part=part, number=number), recomputable=False, parsed=True,
             )  # fmt: skip
     yield Hypothesis(
-        "depth", "grammar", "number", lambda records: np.asarray(parsed(records).depth), recomputable=False
+        "depth", "grammar", "number", lambda records: np.asarray(parsed(records).depth), recomputable=False, parsed=True
     )

@@ -1,0 +1,74 @@
+"""Records of early stopping: how far the scores of inspections that stop early are from those of all records."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from idc_core.cli.experiments.base import Experiment, Record
+
+if TYPE_CHECKING:
+    from idc_core.progress import Progress
+
+FAMILIES = ("grammar", "words", "characters", "position", "symbols", "runs")
+HYPOTHESES = 190
+"""The first so many of these families, with which the speed of inspections is measured too."""
+
+WORK = (
+    ("pearson", 1, None),
+    ("difference", 5, 4096),
+    ("iou", 5, 4096),
+    ("information", 5, 4096),
+    ("spearman", 5, 4096),
+    ("logistic", 16, 2048),
+)
+"""Measure; every which hypothesis; records. All but the first are computed on all records for every order."""
+
+
+def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Stop inspections of one network early in several orders: one record for each measure and error."""
+    from idc_core.datasets import load_dataset
+    from idc_core.experiments.stopping import stopping
+    from idc_core.inspection import library
+    from idc_core.models import load_model
+
+    model = load_model(name)
+    card = model.card
+    records: list[Record] = []
+    for measure, every, most in WORK:
+        limit = min(filter(None, (most, arguments.limit)), default=None)
+        data = load_dataset(card.dataset, "train", limit, on_progress=on_progress)
+        hypotheses = library(data, FAMILIES)[:HYPOTHESES:every]
+        for found in stopping(
+            model, card.default_layer, data, hypotheses, measure, seeds=range(arguments.seeds), on_progress=on_progress
+        ):
+            records.append(
+                {
+                    "model": name,
+                    "layer": card.default_layer,
+                    "measure": measure,
+                    "records": len(data),
+                    "hypotheses": len(hypotheses),
+                    "error": found.error,
+                    "runs": len(found.worst),
+                    "kept": found.kept,
+                    "scores": int(found.scores[0]),
+                    "within": float(found.within.sum() / max(found.scores.sum(), 1)),
+                    "worst": float(found.worst.max()),
+                    "worst_median": float(sorted(found.worst)[len(found.worst) // 2]),
+                    "read": int(sorted(found.median)[len(found.median) // 2]),
+                    "read_most": int(found.most.max()),
+                    "unscored": int(found.unscored.max()),
+                }
+            )
+    return records
+
+
+EXPERIMENT = Experiment(
+    "stopping",
+    "are the scores of inspections that stop early within the stated error of those of all records?",
+    ("charlstm-sql",),
+    ("measure", "records", "hypotheses", "error", "runs", "kept", "scores", "within", "worst", "read", "read_most",
+     "unscored"),
+    run,
+)  # fmt: skip

@@ -1,0 +1,126 @@
+"""Do inspections that stop early keep their word? Their scores beside those of all records, run after run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets import Dataset
+from idc_core.inspection import Hypothesis, Inspection, inspect
+from idc_core.inspection.probes import GROUP_MEASURES
+from idc_core.inspection.result import WHOLE_GROUP
+from idc_core.progress import Progress, report
+
+FIXED = ("pearson",)
+"""Measures that take nothing from the first records read: all records give one score, whatever their order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stopping:
+    """Runs of one measure that stopped at one error, an entry a run.
+
+    Attributes
+    ----------
+    measure : str
+    error : float
+        The stated error: with a confidence of 0.95 no score of a run is farther from the one on all records.
+    worst : ndarray, float64 (runs,)
+        The largest distance of a score from the one on all records.
+    scores, within : ndarray, int64 (runs,)
+        Scores of the run, and how many of them are within the error.
+    unscored : ndarray, int64 (runs,)
+        Scores on all records that the run does not give: what they need is in fewer than 1 in 100 records.
+    median, most : ndarray, int64 (runs,)
+        Records read for the score in the middle, and for the last.
+    """
+
+    measure: str
+    error: float
+    worst: NDArray[np.float64]
+    scores: NDArray[np.int64]
+    within: NDArray[np.int64]
+    unscored: NDArray[np.int64]
+    median: NDArray[np.int64]
+    most: NDArray[np.int64]
+
+    @property
+    def kept(self) -> int:
+        """Runs of which every score is within the error."""
+        return int((self.within == self.scores).sum())
+
+
+@dataclass(eq=False)
+class _Rows:
+    rows: list[tuple[float, int, int, int, int, int]] = field(default_factory=list)
+
+    def add(self, whole: Inspection, early: Inspection, error: float) -> None:
+        first, second = _scores(whole), _scores(early)
+        apart = np.array([abs(second[pair] - score) for pair, score in first.items() if np.isfinite(score)])
+        known = apart[np.isfinite(apart)]
+        read = early.table["records"]
+        self.rows.append((
+            float(known.max(initial=0)), len(known), int((known <= error).sum()), len(apart) - len(known),
+            int(np.median(read)), int(read.max()),
+        ))  # fmt: skip
+
+
+def stopping(
+    model: nn.Module,
+    layer: str,
+    dataset: Dataset,
+    hypotheses: Sequence[Hypothesis],
+    measure: str,
+    errors: Sequence[float] = (0.1, 0.05),
+    seeds: Sequence[int] = tuple(range(20)),
+    on_progress: Progress | None = None,
+) -> list[Stopping]:
+    """Inspect in several orders, stopping early at several errors, and compare with what all records say.
+
+    Parameters
+    ----------
+    model, layer, dataset, hypotheses
+        As in `idc_core.inspection.inspect`.
+    measure : str
+        A key of `idc_core.inspection.MEASURES`. The scores of probes are those of the whole group.
+    errors : sequence of float
+    seeds : sequence of int
+        An order of the records each. Measures other than `FIXED` take thresholds, ranks and held-out records from the
+        order: their scores on all records are computed anew for each.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    list of Stopping
+        One for each error.
+
+    Raises
+    ------
+    SettingError, ModelError, DataError
+        As `inspect`.
+    """
+    rows = [_Rows() for _ in errors]
+    whole = None
+    for done, seed in enumerate(seeds):
+        report(on_progress, done, len(seeds), f"orders of records, {measure}")
+        if whole is None or measure not in FIXED:
+            whole = inspect({"model": model}, dataset, hypotheses, [measure], [layer], seed=seed)
+        for some, error in zip(rows, errors, strict=True):
+            early = inspect({"model": model}, dataset, hypotheses, [measure], [layer], seed=seed, error=error)
+            some.add(whole, early, error)
+    columns = [list(zip(*some.rows, strict=True)) for some in rows]
+    return [
+        Stopping(measure, error, np.array(worst), *(np.array(rest, np.int64) for rest in counts))
+        for error, (worst, *counts) in zip(errors, columns, strict=True)
+    ]
+
+
+def _scores(inspection: Inspection) -> dict[tuple[str, int], float]:
+    """Return the measure's own scores, without the weights of probes."""
+    table = inspection.table
+    probes = np.isin(table["measure"], list(GROUP_MEASURES))
+    own = np.flatnonzero(~probes | (table["unit"] == WHOLE_GROUP))
+    return {(str(table["hypothesis"][at]), int(table["unit"][at])): float(table["score"][at]) for at in own}
