@@ -168,16 +168,25 @@ class Binned:
         return replace(self, levels=self.levels[:, torch.from_numpy(hypotheses)])
 
     def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
-        """Return n, x (bins, 1, U), y (levels, H, 1) and xy (levels, bins, H, U): rows above each edge."""
+        """Return n, x (bins, 1, U), y (levels, H, 1) and xy (levels, bins, H, U): rows above each edge.
+
+        Place by place, x_place is (bins, places, 1, U) and y_place (levels, places, H, 1).
+        """
         count, wide = len(self.levels), behaviours.shape[1]
         y = torch.cat([behaviours > level for level in self.levels], 1).float()
         above = [(units > edge).float() for edge in self.edges]
         both = [products(x, y).reshape(count, wide, -1) for x in above]
+        found = [by_place(x, y, places) for x in above]
+        in_place = {} if places == 1 else {
+            "x_place": np.stack([one["x_place"] for one in found]),
+            "y_place": found[0]["y_place"].reshape(places, count, wide, 1).swapaxes(0, 1),
+        }  # fmt: skip
         return {
             "n": np.full((1, 1), float(len(units))),
             "x": np.stack([_plain(x.sum(0)) for x in above])[:, None],
             "y": _plain(y.sum(0)).reshape(count, wide, 1),
             "xy": np.stack(both, 1),
+            **in_place,
         }
 
 

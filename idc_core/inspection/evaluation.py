@@ -73,6 +73,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
         self._span: Span | None = None
+        self._support: dict[int, NDArray[np.int64]] = {}
 
     def rows(self, index: int, shape: tuple[int, ...]) -> dict[int, Tensor]:
         """Return behaviours at a layer's places, (rows, hypotheses), of a block and those evaluated with it, by index.
@@ -88,8 +89,11 @@ class Evaluation:
 
     def support(self, index: int) -> NDArray[np.int64]:
         """Return in how many records each hypothesis is true somewhere, and false somewhere: int64 (2, hypotheses)."""
-        span = self._around(index)
-        return np.asarray(span.somewhere[..., slice(*self._within(span, index))].sum(2))
+        if index not in self._support:
+            span = self._around(index)
+            for at in span.blocks:
+                self._support[at] = span.somewhere[..., slice(*self._within(span, at))].sum(2)
+        return self._support[index]
 
     def _around(self, index: int) -> Span:
         if self._span is None or index not in self._span.blocks or not self.ahead:

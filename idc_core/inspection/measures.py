@@ -37,7 +37,8 @@ class PairMeasure:
     statistic : callable
         (sums, encoder) to the score.
     association : callable or None
-        From sums to the correlation that tests for association; None without a test.
+        From sums to the correlation that tests for association, or to several of which one is enough, (tests, H, U);
+        None without a test.
     settings : tuple of (str, float)
         Values by name.
     """
@@ -130,6 +131,25 @@ def joint(sums: Sums) -> NDArray[np.float64]:
     return beyond_place(moments | {name: sums[name] for name in ("x_place", "y_place") if name in sums})
 
 
+def cells(sums: Sums) -> NDArray[np.float64]:
+    """Return `beyond_place` of every "the unit is above an edge" and "the hypothesis is in a bin": (cells, H, U).
+
+    Unit and hypothesis, in bins, are independent where all of these are 0; the lowest bin follows from the others.
+    """
+    of_bins, both = _between(sums["y"], 0), _between(sums["xy"], 0)
+    in_place = "x_place" in sums
+    places = _between(sums["y_place"], 0) if in_place else None
+    found = []
+    for level, bins in enumerate(both):
+        for edge, shared in enumerate(bins):
+            x, y = sums["x"][edge], of_bins[level]
+            moments = {"n": sums["n"], "x": x, "xx": x, "y": y, "yy": y, "xy": shared}
+            if places is not None:
+                moments |= {"x_place": sums["x_place"][edge], "y_place": places[level]}
+            found.append(beyond_place(moments))
+    return np.stack(found)
+
+
 def information(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
     """Return the share of the hypothesis's entropy that the unit's bin tells: mutual information / entropy."""
     n = sums["n"]
@@ -182,7 +202,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             "The share of the hypothesis's entropy that the unit's value tells, whatever the form of their relation.",
             _DEEPBASE, ("binary", "number", "classes"),
             lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes), "binned",
-            information, settings=(("bins", 8),),
+            information, cells, settings=(("bins", 8),),
         ),
         PairMeasure(
             "iou", "Intersection over union",

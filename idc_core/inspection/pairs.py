@@ -16,13 +16,16 @@ from idc_core.inspection.encoders import Encoder
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure, beyond_place, correlation
 from idc_core.inspection.result import Lines
-from idc_core.inspection.sums import GroupedSums, Sums, jackknife, pieces, quantile, two_sided
-
-FEWEST_GROUPS = 16
-"""Groups of records before an error is believed."""
-
-FEWEST_SUPPORT = 20
-"""Records in which a hypothesis must hold, and fail, before its association is tested."""
+from idc_core.inspection.sums import (
+    FEWEST_GROUPS,
+    FEWEST_SUPPORT,
+    GroupedSums,
+    Sums,
+    jackknife,
+    no_association,
+    pieces,
+    quantile,
+)
 
 RAREST = 0.01
 """Reading does not go on for a score that needs what surely fewer than this share of the records have."""
@@ -215,9 +218,7 @@ class PairRun:
             return np.full(score.shape, np.nan)
         if measure.association is not beyond_place or measure.statistic is not correlation or self._has_places():
             score, spread = jackknife(self.sums.only(rows, len(self.which)), measure.association)
-        # What two rare things do together in few records understates how it varies. Behaviours dealt out to other
-        # records correlate with variance 1 / (records - 1) at most, which they reach where records are all of a piece.
-        found = two_sided(score, np.maximum(spread, 1 / np.sqrt(max(self.sums.count - 1, 1))), groups)
+        found = no_association(score, spread, groups, self.sums.count)
         which = self.which[rows]
         binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in which])
         few = binary & (self.support[:, which].min(0) < FEWEST_SUPPORT)

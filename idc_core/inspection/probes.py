@@ -16,7 +16,15 @@ from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairs import Sureness
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
-from idc_core.inspection.sums import GroupedSums, Sums, jackknife, pieces
+from idc_core.inspection.sums import (
+    FEWEST_GROUPS,
+    FEWEST_SUPPORT,
+    GroupedSums,
+    Sums,
+    jackknife,
+    no_association,
+    pieces,
+)
 from idc_core.progress import Progress
 
 EVERY = 4
@@ -47,6 +55,8 @@ class GroupMeasure:
         From the number of classes to the loss; None for a baseline.
     score : callable
         From sums over held-out records to the score, (hypotheses, 1).
+    association : callable or None
+        From the same to the correlation of what the probe says and what is true; None without a test.
     l2, l1 : float
         Penalties: scikit-learn's 1 / C for logistic probes, alpha of Ridge; times rows alpha of Lasso.
     """
@@ -58,6 +68,7 @@ class GroupMeasure:
     kinds: tuple[Kind, ...]
     loss: Callable[[int], Loss] | None
     score: Callable[[Sums], NDArray[np.float64]]
+    association: Callable[[Sums], NDArray[np.float64]] | None = None
     l2: float = 0.0
     l1: float = 0.0
 
@@ -95,6 +106,28 @@ def determination(sums: Sums) -> NDArray[np.float64]:
     return np.where(whole > 1e-12 * sums["yy"], 1 - sums["missed"] / np.where(whole > 0, whole, 1), np.nan)
 
 
+def agreement(sums: Sums) -> NDArray[np.float64]:
+    """Return how far the probe's answers and the truth go together; 0 of a probe that always says the same.
+
+    Between two or more classes, the correlation of J. Gorodkin, Comparing two K-category assignments by a K-category
+    correlation coefficient, Computational Biology and Chemistry 28, 2004, equation 4; of yes or no it is Pearson's.
+    """
+    n, said, true = sums["n"], sums["said"], sums["true"]
+    shared = (sums["hit"] - said * true / n).sum(0)
+    said, true = ((counts - counts**2 / n).sum(0) for counts in (said, true))
+    return np.where(true > 0, shared / np.sqrt(np.where(said * true > 0, said * true, 1)), np.nan)
+
+
+def followed(sums: Sums) -> NDArray[np.float64]:
+    """Return Pearson's correlation of what the probe predicts and what is there."""
+    n = sums["n"]
+    said, true = (sums[name + name] - sums[name] ** 2 / n for name in ("p", "y"))
+    both = (sums["pp"] + sums["yy"] - sums["missed"]) / 2 - sums["p"] * sums["y"] / n
+    still = said <= 1e-12 * sums["pp"]
+    found = np.where(still, 0.0, both / np.sqrt(np.where(still, 1, said) * np.where(true > 0, true, 1)))
+    return np.where(true > 1e-12 * sums["yy"], np.clip(found, -1, 1), np.nan)
+
+
 def always(sums: Sums) -> NDArray[np.float64]:
     """Return F1 of the answer that is right most often, whatever the input."""
     share = sums["true"][0] / sums["n"]
@@ -113,23 +146,23 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
     for one in (
         GroupMeasure(
             "logistic", "Logistic probe", "F1 of a logistic regression from all units of the group, penalised by L2.",
-            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, l2=1.0,
+            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, agreement, l2=1.0,
         ),
         GroupMeasure(
             "logistic-l1", "Sparse logistic probe", "The same with an L1 penalty, which leaves most units out.",
-            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, l1=1.0,
+            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, agreement, l1=1.0,
         ),
         GroupMeasure(
             "linear", "Linear probe", "R2 of a linear regression from all units of the group, penalised by L2.",
-            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, l2=1.0,
+            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, followed, l2=1.0,
         ),
         GroupMeasure(
             "linear-l1", "Sparse linear probe", "The same with an L1 penalty, which leaves most units out.",
-            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, l1=0.01,
+            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, followed, l1=0.01,
         ),
         GroupMeasure(
             "multiclass", "Multiclass probe", "Mean F1 of the classes, told by a softmax regression from all units.",
-            _DEEPBASE, ("classes",), of_classes, f1, l2=1.0,
+            _DEEPBASE, ("classes",), of_classes, f1, agreement, l2=1.0,
         ),
         GroupMeasure(
             "majority", "Always the commonest answer", "F1 of the answer that is right most often; looks at no unit.",
@@ -168,14 +201,15 @@ class Probed:
     score: NDArray[np.float64]
     half_width: NDArray[np.float64]
     margin: NDArray[np.float64]
+    p_value: NDArray[np.float64]
     records: NDArray[np.int64]
     weights: NDArray[np.float64]
 
     @classmethod
     def empty(cls, count: int, units: int) -> Probed:
         """Return room for `count` probes on so many units."""
-        scores, halves, margins = (np.full(count, np.nan) for _ in range(3))
-        return cls(scores, halves, margins, np.zeros(count, np.int64), np.full((count, units), np.nan))
+        scores, halves, margins, probable = (np.full(count, np.nan) for _ in range(4))
+        return cls(scores, halves, margins, probable, np.zeros(count, np.int64), np.full((count, units), np.nan))
 
 
 @dataclass(eq=False)
@@ -229,12 +263,27 @@ class ProbeRun:
             rows = left[enough]
             found.score[rows], found.margin[rows], found.records[rows] = score[enough], margin[enough], read
             found.half_width[rows] = sure.half_widths(spread, len(sums.groups))[enough]
+            found.p_value[rows] = self._probabilities(sums, left, upto)[enough]
             found.weights[rows] = _unit_weights(weights[torch.from_numpy(enough)])
             before[left] = score
             left, weights = left[~enough], weights[torch.from_numpy(~enough)]
             if not len(left):
                 break
         return found
+
+    def _probabilities(self, sums: GroupedSums, left: NDArray[np.int64], upto: int) -> NDArray[np.float64]:
+        """Return how probable it is that probes agree so well with held-out records that they have nothing to do with.
+
+        Not tested are layers of pixels, where a probe may tell places by their edges and place alone is no discovery.
+        """
+        shape = self.stream.block(0).shapes[self.place]
+        if self.measure.association is None or len(sums.groups) < FEWEST_GROUPS or len(shape) == 2:
+            return np.full(len(left), np.nan)
+        found = no_association(*jackknife(sums, self.measure.association), len(sums.groups), sums.count)[:, 0]
+        support = np.sum([self.stream.support(index) for index in range(EVERY - 1, upto, EVERY)], 0)
+        which = self.which[left]
+        binary = np.array([self.stream.hypotheses[int(at)].kind == "binary" for at in which])
+        return np.where(binary & (support[:, which].min(0) < FEWEST_SUPPORT), np.nan, found)
 
     def unscored(self, column: int) -> str:
         """Say why a hypothesis has no score."""
@@ -280,9 +329,7 @@ class ProbeRun:
         none = np.zeros(0, np.int64)
         return Scale.of(lambda: ((units, some) for _, units, some in self._blocks(upto, False, none)))
 
-    def _held_out(
-        self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None
-    ) -> GroupedSums:
+    def _held_out(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None) -> GroupedSums:
         scale = None if loss is None else self._scale(upto)
         sums = GroupedSums()
         flat = weights.permute(1, 0, 2).reshape(weights.shape[1], -1)
@@ -307,7 +354,10 @@ def _sums(scores: Tensor | None, wanted: Tensor, classes: int, square: bool) -> 
     rows = {"n": np.full((1, 1), float(len(wanted)))}
     if square and scores is not None:
         missed = ((scores[..., 0] - wanted) ** 2).sum(0)
-        parts = {"missed": missed, "y": wanted.sum(0), "yy": (wanted**2).sum(0)}
+        said = scores[..., 0]
+        parts = {
+            "missed": missed, "y": wanted.sum(0), "yy": (wanted**2).sum(0), "p": said.sum(0), "pp": (said**2).sum(0),
+        }  # fmt: skip
         return rows | {name: value.numpy()[:, None] for name, value in parts.items()}
     if scores is None:
         return rows | {"true": wanted.sum(0).numpy()[None, :, None]}

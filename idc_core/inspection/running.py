@@ -380,14 +380,14 @@ def _write_probes(run: ProbeRun, group: str, sure: Sureness, lines: Lines) -> No
     for at, column in enumerate(run.which):
         common: dict[str, Any] = {
             "model": run.place[0], "layer": run.place[1], "group": group, "measure": run.measure.name,
-            "hypothesis": run.stream.hypotheses[int(column)].name, "p_value": np.nan, "records": found.records[at],
+            "hypothesis": run.stream.hypotheses[int(column)].name, "records": found.records[at],
             "remark": run.unscored(int(column)) if np.isnan(found.score[at]) else "",
         }  # fmt: skip
         score, half = found.score[at], found.half_width[at]
         lines.add(1, unit=WHOLE_GROUP, score=score, low=score - half, high=score + half, margin=found.margin[at],
-                  **common)  # fmt: skip
+                  p_value=found.p_value[at], **common)  # fmt: skip
         if run.measure.loss is not None:
-            nothing = {"low": np.nan, "high": np.nan, "margin": np.nan}
+            nothing = dict.fromkeys(("low", "high", "margin", "p_value"), np.nan)
             lines.add(len(run.units), unit=np.array(run.units), score=found.weights[at], **nothing, **common)
 
 

@@ -26,7 +26,12 @@ Statistic = Callable[[Sums], NDArray[np.float64]]
 PIECES = 4
 """Groups that a block of records is cut into: more, smaller groups tell the error more sharply."""
 
+FEWEST_SUPPORT = 20
+"""Records in which a hypothesis must hold, and fail, before its association is tested."""
+
 MOST_GROUPS, FEWEST_GROUPS = 64, 16
+"""Groups that are kept, and groups before an error is believed."""
+
 GROUP_BYTES = 256 * 2**20
 """Memory for the groups of one measure; measures with large sums keep fewer groups, at least `FEWEST_GROUPS`."""
 
@@ -94,9 +99,7 @@ def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
         return [(slice(0, rows), records)]
     ends = [records * at // PIECES for at in range(PIECES + 1)]
     return [
-        (slice(first * places, end * places), end - first)
-        for first, end in itertools.pairwise(ends)
-        if end > first
+        (slice(first * places, end * places), end - first) for first, end in itertools.pairwise(ends) if end > first
     ]
 
 
@@ -147,3 +150,20 @@ def two_sided(score: NDArray[np.float64], error: NDArray[np.float64], groups: in
         ratio = np.where(error > 0, np.abs(score) / error, np.where(score == 0, 0.0, np.inf))
     ratio = np.where(np.isnan(score) | np.isnan(error), np.nan, ratio)
     return np.asarray(2 * special.stdtr(max(groups - 1, 1), -ratio))
+
+
+def no_association(
+    score: NDArray[np.float64], error: NDArray[np.float64], groups: int, records: int
+) -> NDArray[np.float64]:
+    """Return how probable correlations so far from 0 would be without association, (H, U).
+
+    Of several tests of each pair, (tests, H, U), the least probable counts, as often as there are tests (Bonferroni).
+
+    What two rare things do together in few records understates how it varies. Behaviours dealt out to other records
+    correlate with variance 1 / (records - 1) at most, which they reach where records are all of a piece.
+    """
+    found = two_sided(score, np.maximum(error, 1 / np.sqrt(max(records - 1, 1))), groups)
+    if found.ndim == 2:
+        return found
+    least = np.nan_to_num(found, nan=np.inf).min(0) * len(found)
+    return np.where(np.isfinite(least), np.minimum(least, 1), np.nan)

@@ -3,6 +3,7 @@
 import pytest
 
 from idc_core.datasets import load_dataset
+from idc_core.experiments.stopping import stopping
 from idc_core.inspection import discoveries, inspect, library, shuffled
 from idc_core.inspection.verification import verify
 from idc_core.models import load_model
@@ -51,6 +52,17 @@ def test_nothing_passes_on_rules_dealt_out_to_other_records(model):
     """Rare rules and rarely active units: what they do together by chance is no discovery."""
     data = load_dataset("sql", "train", 400)
     hypotheses = [shuffled(one, at) for at, one in enumerate(library(data, ["grammar"])[::4])]
-    found = inspect(model, data, hypotheses, ["pearson", "difference", "iou"], ["lstm"])
+    found = inspect(model, data, hypotheses, ["pearson", "difference", "iou", "information"], ["lstm"])
     assert (found.table["p_value"] >= 0).sum() > 5000
     assert not discoveries(found, 0.05).any()
+
+
+def test_runs_that_stop_early_keep_their_word(model):
+    """A small edition of docs/results/inspection.md: every score of every run within the error."""
+    data = load_dataset("sql", "train", 1024)
+    hypotheses = library(data, ["grammar", "words"])[::8]
+    (found,) = stopping(model, "lstm", data, hypotheses, "pearson", errors=(0.15,), seeds=range(4))
+    assert found.scores[0] == 512 * len(hypotheses)
+    assert found.kept == 4
+    assert found.most.max() < 1024
+    assert found.unscored.max() == 0

@@ -8,7 +8,7 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.inspection import MEASURES, Hypothesis, Speed, discoveries, inspect, library, passing, shuffled
-from idc_core.inspection.probes import random_groups
+from idc_core.inspection.probes import agreement, followed, random_groups
 from idc_core.inspection.running import without
 from tests.inspection.planted import Table, is_letter, letter_class, letter_number, noisy_table, texts
 
@@ -32,7 +32,7 @@ def test_a_planted_unit_is_found_with_score_1_and_rank_1(measure):
     columns = noisy_table(letters, units=7)
     columns[:, 3] = np.isin(np.arange(letters), range(2, 9))
     model = Table(columns if binary else np.eye(letters))  # classes are told by a unit each
-    found = inspect(model, data, [hypothesis], [measure], ["units"])
+    found = inspect(model, data, [hypothesis], [measure], ["units"], passes=20)
     whole = found.where(unit=-1)
     if len(whole):
         assert found.table["score"][whole[0]] == pytest.approx(1, abs=1e-6 + 1 - SIGHTED.get(measure, 1))
@@ -50,30 +50,47 @@ def test_a_planted_number_is_found_by_correlation():
         assert (found.table["unit"][first], found.table["score"][first]) == (3, pytest.approx(1, abs=1e-6))
 
 
-TESTED = ("pearson", "spearman", "difference", "iou")
+TESTED = tuple(name for name, measure in MEASURES.items() if measure.association is not None)
+OF_UNITS = ("pearson", "spearman", "difference", "information", "iou")
+
+
+def test_every_measure_that_looks_at_units_has_a_test():
+    assert set(MEASURES) - set(TESTED) == {"majority", "chance"}
+    assert set(OF_UNITS) <= set(TESTED)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_shuffled_hypotheses_pass_no_false_discovery_rate(seed):
-    hypotheses = [shuffled(is_letter(letter), seed * 10 + letter) for letter in range(1, 9)]
-    found = inspect(planted(np.arange(9) == 4), texts(seed=seed), hypotheses, TESTED, ["units"], seed=seed)
-    assert np.isfinite(found.table["p_value"]).all()
+    """Of records whose symbols depend on one another, with a unit that fires rarely and one that is planted."""
+    own = [*(is_letter(letter) for letter in range(1, 9, 2)), letter_number(), letter_class()]
+    hypotheses = [shuffled(one, seed * 10 + at) for at, one in enumerate(own)]
+    columns = noisy_table(seed=seed)
+    columns[:, 3], columns[:, 4] = np.arange(9) == 4, np.maximum(columns[:, 4] - 1.2, 0)
+    found = inspect(Table(columns), repeated(400, seed), hypotheses, TESTED, ["units"], seed=seed, passes=30)
+    scored = (found.table["unit"] < 0) | (found.table["group"] == "")
+    assert np.isfinite(found.table["p_value"][scored]).all()
+    assert np.isnan(found.table["p_value"][~scored]).all(), "weights of probes are not tested"
     assert not discoveries(found, 0.05).any()
 
 
 def test_shuffled_classes_pass_nothing_on_units_that_fire_rarely():
     data = load_dataset("digits")
     hypotheses = [shuffled(one, at) for at, one in enumerate(library(data, ["labels", "looks"]))]
-    found = inspect("lenet5-digits", data, hypotheses, TESTED, ["fc1"])
+    found = inspect("lenet5-digits", data, hypotheses, OF_UNITS, ["fc1"])
     assert (found.table["p_value"] >= 0).sum() > 3000
     assert not discoveries(found, 0.05).any()
 
 
 def test_true_hypotheses_do_pass():
-    found = inspect(planted(np.arange(9) == 4), texts(), [is_letter(4)], TESTED, ["units"])
+    hypotheses = [is_letter(8), letter_number(), letter_class(), shuffled(letter_number(), 1)]
+    found = inspect(planted(np.arange(9) * 1.0), texts(), hypotheses, TESTED, ["units"], passes=30)
     passed = discoveries(found, 0.05)
-    assert {(found.table["measure"][at], 3) for at in found.where(unit=3)} == {(name, 3) for name in TESTED}
-    assert passed[found.where(unit=3)].all()
+    for name in TESTED:
+        for one in hypotheses[:3]:
+            lines = found.where(measure=name, hypothesis=one.name, unit=3 if name in OF_UNITS else -1)
+            assert len(lines) == (one.kind in MEASURES[name].kinds)
+            assert passed[lines].all(), (name, one.name)
+    assert not passed[found.where(hypothesis=hypotheses[3].name)].any()
 
 
 def test_rates_are_those_of_benjamini_and_hochberg_by_hand():
@@ -88,8 +105,26 @@ def test_rates_are_those_of_benjamini_and_hochberg_by_hand():
 def test_rare_hypotheses_are_not_tested():
     data = texts()
     rare = Hypothesis("first ten", "test", "binary", lambda records: records.ids < 10)
-    found = inspect(Table(noisy_table()), data, [rare], TESTED, ["units"])
+    found = inspect(Table(noisy_table()), data, [rare], OF_UNITS, ["units"])
     assert np.isnan(found.table["p_value"]).all()
+
+
+def test_what_probes_say_and_what_is_true_go_together_as_by_hand():
+    """Gorodkin's correlation as the paper writes it, of yes or no Pearson's; of numbers, from the sums of squares."""
+    random = np.random.default_rng(0)
+    true, said = random.integers(0, 3, 50), random.integers(0, 3, 50)
+    said[:25] = true[:25]
+    x, y = np.eye(3)[said], np.eye(3)[true]
+    covered = lambda a, b: ((a - a.mean(0)) * (b - b.mean(0))).sum()  # noqa: E731
+    sums = {"n": np.full((1, 1), 50.0), "said": x.sum(0)[:, None, None], "true": y.sum(0)[:, None, None],
+            "hit": (x * y).sum(0)[:, None, None]}  # fmt: skip
+    assert agreement(sums).item() == pytest.approx(covered(x, y) / np.sqrt(covered(x, x) * covered(y, y)))
+    one = {name: value[:1] if name != "n" else value for name, value in sums.items()}
+    assert agreement(one).item() == pytest.approx(np.corrcoef(x[:, 0], y[:, 0])[0, 1])
+    p, w = random.normal(size=50), random.normal(size=50)
+    numbers = {"n": 50.0, "p": p.sum(), "pp": p @ p, "y": w.sum(), "yy": w @ w, "missed": ((p - w) ** 2).sum()}
+    numbers = {name: np.full((1, 1), value) for name, value in numbers.items()}
+    assert followed(numbers).item() == pytest.approx(np.corrcoef(p, w)[0, 1])
 
 
 @pytest.mark.parametrize("name", ["share", "cache", "together", "early", "memory"])
@@ -143,7 +178,7 @@ def test_scores_of_a_run_that_stops_early_are_within_the_error(measure):
 
 
 def test_probes_that_stop_early_are_within_the_error():
-    data = texts(4000, 8, seed=3)
+    data = texts(2000, 8, seed=3)
     columns = noisy_table()
     hypotheses = [is_letter(4), is_letter(1, 2), is_letter(7)]
     error, within, read = 0.05, 0, []
@@ -155,7 +190,7 @@ def test_probes_that_stop_early_are_within_the_error():
         within += bool((np.abs(apart) <= error).all())
         read.append(early.table["records"].min())
     assert within >= 19
-    assert min(read) < 4000
+    assert min(read) < 2000
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
@@ -237,10 +272,10 @@ def test_several_models_and_layers_and_kinds_of_places():
 
 def test_stopping_on_request_and_units_that_never_change():
     model = planted(np.full(9, 2.0))
-    found = inspect(model, texts(), [is_letter(4)], TESTED[:3], ["units"])
+    found = inspect(model, texts(), [is_letter(4)], OF_UNITS[:3], ["units"])
     assert (found.table["score"][found.where(unit=3)] == 0).all()
     never = Hypothesis("never", "test", "binary", lambda r: np.zeros(len(r)))
-    assert np.isnan(inspect(model, texts(), [never], TESTED, ["units"]).table["score"]).all()
+    assert np.isnan(inspect(model, texts(), [never], OF_UNITS, ["units"]).table["score"]).all()
     with pytest.raises(CancelledError):
         inspect(model, texts(), [is_letter(4)], on_progress=lambda *_: False, layers=["units"])
 

@@ -14,7 +14,7 @@ from idc_core.inspection.running import without
 from idc_core.inspection.sums import GroupedSums
 from tests.inspection.planted import texts
 
-TESTED = ("pearson", "spearman", "difference", "iou")
+TESTED = ("pearson", "spearman", "difference", "iou", "information")
 COUNT, SIDE, UNITS = 300, 5, 3
 
 

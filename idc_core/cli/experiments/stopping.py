@@ -19,8 +19,8 @@ WORK = (
     ("difference", 5, 4096),
     ("iou", 5, 4096),
     ("information", 5, 4096),
-    ("spearman", 5, 4096),
     ("logistic", 16, 2048),
+    ("spearman", 5, 2048),
 )
 """Measure; every which hypothesis; records. All but the first are computed on all records for every order."""
 
