@@ -158,7 +158,7 @@ def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float
     score = pairs.score_text(grid, hypothesis, unit)
     text = f"{some}**Unit {unit} of {layer} goes with {quoted(grid.names[hypothesis])} most: {label} {score}.**"
     if not grid.tested:
-        return f"{text} This measure has no test, so that all scores are shown."
+        return f"{text} Nothing could be tested on these records, so that all scores are shown."
     units = int(grid.passes.any(0).sum())
     return (
         f"{text} {count(int(grid.passes.sum()))} of {count(grid.tested)} associations are told from chance, and "
@@ -335,7 +335,9 @@ layout.computed(
     "record depend on one another: in 95 of 100 such samples the range would hold the score of more such records. "
     f"With {count(grid.tested)} tests some would look like a finding by chance alone. So an association counts as "
     f"found only where its p value passes Benjamini and Yekutieli's procedure at {100 * rate:g} %, which holds however "
-    "the tests depend on one another; hypotheses that hold, or fail, in fewer than 20 records are not tested.",
+    "the tests depend on one another; hypotheses that hold, or fail, in fewer than 20 records are not tested. Mutual "
+    "information is tested for each of its bins, and the smallest p value counted as often as there are bins; a probe by "
+    "how far what it says of records held out goes with what is true there.",
     "Source of hypotheses and measures: T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019.",
 )
 # Without what has no meaning here, as groups of units where none were asked for.

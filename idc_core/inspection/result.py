@@ -44,10 +44,13 @@ class Inspection:
             How far the score may be from the one on all records, with the run's confidence for all scores of the run
             at once; 0 where all were read.
         p_value : float64
-            How probable a score so far from no association would be without any; NaN where the measure has no such
-            test, or the hypothesis holds or fails in too few records. At the pixels of pictures it is about what is
-            left of unit and hypothesis when each place's mean is taken out: NaN of a hypothesis that is the same in
-            all records, and perhaps 1 of a unit that goes with one by place alone, whatever its score.
+            How probable a score so far from no association would be without any; NaN where there is no such test, as
+            of a baseline or a unit's weight in a probe, or the hypothesis holds or fails in too few records. Of mutual
+            information it is about the surest of its bins, counted as often as there are bins; of a probe about how
+            far its answers go with the truth on records held out. Records count as independent of one another, their
+            symbols not. At the pixels of pictures it is about what is left of unit and hypothesis when each place's
+            mean is taken out: NaN of probes and of a hypothesis that is the same in all records, and perhaps 1 of a
+            unit that goes with one by place alone, whatever its score.
         records : int64
             Records read for it.
         remark : str

@@ -165,8 +165,10 @@ def test_probes_are_shown_for_the_layer_as_a_whole():
     assert "tells “has a hole” best" in text(app) or "tells “has two holes” best" in text(app)
 
 
-def test_a_measure_without_a_test_shows_every_score():
-    assert "This measure has no test, so that all scores are shown." in text(opened(measures="information"))
+def test_mutual_information_is_told_from_chance_too():
+    shown = text(opened(measures="information", records="256"))
+    assert "associations are told from chance" in shown
+    assert "all scores are shown" not in shown
 
 
 def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):

@@ -16,11 +16,10 @@ HYPOTHESES = 190
 
 WORK = (
     ("pearson", 1, None),
-    ("difference", 5, 4096),
-    ("iou", 5, 4096),
-    ("information", 5, 4096),
-    ("logistic", 16, 2048),
-    ("spearman", 5, 2048),
+    ("iou", 5, 2048),
+    ("information", 5, 2048),
+    ("difference", 5, 2048),
+    ("logistic", 32, 1024),
 )
 """Measure; every which hypothesis; records. All but the first are computed on all records for every order."""
 
