@@ -59,6 +59,14 @@ class Sureness:
         rest = np.sqrt(1 - read / self.records)
         return np.asarray(quantile(groups, (1 - self.confidence) / (2 * self.scores)) * rest * spread)
 
+    def unseen(self, met: NDArray[np.int64], read: int) -> NDArray[np.float64]:
+        """Return of what share of all records the opposite may be true when it is of none of `met` that were read.
+
+        The rule of three, for all scores at once: where all is well, or nothing is, the jackknife sees no variation.
+        """
+        tail = (1 - self.confidence) / self.scores
+        return np.asarray((1 - tail ** (1 / np.maximum(met, 1))) * (1 - read / self.records))
+
     def half_widths(self, spread: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
         """Return half of each score's own confidence interval, for records like these."""
         return np.asarray(quantile(groups, (1 - self.confidence) / 2) * spread)

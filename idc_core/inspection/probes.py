@@ -256,6 +256,7 @@ class ProbeRun:
             sums = self._held_out(weights, left, upto, loss)
             score, spread = (value[:, 0] for value in jackknife(sums, self.measure.score))
             margin = sure.margins(spread, len(sums.groups), read)
+            margin = margin if last else np.maximum(margin, self._unseen(sure, left, upto, read))
             margin = margin if last else margin + np.abs(score - before[left])
             # Without a score, what the probe should tell is not among the held-out records.
             hopeless = np.isnan(score) & sure.rare(np.zeros(len(left), np.int64), sums.count)
@@ -280,10 +281,22 @@ class ProbeRun:
         if self.measure.association is None or len(sums.groups) < FEWEST_GROUPS or len(shape) == 2:
             return np.full(len(left), np.nan)
         found = no_association(*jackknife(sums, self.measure.association), len(sums.groups), sums.count)[:, 0]
-        support = np.sum([self.stream.support(index) for index in range(EVERY - 1, upto, EVERY)], 0)
+        binary, support = self._support(left, upto)
+        return np.where(binary & (support.min(0) < FEWEST_SUPPORT), np.nan, found)
+
+    def _unseen(self, sure: Sureness, left: NDArray[np.int64], upto: int, read: int) -> NDArray[np.float64]:
+        """Return how far a score may be off although no held-out record says so: of few, all may be told by luck."""
+        if self.measure.loss is None:
+            return np.zeros(len(left))
+        binary, support = self._support(left, upto)
+        return np.where(binary, sure.unseen(support[0], read), 0)
+
+    def _support(self, left: NDArray[np.int64], upto: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return which hypotheses are binary, and in how many held-out records they are true, and false, somewhere."""
         which = self.which[left]
+        support = np.sum([self.stream.support(index) for index in range(EVERY - 1, upto, EVERY)], 0, np.int64)
         binary = np.array([self.stream.hypotheses[int(at)].kind == "binary" for at in which])
-        return np.where(binary & (support[:, which].min(0) < FEWEST_SUPPORT), np.nan, found)
+        return binary, np.broadcast_to(support, (2, len(self.stream.hypotheses)))[:, which]
 
     def unscored(self, column: int) -> str:
         """Say why a hypothesis has no score."""

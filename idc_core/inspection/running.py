@@ -168,7 +168,8 @@ def inspect(
     T. Sellam, K. Lin, I. Huang, Y. Chen, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019.
     Bounds come from the jackknife over groups of records instead of Fisher's transformation, because symbols of one
     record are not independent. Probes stop when both the jackknife's bound on the held-out score and its change since
-    half the records allow it, instead of a fixed number of rows.
+    half the records allow it, instead of a fixed number of rows; a probe that makes no mistake on few records where the
+    hypothesis holds is not sure for that (the rule of three).
     """
     speed = speed or Speed()
     found = _models(models)

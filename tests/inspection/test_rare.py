@@ -78,6 +78,21 @@ def test_what_is_not_that_rare_is_read_until_it_is_sure():
     assert np.abs(apart).max() <= 0.1
 
 
+def test_a_probe_is_not_sure_of_few_records_that_it_all_tells():
+    """Once in 32 records, always told: the jackknife sees no variation, the rule of three knows better."""
+    seldom = Hypothesis("seldom", "test", "binary", lambda r: (r.ids % 32 == 0)[:, None] & (r.inputs == 1))
+    columns = noisy_table()
+    columns[:, 0] = np.arange(9) == 1
+    found = inspect(Table(columns), DATA, [is_letter(1), seldom], ["logistic"], ["units"], error=0.1, passes=20)
+    (often,), (once,) = (found.where(hypothesis=one, unit=-1) for one in (is_letter(1).name, "seldom"))
+    assert found.table["score"][often] == 1
+    assert found.table["records"][often] < found.table["records"][once]
+    # 1 - 0.025 ** (1 / n) <= 0.1 from n = 36 on, of two scores at 0.95 together.
+    margins = Sureness(0.1, 0.95, 2, 10**6).unseen(np.array([0, 35, 36]), 0)
+    assert margins[0] > 0.9
+    assert margins[1] > 0.1 >= margins[2]
+
+
 def test_the_bound_on_a_share_is_the_rule_of_three():
     sure = Sureness(0.1, 0.95, 1, 10**6)
     never = np.array([0])
