@@ -336,8 +336,8 @@ layout.computed(
     f"With {count(grid.tested)} tests some would look like a finding by chance alone. So an association counts as "
     f"found only where its p value passes Benjamini and Yekutieli's procedure at {100 * rate:g} %, which holds however "
     "the tests depend on one another; hypotheses that hold, or fail, in fewer than 20 records are not tested. Mutual "
-    "information is tested for each of its bins, and the smallest p value counted as often as there are bins; a probe by "
-    "how far what it says of records held out goes with what is true there.",
+    "information is tested for each of its bins, and the smallest p value counted as often as there are bins; a probe "
+    "by how far what it says of records held out goes with what is true there.",
     "Source of hypotheses and measures: T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019.",
 )
 # Without what has no meaning here, as groups of units where none were asked for.

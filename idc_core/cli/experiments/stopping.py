@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FAMILIES = ("grammar", "words", "characters", "position", "symbols", "runs")
 HYPOTHESES = 190
-"""The first so many of these families, with which the speed of inspections is measured too."""
+"""The first so many of these families, with which speed is measured too; of data without symbols, of all families."""
 
 WORK = (
     ("pearson", 1, None),
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
     for measure, every, most in WORK:
         limit = min(filter(None, (most, arguments.limit)), default=None)
         data = load_dataset(card.dataset, "train", limit, on_progress=on_progress)
-        hypotheses = library(data, FAMILIES)[:HYPOTHESES:every]
+        hypotheses = (library(data, FAMILIES) or library(data))[:HYPOTHESES:every]
         for found in stopping(
             model, card.default_layer, data, hypotheses, measure, seeds=range(arguments.seeds), on_progress=on_progress
         ):
