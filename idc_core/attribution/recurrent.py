@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from idc_core.attribution.joining import concatenate
-from idc_core.attribution.operations import add, linear, operation, pass_on, scaled
+from idc_core.attribution.operations import FASTER, add, linear, operation, pass_on, scaled
 from idc_core.attribution.rules import RelevanceSettings
 from idc_core.errors import UnsupportedOperationError
 
@@ -87,6 +87,17 @@ def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[T
     hidden = states[0] if isinstance(states, tuple) else states
     hidden = torch.cat([hidden[:-directions], last])
     return output, (hidden, *states[1:]) if isinstance(states, tuple) else hidden
+
+
+def _lstm_unwatched(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Run LSTM layers that nobody follows: without a graph they keep no gates, which takes a quarter less time."""
+    given = [one for arg in args for one in (arg if isinstance(arg, tuple | list) else (arg,))]
+    followed = any(one.requires_grad for one in given if isinstance(one, Tensor))
+    with torch.set_grad_enabled(torch.is_grad_enabled() and followed):
+        return torch.lstm(*args)
+
+
+FASTER["lstm"] = _lstm_unwatched
 
 
 @operation("lstm_cell")

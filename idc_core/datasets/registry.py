@@ -38,6 +38,9 @@ class DatasetEntry:
         The terms its authors give.
     load : callable
         Reads one split: `(split, limit, on_progress) -> Items`.
+    learns_from : int or None
+        The dashboard learns neurons and clusters from the first so many training inputs, and says so; None for all.
+        Named where networks take long for one input.
     """
 
     name: str
@@ -49,6 +52,7 @@ class DatasetEntry:
     citation: str
     licence: str
     load: Loader
+    learns_from: int | None = None
 
 
 DATASETS: dict[str, DatasetEntry] = {}
@@ -65,6 +69,7 @@ def register(
     licence: str,
     class_names: tuple[str, ...] = (),
     task: Task = "classification",
+    learns_from: int | None = None,
 ) -> Callable[[Loader], Loader]:
     """Put the decorated reader into `DATASETS`; the parameters are the fields of `DatasetEntry`.
 
@@ -75,7 +80,9 @@ def register(
     """
 
     def decorate(load: Loader) -> Loader:
-        DATASETS[name] = DatasetEntry(name, label, help, task, class_names, input_shape, citation, licence, load)
+        DATASETS[name] = DatasetEntry(
+            name, label, help, task, class_names, input_shape, citation, licence, load, learns_from
+        )
         return load
 
     return decorate

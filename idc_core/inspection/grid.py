@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from idc_core.errors import DataError
 from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.result import WHOLE_GROUP, Inspection
+from idc_core.ranking import agreement
 
 DRAWS = 5000
 """Random sets of units that important ones are compared with."""
@@ -185,16 +186,8 @@ def meaning(
     source = np.random.default_rng(seed)
     drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(DRAWS)])
     chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (DRAWS + 1)
-    related = _ranked(importance[alive], best[alive])
+    related = float(agreement(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
     return Meaning(best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related)
-
-
-def _ranked(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    from scipy.stats import rankdata
-
-    if not len(one) or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return float("nan")
-    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 
 
 def shares(holds: NDArray[np.bool_], clusters: NDArray[np.int64], count: int) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ def computed(view: View, *sentences: str) -> None:
     card = view.model.card
     facts = [
         ("network", f"{card.label}, {card.parameters:,} parameters, fingerprint `{card.fingerprint}`"),
-        ("training inputs", _origin(view.train)),
+        ("training inputs", _origin(view.train) + _left_out(view)),
         ("tests", _origin(view.test)),
         ("relevance", "layer-wise relevance propagation, epsilon rule, from the predicted class's score"),
         ("source", "Gerasimou et al., Importance-Driven Deep Learning System Testing, ICSE 2020"),
@@ -65,6 +65,18 @@ def explain_criteria() -> None:
 
 def _origin(data: Dataset) -> str:
     return f"{len(data):,} of {data.name}, fingerprint `{data.fingerprint}`"
+
+
+def _left_out(view: View) -> str:
+    """Say that neurons and clusters are not learnt from all training inputs, where that is so."""
+    from idc_core.datasets import DATASETS
+
+    if DATASETS[view.train.name].learns_from is None:
+        return ""
+    return (
+        f"; the first ones only, so that a page opens within seconds (the network itself was trained on "
+        f"{view.model.card.split}). On the command line `--limit-train {len(view.train)}` gives the same"
+    )
 
 
 def names(values: Sequence[str]) -> str:

@@ -124,7 +124,16 @@ class View:
         """The bench in one line, so that a screenshot explains itself."""
         network = self.model.card.label.partition(" on ")[0]
         classes = f" of class {self.class_label}" if self.bench.classes else ""
-        return f"{bench_line(network, self.bench, self.analysis.m)} · {plural(len(self.chosen), 'test')}{classes}"
+        line = f"{bench_line(network, self.bench, self.analysis.m)}{self._learnt_from}"
+        return f"{line} · {plural(len(self.chosen), 'test')}{classes}"
+
+    @property
+    def _learnt_from(self) -> str:
+        """How much was learnt from, where that is not every training input."""
+        from idc_core.datasets import DATASETS
+
+        some = DATASETS[self.model.card.dataset].learns_from
+        return f" · learnt from {plural(len(self.train), 'training input')}" if some else ""
 
     @property
     def class_label(self) -> str:
@@ -265,9 +274,10 @@ def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> D
 
 def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:
     def read(report: Progress) -> Dataset:
-        from idc_core.datasets import load_dataset
+        from idc_core.datasets import DATASETS, load_dataset
 
-        return load_dataset(name, split, on_progress=report)
+        limit = DATASETS[name].learns_from if split == "train" else None
+        return load_dataset(name, split, limit, on_progress=report)
 
     return read
 

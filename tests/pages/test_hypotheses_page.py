@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import idc_core.datasets as datasets
+from idc_core.datasets.sql import LEARNS_FROM
 from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.grid import grid
@@ -177,6 +178,7 @@ def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     asked = settings(families=("labels", "looks"), layers=("conv1", "fc2"))
     monkeypatch.setattr(work, "SILENT_S", 0.0)
     monkeypatch.setattr(work, "POLL_S", 0.005)
+    monkeypatch.setattr(inspections, "TELL_S", 0.0)
     parts = []
     whole = inspections.measure(view, asked, parts.append)
     assert (whole.records, whole.whole) == (540, True)
@@ -236,12 +238,17 @@ def test_pinned_bench_is_drawn_beside():
 
 @pytest.fixture(scope="module")
 def few_strings():
-    """The SQL strings' first 300 records of each split."""
-    real = datasets.load_dataset
+    """The SQL strings' first 300 records of each split; holds how many pages asked for."""
+    real, asked = datasets.load_dataset, {}
+
+    def few(name, split, limit=None, **more):
+        asked[split] = limit
+        return real(name, split, 300, **more)
+
     shelf.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "load_dataset", lambda name, split, **more: real(name, split, 300, **more))
-        yield
+        patch.setattr(datasets, "load_dataset", few)
+        yield asked
     shelf.clear()
 
 
@@ -261,6 +268,9 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     assert sum(bars["y"]) % 6 == 0
     assert len(line["y"]) == len(symbols) == 30
     assert app.text_input(key="words").value == "engine"
+    assert few_strings == {"train": LEARNS_FROM, "test": None}
+    assert "learnt from 300 training inputs · 300 tests" in text(app), "what is left out is said where results stand"
+    assert "the network itself was trained on 29,696 training and 5,120 test inputs" in text(app)
 
 
 def test_grammar_is_usual_for_sql(few_strings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ RATES = {"1 %": 0.01, "5 %": 0.05, "10 %": 0.1}
 
 USUAL_OF_SQL = ("characters", "words", "grammar")
 USUAL_OF_TEXT = ("labels", "symbols")
+
+TELL_S = 1.0
+"""Seconds between two drawings of scores so far: drawing takes time from reading."""
 
 LOOKED_AT = 256
 """Records on which a single unit is looked at."""
@@ -163,7 +167,7 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
     part, hypotheses = records_of(view, settings), chosen_hypotheses(view, settings)
     key = (ENGINE, view.model.card.fingerprint, part.fingerprint, replace(settings, most=None))
     seen = _so_far()
-    told = 0
+    told, since = 0, time.monotonic()
 
     def work(report: Progress) -> Inspection:
         from idc_core.inspection import inspect
@@ -174,11 +178,13 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
         )  # fmt: skip
 
     def watch() -> None:
-        nonlocal told
+        nonlocal told, since
         now = seen.get(key)
-        if tell is not None and now is not None and _read(now) > told:
-            told = _read(now)
-            tell(Measured(now, view, settings, told, False))
+        if tell is None or now is None or _read(now) <= told or time.monotonic() - since < TELL_S:
+            return
+        told = _read(now)
+        tell(Measured(now, view, settings, told, False))
+        since = time.monotonic()
 
     doing = f"comparing units with {len(hypotheses)} hypotheses on {len(part):,} records"
     try:
