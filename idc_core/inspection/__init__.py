@@ -3,6 +3,7 @@
 from idc_core.inspection import families  # noqa: F401 - they enter FAMILIES
 from idc_core.inspection.discovery import discoveries, passing
 from idc_core.inspection.hypothesis import FAMILIES, Hypothesis, library, shuffled
+from idc_core.inspection.reading import Reading
 from idc_core.inspection.records import Records
 from idc_core.inspection.result import Inspection
 from idc_core.inspection.running import MEASURES, Speed, find_measure, inspect
@@ -12,6 +13,7 @@ __all__ = [
     "MEASURES",
     "Hypothesis",
     "Inspection",
+    "Reading",
     "Records",
     "Speed",
     "discoveries",

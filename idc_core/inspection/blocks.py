@@ -6,8 +6,6 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import torch
@@ -47,7 +45,7 @@ Key = tuple[object, ...]
 
 
 class BlockStore:
-    """Keeps arrays for the time of a `with` statement.
+    """Keeps arrays until it is closed.
 
     Parameters
     ----------
@@ -62,15 +60,14 @@ class BlockStore:
         self._files: dict[Key, list[Path]] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Forget everything, in memory and on disk."""
         self._memory.clear()
+        self._files.clear()
+        self.in_memory = 0
         if self._folder is not None:
             self._folder.cleanup()
+            self._folder = None
 
     def __contains__(self, key: Key) -> bool:
         return key in self._memory or key in self._files
@@ -89,6 +86,23 @@ class BlockStore:
             self._memory[key] = given
             self.in_memory += size
             return
+        self._write(key, given)
+
+    def rest(self) -> None:
+        """Put everything on disk until it is asked for again.
+
+        Raises
+        ------
+        DataError
+            If the disk has no room for it.
+        """
+        while self._memory:
+            key, arrays = next(iter(self._memory.items()))
+            self._write(key, arrays)
+            del self._memory[key]
+        self.in_memory = 0
+
+    def _write(self, key: Key, given: list[Tensor]) -> None:
         paths = [self._file(len(self._files), number) for number in range(len(given))]
         try:
             for path, array in zip(paths, given, strict=True):

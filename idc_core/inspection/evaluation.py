@@ -49,7 +49,7 @@ class Span:
 
 @dataclass(eq=False)
 class Evaluation:
-    """The behaviours of hypotheses on records that are read in blocks of equal size.
+    """The behaviours of hypotheses on records that are read in blocks.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ class Evaluation:
     hypotheses : sequence of Hypothesis
     order : ndarray, int64 (n,)
         The order in which records are read.
-    size : int
-        Records of a block.
-    ahead : int
-        Blocks that are evaluated together; 0 evaluates one block, anew each time.
+    ends : ndarray, int64 (blocks,)
+        Where in the order each block ends.
+    together : int
+        Records of the blocks that are evaluated together; 0 evaluates one block, anew each time.
     """
 
     dataset: Dataset
     hypotheses: Sequence[Hypothesis]
     order: NDArray[np.int64]
-    size: int
-    ahead: int
+    ends: NDArray[np.int64]
+    together: int
     evaluated: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -96,14 +96,17 @@ class Evaluation:
         return self._support[index]
 
     def _around(self, index: int) -> Span:
-        if self._span is None or index not in self._span.blocks or not self.ahead:
-            first = index - index % self.ahead if self.ahead else index
-            stop = min(first + max(self.ahead, 1), -(-len(self.order) // self.size))
-            records = Records(self.dataset, self.order[first * self.size : stop * self.size])
+        if self._span is None or index not in self._span.blocks or not self.together:
+            begin = self._begin(index)
+            stop = max(index + 1, int(np.searchsorted(self.ends, begin + self.together, "right")))
+            records = Records(self.dataset, self.order[begin : self._begin(stop)])
             self.evaluated += len(self.hypotheses)
-            self._span = Span(range(first, stop), records, [hypothesis(records) for hypothesis in self.hypotheses])
+            self._span = Span(range(index, stop), records, [hypothesis(records) for hypothesis in self.hypotheses])
         return self._span
+
+    def _begin(self, index: int) -> int:
+        return int(self.ends[index - 1]) if index else 0
 
     def _within(self, span: Span, index: int) -> list[int]:
         """Return where in a span a block's records begin and end."""
-        return [min((at - span.blocks.start) * self.size, len(span.records)) for at in (index, index + 1)]
+        return [self._begin(at) - self._begin(span.blocks.start) for at in (index, index + 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,31 @@ from idc_core.trace import neuron_axes, trace
 BLOCK_ROWS = 4096
 """Rows of one block: large enough for fast matrix products, small enough for the caches."""
 
-FEWEST_RECORDS, BLOCKS = 16, 64
-"""Records of a block at least, and into how many blocks small data sets are cut."""
+FIRST_RECORDS, FEWEST_RECORDS, BLOCKS = 32, 16, 32
+"""Records of the first blocks, in layers with many places as few as the second number; blocks before they double."""
+
+
+def block_ends(count: int, places: int) -> NDArray[np.int64]:
+    """Return where the blocks of so many records end, int64 (blocks,).
+
+    The first ones are small, so that few records are cut into many; the more has been read, the larger they are. So the
+    blocks of 1,024 records are the first ones of any more: who reads on reads none of them again.
+
+    Parameters
+    ----------
+    count : int
+        Records.
+    places : int
+        Rows of a record in the layer that has most of them.
+    """
+    largest = max(FEWEST_RECORDS, BLOCK_ROWS // places)
+    size = max(1, min(FIRST_RECORDS, largest, -(-count // BLOCKS)))
+    ends = [0]
+    while ends[-1] < count:
+        while ends[-1] >= BLOCKS * size and size < largest:
+            size = min(2 * size, largest)
+        ends.append(min(ends[-1] + size, count))
+    return np.array(ends[1:], np.int64)
 
 
 @dataclass(eq=False)
@@ -40,7 +63,7 @@ class Stream:
     dataset : Dataset
     hypotheses : sequence of Hypothesis
     order : ndarray, int64 (n,)
-        The order in which records are read.
+        The records that are read, in order.
     store : BlockStore or None
         Keeps blocks that are read again; None makes them anew.
     cache : bool
@@ -57,45 +80,69 @@ class Stream:
     store: BlockStore | None = None
     cache: bool = True
     on_progress: Progress | None = None
-    extracted: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        places = 1
+        self._places = 1
         for name, model in self.models.items():
             shapes = _shapes(model, self.dataset.inputs[self.order[:1]], self.layers[name])
-            places = max(places, *(int(np.prod(shape)) for shape in shapes.values()))
-        small = -(-len(self.order) // BLOCKS)
-        self.size = max(1, min(small, max(FEWEST_RECORDS, BLOCK_ROWS // places)))
+            self._places = max(self._places, *(int(np.prod(shape)) for shape in shapes.values()))
+        self.ends = block_ends(len(self.order), self._places)
         self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
-        self._next = 0
+        self.made = 0
         self._known: dict[int, tuple[NDArray[np.int64], dict[Place, tuple[int, ...]]]] = {}
         self._last: tuple[int, Block] | None = None
         self.moments: dict[Place, tuple[Tensor, NDArray[np.float64]]] = {}
-        ahead = max(1, SPAN_ROWS // (self.size * places)) if self.cache else 0
-        self._evaluation = Evaluation(self.dataset, self.hypotheses, self.order, self.size, ahead)
+        self._counted = 0
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        together = SPAN_ROWS // self._places if self.cache else 0
+        self._evaluation = Evaluation(self.dataset, self.hypotheses, self.order, self.ends, together)
         self._rows: tuple[tuple[int, ...], dict[int, Tensor]] | None = None
 
+    def extend(self, order: NDArray[np.int64]) -> bool:
+        """Read more records of the same order; return whether all blocks made so far are blocks of these as well."""
+        ends = block_ends(len(order), self._places)
+        if not np.array_equal(ends[: self.made], self.ends[: self.made]):
+            return False
+        if len(order) != len(self.order):
+            self.order, self.ends = order, ends
+            self._sources.clear()
+            self._evaluate()
+        return True
+
     def __len__(self) -> int:
-        return -(-len(self.order) // self.size)
+        return len(self.ends)
+
+    def records(self, blocks: int) -> int:
+        """Return how many records the first blocks have."""
+        return int(self.ends[blocks - 1]) if blocks else 0
+
+    def blocks_of(self, records: int) -> int:
+        """Return how many blocks hold the first records, at least one and at most all."""
+        return min(int(np.searchsorted(self.ends, max(records, 1))) + 1, len(self))
 
     def positions(self, index: int) -> NDArray[np.int64]:
         """Return which records are in a block."""
-        return self.order[index * self.size : (index + 1) * self.size]
+        return self.order[self.records(index) : self.records(index + 1)]
 
     def block(self, index: int) -> Block:
         """Return a block: the last one made, a kept one, or the next."""
         if self._last is not None and self._last[0] == index:
             return self._last[1]
-        if self.store is not None and index < self._next:
+        if self.store is not None and index < self.made:
             positions, shapes = self._known[index]
             block = Block(positions, dict(zip(shapes, self.store.get((index,)), strict=True)), shapes)
         else:
-            if index < self._next or not self._sources:
+            if index < self.made or not self._sources:
                 self._start(index)
-            while self._next < index:
+            while self.made < index:
                 self._make()
             block = self._make()
         self._last = index, block
+        if index + 1 == self.made:
+            # Whoever stops now finds this block again when reading goes on.
+            report(self.on_progress, self.records(self.made), len(self.order), "records read")
         return block
 
     def behaviours(self, index: int, place: Place, block: Block) -> Tensor:
@@ -131,7 +178,7 @@ class Stream:
         self.moments[place] = about, sums + one.double().numpy()
 
     def _start(self, index: int) -> None:
-        self._next = index
+        self.made = index
         for name, model in self.models.items():
             self._sources[name] = extract(model, self.layers[name], self._inputs(index))
 
@@ -140,7 +187,7 @@ class Stream:
             yield self.dataset.inputs[self.positions(at)]
 
     def _make(self) -> Block:
-        positions = self.positions(self._next)
+        positions = self.positions(self.made)
         records = Records(self.dataset, positions)
         units: dict[Place, Tensor] = {}
         shapes: dict[Place, tuple[int, ...]] = {}
@@ -150,15 +197,14 @@ class Stream:
                 units[name, layer] = rows if kept is None else rows[torch.from_numpy(kept)]
                 shapes[name, layer] = shape
         block = Block(positions, units, shapes)
-        if self._next * self.size == self.extracted:
+        if self.made == self._counted:
+            self._counted += 1
             for place, rows in units.items():
                 self._count(place, rows)
         if self.store is not None:
-            self._known[self._next] = positions, shapes
-            self.store.put((self._next,), units.values())
-        self._next += 1
-        self.extracted += len(positions)
-        report(self.on_progress, min(self._next * self.size, len(self.order)), len(self.order), "records read")
+            self._known[self.made] = positions, shapes
+            self.store.put((self.made,), units.values())
+        self.made += 1
         return block
 
 

@@ -147,9 +147,9 @@ class PairRun:
         ]
         return _side_by_side(single, self.encoder.sums(units[:places], behaviours[:places], places))
 
-    def settle(self, sure: Sureness, lines: Lines, last: bool) -> None:
-        """Write down the hypotheses whose scores are all sure enough, or all where nothing is left to read."""
-        if not len(self.which) or (not last and (sure.error is None or len(self.sums.groups) < FEWEST_GROUPS)):
+    def settle(self, sure: Sureness, lines: Lines) -> None:
+        """Write down the hypotheses whose scores are all sure enough, and read no more for them."""
+        if not len(self.which) or sure.error is None or len(self.sums.groups) < FEWEST_GROUPS:
             return
         read, groups = self.sums.count, len(self.sums.groups)
         found = []
@@ -157,10 +157,9 @@ class PairRun:
             score, spread = jackknife(self.sums, lambda sums, m=measure: m.statistic(sums, self.encoder))  # type: ignore[misc]
             found.append((measure, score, spread, sure.margins(spread, groups, read)))
         done = np.ones(len(self.which), bool)
-        if not last and sure.error is not None:
-            hopeless = sure.rare(self._met(), read)[:, None]
-            for *_, margins in found:
-                done &= ((margins <= sure.error) | (np.isnan(margins) & hopeless)).all(1)
+        hopeless = sure.rare(self._met(), read)[:, None]
+        for *_, margins in found:
+            done &= ((margins <= sure.error) | (np.isnan(margins) & hopeless)).all(1)
         if not done.any():
             return
         for measure, score, spread, margins in found:

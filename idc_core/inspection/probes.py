@@ -250,7 +250,7 @@ class ProbeRun:
         stages = self._stages(sure)
         for stage, upto in enumerate(stages):
             last = stage == len(stages) - 1
-            read = min(upto * self.stream.size, len(self.stream.order))
+            read = self.stream.records(upto)
             if loss is not None:
                 weights = self._train(weights, left, upto, loss)
             sums = self._held_out(weights, left, upto, loss)
@@ -307,7 +307,8 @@ class ProbeRun:
         whole = len(self.stream)
         if sure.error is None:
             return [whole]
-        wanted = {max(int(np.ceil(whole * share)), min(FEWEST_BLOCKS, whole)) for share in STAGES}
+        records = len(self.stream.order)
+        wanted = {max(self.stream.blocks_of(int(records * share)), min(FEWEST_BLOCKS, whole)) for share in STAGES}
         return sorted(wanted)
 
     def _blocks(self, upto: int, held_out: bool, left: NDArray[np.int64]) -> Iterator[tuple[Block, Tensor, Tensor]]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from idc_core.datasets import Dataset
-from idc_core.errors import DataError, SettingError
-from idc_core.inspection.blocks import BUDGET, Block, BlockStore, Place
+from idc_core.errors import CancelledError, DataError, SettingError
+from idc_core.inspection.blocks import BUDGET, BlockStore
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
 from idc_core.inspection.pairs import PairRun, Sureness
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
+from idc_core.inspection.reading import Part, Reading
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, Lines, names_of
 from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
@@ -31,9 +31,6 @@ MEASURES: dict[str, Measure] = {**PAIR_MEASURES, **GROUP_MEASURES}
 
 PILOT = 1024
 """Records from which thresholds, bins and ranks are taken."""
-
-FIRST_LOOK = 16
-"""Blocks before scores are first asked how sure they are."""
 
 EVERY_UNIT = "all units"
 """The group that is probed unless others are given."""
@@ -108,10 +105,12 @@ def inspect(
     *,
     error: float | None = None,
     confidence: float = 0.95,
+    records: int | None = None,
     seed: int = 0,
     pilot: int = PILOT,
     passes: int = 300,
     speed: Speed | None = None,
+    reading: Reading | None = None,
     on_progress: Progress | None = None,
     on_scores: Callable[[Inspection], None] | None = None,
 ) -> Inspection:
@@ -137,6 +136,8 @@ def inspect(
         score because what it needs is in surely fewer than 1 in 100 records. None reads all.
     confidence : float
         Of bounds and of that promise.
+    records : int, optional
+        Read so many at most, drawn at random: the first ones of the order. None reads all there are.
     seed : int
         Fixes the order in which records are read, and with it thresholds and held-out records.
     pilot : int
@@ -145,6 +146,8 @@ def inspect(
         Passes of a probe's training over its records, at most.
     speed : Speed, optional
         Optimisations to switch off.
+    reading : Reading, optional
+        Goes on with what an earlier call has read, and holds what this one reads, also where it is stopped.
     on_progress : Progress, optional
         Called with records read, and with passes of training.
     on_scores : callable, optional
@@ -174,12 +177,13 @@ def inspect(
     speed = speed or Speed()
     found = _models(models)
     chosen = [find_measure(measure) for measure in measures]
-    _check(dataset, hypotheses, chosen, error, confidence, pilot)
-    order = np.random.default_rng(seed).permutation(len(dataset)).astype(np.int64)
+    _check(dataset, hypotheses, chosen, error, confidence, pilot, records)
+    order = np.random.default_rng(seed).permutation(len(dataset))[:records].astype(np.int64)
     chosen_layers = _layers(found, layers)
     about = {
         "dataset": dataset.name, "split": dataset.split, "dataset_fingerprint": dataset.fingerprint,
-        "dataset_records": len(dataset), "seed": seed, "error": error, "confidence": confidence, "pilot": pilot,
+        "dataset_records": len(dataset), "records": len(order), "seed": seed, "error": error, "confidence": confidence,
+        "pilot": pilot,
         "models": {name: fingerprint(model) for name, model in found.items()},
         "layers": {name: list(names) for name, names in chosen_layers.items()},
         "measures": {one.name: _settings(one) for one in chosen},
@@ -190,9 +194,26 @@ def inspect(
         found, chosen_layers, dataset, order, groups, error if speed.early else None, confidence,
         pilot, passes, speed, on_progress, on_scores, about,
     )  # fmt: skip
+    held, whole = Reading() if reading is None else reading, False
+    held.begin(about | {"hypotheses": names_of(hypotheses)}, order)
     lines, units = Lines(), {}
-    for some, few in _parts(chosen, hypotheses, speed.share):
-        units = _run(job, few, some, lines)
+    try:
+        for number, (some, few) in enumerate(_parts(chosen, hypotheses, speed.share)):
+            if number not in held.parts:
+                held.parts[number] = _part(job, few, some)
+            _run(job, held.parts[number], some, lines)
+            units = held.parts[number].stream.units()
+            if reading is None:
+                held.parts.pop(number).close()
+        whole = True
+    except CancelledError:
+        whole = True
+        raise
+    finally:
+        if whole and reading is not None:
+            held.rest()
+        else:
+            held.close()
     return Inspection(lines.table(), units, names_of(hypotheses), about)
 
 
@@ -232,7 +253,7 @@ def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str
 
 def _check(
     dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure], error: float | None,
-    confidence: float, pilot: int,
+    confidence: float, pilot: int, records: int | None,
 ) -> None:  # fmt: skip
     if not len(dataset):
         raise DataError("The data set has no records to inspect on.")
@@ -249,6 +270,8 @@ def _check(
         raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
     if pilot < 1:
         raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
+    if records is not None and records < 1:
+        raise SettingError(f"The records to read must be at least 1, or None for all, not {records!r}.")
 
 
 def _parts(
@@ -264,25 +287,30 @@ def _parts(
                 yield (measure,), (hypothesis,)
 
 
-def _run(
-    job: _Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure], lines: Lines
-) -> dict[Place, NDArray[np.float64]]:
+def _run(job: _Job, part: Part, measures: Sequence[Measure], lines: Lines) -> None:
     """Compute scores that share one extraction."""
-    single = [one for one in measures if isinstance(one, PairMeasure)]
-    grouped = [one for one in measures if isinstance(one, GroupMeasure)]
-    with ExitStack() as stack:
-        store = None
-        if grouped:
-            budget = (1 << 62) if job.speed.memory is None else job.speed.memory
-            store = stack.enter_context(BlockStore(budget))
-        stream = Stream(
-            job.models, job.layers, job.dataset, hypotheses, job.order, store, job.speed.cache, job.on_progress
-        )
-        if single:
-            _run_pairs(job, stream, single, lines)
-        for measure in grouped:
+    stream = part.stream
+    stream.on_progress = job.on_progress
+
+    def tell(now: Lines) -> None:
+        if job.on_scores is not None:
+            every = Lines([*lines.parts, *now.parts])
+            job.on_scores(Inspection(every.table(), stream.units(), names_of(stream.hypotheses), job.about))
+
+    lines.parts += part.read(job.error, job.confidence, job.pilot, tell if job.on_scores else None).parts
+    for measure in measures:
+        if isinstance(measure, GroupMeasure):
             _run_probes(job, stream, measure, lines)
-        return stream.units()
+
+
+def _part(job: _Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> Part:
+    """Return the state of what shares one extraction, before anything is read."""
+    store = None
+    if any(isinstance(one, GroupMeasure) for one in measures):
+        store = BlockStore((1 << 62) if job.speed.memory is None else job.speed.memory)
+    stream = Stream(job.models, job.layers, job.dataset, hypotheses, job.order, store, job.speed.cache)
+    single = [one for one in measures if isinstance(one, PairMeasure)]
+    return Part(stream, _pair_runs(job, stream, single))
 
 
 def _same_kind(hypotheses: Sequence[Hypothesis], measures: Iterable[Measure]) -> list[tuple[int, NDArray[np.int64]]]:
@@ -298,56 +326,9 @@ def _same_kind(hypotheses: Sequence[Hypothesis], measures: Iterable[Measure]) ->
     ]
 
 
-def _run_pairs(job: _Job, stream: Stream, measures: Sequence[PairMeasure], lines: Lines) -> None:
-    places = [(model, layer) for model, layers in job.layers.items() for layer in layers]
-    ahead = min(max(1, -(-job.pilot // stream.size)), len(stream))
-    pilot = [_read(stream, index, places) for index in range(ahead)]
-    runs = _pair_runs(job, stream, measures, places)
-    scores = 0
-    for run in runs:
-        units = torch.cat([block.units[run.place] for block, _, _ in pilot])
-        run.learn(units, torch.cat([behaviours[run.place] for _, behaviours, _ in pilot]))
-        scores += len(run.which) * len(run.measures) * units.shape[1]
-    sure = Sureness(job.error, job.confidence, max(scores, 1), len(job.order))
-    look, show = FIRST_LOOK, FIRST_LOOK // 4
-    for index in range(len(stream)):
-        block, behaviours, support = pilot[index] if index < len(pilot) else _read(stream, index, places)
-        for run in runs:
-            if len(run.which):
-                run.update(block, behaviours[run.place], support)
-        if index + 1 == look:
-            look = max(look + 1, int(look * 1.2))
-            for run in runs:
-                run.settle(sure, lines, last=False)
-            if not any(len(run.which) for run in runs):
-                return
-        if index + 1 == show and job.on_scores is not None:
-            show = max(show + 1, int(show * 1.4))
-            job.on_scores(_so_far(job, stream, runs, sure, lines))
-    for run in runs:
-        run.settle(sure, lines, last=True)
-
-
-def _so_far(job: _Job, stream: Stream, runs: Sequence[PairRun], sure: Sureness, lines: Lines) -> Inspection:
-    """Return the scores at this moment: those written down, and those that are still being read for."""
-    now = Lines(list(lines.parts))
-    for run in runs:
-        run.snapshot(sure, now)
-    return Inspection(now.table(), stream.units(), names_of(stream.hypotheses), job.about)
-
-
-def _read(
-    stream: Stream, index: int, places: Sequence[Place]
-) -> tuple[Block, dict[Place, Tensor], NDArray[np.int64]]:  # fmt: skip
-    block = stream.block(index)
-    behaviours = {place: stream.behaviours(index, place, block) for place in places}
-    return block, behaviours, stream.support(index)
-
-
-def _pair_runs(
-    job: _Job, stream: Stream, measures: Sequence[PairMeasure], places: Sequence[Place]
-) -> list[PairRun]:
+def _pair_runs(job: _Job, stream: Stream, measures: Sequence[PairMeasure]) -> list[PairRun]:
     """Return one run for every layer, encoder and number of classes."""
+    places = [(model, layer) for model, layers in job.layers.items() for layer in layers]
     shared: dict[tuple[object, ...], list[PairMeasure]] = {}
     for measure in measures:
         key = measure.key if job.speed.share else (measure.name, *measure.key)

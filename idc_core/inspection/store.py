@@ -108,7 +108,7 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
         connection.execute(
             "INSERT INTO kept.runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [run, datetime.now(UTC).replace(tzinfo=None), name, about["dataset"], about["split"],
-             about["dataset_records"], len(inspection), about["seed"], about["error"], about["confidence"], RATE,
+             about["records"], len(inspection), about["seed"], about["error"], about["confidence"], RATE,
              json.dumps(about)],
         )  # fmt: skip
         for part, columns in parts.items():

@@ -88,10 +88,10 @@ def bins(values, count):
 def split(hypothesis):
     """The rows that probes learn from and those held out: every fourth block of the run's order is held out."""
     order = np.random.default_rng(0).permutation(len(DATA))
-    size = Stream({"m": MODEL}, {"m": ["units"]}, DATA, HYPOTHESES, order).size
+    stream = Stream({"m": MODEL}, {"m": ["units"]}, DATA, HYPOTHESES, order)
     sides = [[], []]
-    for index in range(0, -(-len(order) // size)):
-        sides[index % EVERY == EVERY - 1].append(order[index * size : (index + 1) * size])
+    for index in range(len(stream)):
+        sides[index % EVERY == EVERY - 1].append(stream.positions(index))
     out = []
     for side in sides:
         inputs = DATA.inputs[np.concatenate(side)]
