@@ -15,6 +15,7 @@ from idc_core.datasets.sql import LEARNS_FROM
 from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.grid import grid
+from idc_core.inspection.parts import draw
 from idc_core.inspection.query import PREPARED
 from pages.common import work
 from pages.common.bench import DEFAULT
@@ -192,6 +193,29 @@ def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     assert (stopped.whole, stopped.found) == (False, inspections._so_far().get(last_key()))
     assert stopped.records < 540
     assert inspections.measure(view, settings(families=("labels",), layers=("pool1",))) is None
+
+
+def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, monkeypatch):
+    """Every job is stopped after its first block: only what goes on comes to an end."""
+    read = []
+    asked = settings(families=("labels",), layers=("fc1",), measures=("pearson", "iou"))
+    hook = view.model.register_forward_hook(lambda _, given, __: read.append(len(given[0])))
+    # More than there are digits, so that there are more records to ask for than 1,024.
+    tests = draw(view.test, 540)
+    many = replace(tests, **{name: np.concatenate([getattr(tests, name)] * 3) for name in ("inputs", "targets", "ids")})
+    monkeypatch.setattr(inspections, "tests_of", lambda view: many)
+    monkeypatch.setattr(work, "GRACE_S", -1.0)
+    try:
+        some = inspections.measure(view, asked)
+        assert (some.records, some.whole) == (1024, True)
+        every = inspections.measure(view, replace(asked, most=None))
+        assert (every.records, every.whole) == (1620, True)
+    finally:
+        hook.remove()
+    assert sum(size for size in read if size > 1) == 1620, "records that were read twice"
+    apart = inspect(view.model, many, library(view.test, ["labels"]), ["pearson", "iou"], ["fc1"])
+    for column, values in apart.table.items():
+        np.testing.assert_array_equal(values, every.found.table[column])
 
 
 def last_key():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idc_core.datasets import Dataset
-    from idc_core.inspection import Hypothesis, Inspection
+    from idc_core.inspection import Hypothesis, Inspection, Reading
     from idc_core.inspection.grid import Grid
     from idc_core.inspection.looking import Look
 
@@ -41,8 +41,8 @@ TELL_S = 1.0
 LOOKED_AT = 256
 """Records on which a single unit is looked at."""
 
-UNFINISHED = 4
-"""Inspections whose scores so far are kept until they end."""
+UNFINISHED = 3
+"""Inspections that can go on: their sums stay in memory, the blocks of probes on disk."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,10 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
     IdcError
         If a hypothesis does not fit the records or a layer.
     """
-    part, hypotheses = records_of(view, settings), chosen_hypotheses(view, settings)
-    key = (ENGINE, view.model.card.fingerprint, part.fingerprint, replace(settings, most=None))
+    tests, hypotheses = tests_of(view), chosen_hypotheses(view, settings)
+    most = min(settings.most or len(tests), len(tests))
+    # Of fewer records first and of more afterwards it is the same inspection, which goes on.
+    key = (ENGINE, view.model.card.fingerprint, tests.fingerprint, replace(settings, most=None))
     seen = _so_far()
     told, since = 0, time.monotonic()
 
@@ -173,33 +175,45 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
         from idc_core.inspection import inspect
 
         return inspect(
-            view.model, part, hypotheses, settings.measures, settings.layers, error=settings.error,
-            on_progress=report, on_scores=lambda now: seen.put(key, now),
+            view.model, tests, hypotheses, settings.measures, settings.layers, error=settings.error,
+            records=most, reading=seen.reading(key), on_progress=report,
+            on_scores=lambda now: seen.put(key, now),
         )  # fmt: skip
+
+    def so_far() -> Inspection | None:
+        now = seen.get(key)
+        return None if now is None or _read(now) > most else now
 
     def watch() -> None:
         nonlocal told, since
-        now = seen.get(key)
+        now = so_far()
         if tell is None or now is None or _read(now) <= told or time.monotonic() - since < TELL_S:
             return
         told = _read(now)
         tell(Measured(now, view, settings, told, False))
         since = time.monotonic()
 
-    doing = f"comparing units with {len(hypotheses)} hypotheses on {len(part):,} records"
+    doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
-        found: Inspection = Waiting(1).get("inspections", key, doing, work, watch)
+        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch)
     except CancelledError:
-        left = seen.get(key)
+        left = so_far()
         return None if left is None else Measured(left, view, settings, _read(left), False)
     return Measured(found, view, settings, _read(found), True)
 
 
-def records_of(view: View, settings: Settings) -> Dataset:
-    """Return the tests that are read: of the chosen classes, and at most so many."""
-    from idc_core.inspection.parts import draw, take
+def tests_of(view: View) -> Dataset:
+    """Return the tests of the chosen classes."""
+    from idc_core.inspection.parts import take
 
-    return draw(take(view.test, view.chosen) if view.bench.classes else view.test, settings.most)
+    return take(view.test, view.chosen) if view.bench.classes else view.test
+
+
+def records_of(view: View, settings: Settings) -> Dataset:
+    """Return the tests that are read, as a data set of their own: those that `inspect` draws with the same seed."""
+    from idc_core.inspection.parts import draw
+
+    return draw(tests_of(view), settings.most)
 
 
 def _read(found: Inspection) -> int:
@@ -207,17 +221,25 @@ def _read(found: Inspection) -> int:
 
 
 class SoFar:
-    """The latest scores of inspections that have not ended, the newest few."""
+    """What the newest few inspections have read, to go on from, and their latest scores."""
 
     def __init__(self) -> None:
+        self._readings: dict[Hashable, Reading] = {}
         self._found: dict[Hashable, Inspection] = {}
+
+    def reading(self, key: Hashable) -> Reading:
+        """Return what an inspection has read; for the one thread that inspects."""
+        from idc_core.inspection import Reading
+
+        self._readings[key] = self._readings.pop(key, None) or Reading()
+        for old in list(self._readings)[:-UNFINISHED]:
+            self._readings.pop(old).close()
+            self._found.pop(old, None)
+        return self._readings[key]
 
     def put(self, key: Hashable, found: Inspection) -> None:
         """Keep what an inspection has found so far."""
-        self._found.pop(key, None)
         self._found[key] = found
-        for old in list(self._found)[:-UNFINISHED]:
-            self._found.pop(old, None)
 
     def get(self, key: Hashable) -> Inspection | None:
         """Return what an inspection has found so far; None where that is nothing."""
