@@ -306,7 +306,8 @@ draw_map(measured, grid, shown, pair)
 read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
 st.caption(
     f"Read: {read}{plural(int(grid.records.max()), 'record')} of {plural(len(view.chosen), 'test')}"
-    f"{'' if measured.whole else ' (stopped; started again, reading goes on from here)'}; the widest score is sure to ± {grid.widest:.2f}."
+    f"{'' if measured.whole else ' (stopped; started again, reading goes on from here)'}; the widest score is sure to "
+    f"± {grid.widest:.2f}."
 )
 say_unscored(measured)
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 UNANSWERED, UNOPENED = 3, 4
 """How the process ends where the question is at fault, and where the file is."""
 
-WAIT_S = 10.0
-"""Seconds to wait while another process writes into the file."""
+WAIT_S = 15.0
+"""Seconds to wait while another process writes into the file, or asks, for which it has less time."""
 
 MEMORY = 1 << 30
 """Bytes that the process may take. The database's own limit, half of it, does not count what single values need."""
@@ -37,6 +37,7 @@ _CONFINED = {
     "memory_limit": "512MB",
     "max_temp_directory_size": "0B",
     "threads": "1",
+    "python_enable_replacements": "false",
     "lock_configuration": "true",
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import answering
 from idc_core.inspection.answering import UNANSWERED, UNOPENED, Question
-from idc_core.inspection.store import store_path
+from idc_core.inspection.store import bring_up_to_date, store_path
 
 SECONDS = 10.0
 """A question may take so long."""
@@ -141,6 +141,7 @@ def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answ
     path = path or store_path()
     if not path.is_file():
         raise DataError("There is no inspection yet: run one and keep it, then ask.")
+    bring_up_to_date(path)
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:

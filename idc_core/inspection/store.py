@@ -7,6 +7,7 @@ is written or a question answered, and closed again.
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,11 @@ CREATE TABLE IF NOT EXISTS kept.scores (
     discovery BOOLEAN);
 """
 
+_ADDED = {("scores", "remark"): "VARCHAR DEFAULT ''"}
+"""Columns that files of earlier versions lack: table, name, type."""
+
+_WRITING = threading.Lock()
+
 RATE = 0.05
 """False-discovery rate of the column `discovery`."""
 
@@ -70,6 +76,27 @@ def opened(path: Path, **settings: Any) -> Iterator[DuckDBPyConnection]:
         yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[DuckDBPyConnection]:
+    """Change the database as a whole, or not at all; one thread at a time, and no other process.
+
+    Raises
+    ------
+    DataError
+        If it cannot be opened or written.
+    """
+    import duckdb
+
+    with _WRITING, opened(path) as connection:
+        try:
+            connection.execute("BEGIN")
+            _make_schema(connection)
+            yield connection
+            connection.execute("COMMIT")
+        except duckdb.Error as error:
+            raise DataError(f"The database of inspections {path} cannot be written ({error}).") from error
 
 
 def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> str:
@@ -102,9 +129,7 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     table["unit_group"] = table.pop("group")
     table["discovery"] = discoveries(inspection, RATE)
     parts = {"scores": table, "units": _units(inspection), "hypotheses": _hypotheses(inspection)}
-    with opened(path) as connection:
-        connection.execute("BEGIN")
-        _make_schema(connection)
+    with _writing(path) as connection:
         connection.execute(
             "INSERT INTO kept.runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [run, datetime.now(UTC).replace(tzinfo=None), name, about["dataset"], about["split"],
@@ -116,14 +141,30 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
             connection.register("given", pa.table({name: pa.array(value) for name, value in columns.items()}))
             connection.execute(f"INSERT INTO kept.{part} BY NAME SELECT * FROM given")
             connection.unregister("given")
-        connection.execute("COMMIT")
     return run
 
 
 def _make_schema(connection: DuckDBPyConnection) -> None:
     connection.execute(_SCHEMA)
+    for (table, column), kind in _ADDED.items():
+        connection.execute(f"ALTER TABLE kept.{table} ADD COLUMN IF NOT EXISTS {column} {kind}")
     for view in VIEWS:
         connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM kept.{view}")
+
+
+def bring_up_to_date(path: Path) -> None:
+    """Add to a file of an earlier version what it lacks; what it holds stays.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be opened, or not be written although something is missing.
+    """
+    with opened(path, read_only=True) as connection:
+        there = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
+    if not _ADDED.keys() <= set(there):
+        with _writing(path):
+            pass  # opening it for writing does it
 
 
 def _units(inspection: Inspection) -> dict[str, Any]:
@@ -147,12 +188,9 @@ def forget(run: str, path: Path | None = None) -> None:
     path = path or store_path()
     if not path.is_file():
         return
-    with opened(path) as connection:
-        connection.execute("BEGIN")
-        _make_schema(connection)
+    with _writing(path) as connection:
         for view in VIEWS:
             connection.execute(f"DELETE FROM kept.{view} WHERE run = ?", [run])
-        connection.execute("COMMIT")
 
 
 def export(view: str, target: Path, path: Path | None = None, *, run: str | None = None) -> None:
@@ -176,6 +214,7 @@ def export(view: str, target: Path, path: Path | None = None, *, run: str | None
     path = path or store_path()
     if not path.is_file():
         raise DataError("There is no inspection yet: run one and keep it first.")
+    bring_up_to_date(path)
     partial = target.with_name(f".{target.name}.partial")
     with opened(path, read_only=True) as connection:
         chosen = connection.sql(f"SELECT * FROM {view} WHERE run = coalesce($run, run)", params={"run": run})

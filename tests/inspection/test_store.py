@@ -3,14 +3,16 @@
 import csv
 import resource
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
+import duckdb
 import numpy as np
 import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import inspect
-from idc_core.inspection.query import PREPARED, Answer, ask
+from idc_core.inspection.query import PREPARED, Answer, _answered, _read, ask
 from idc_core.inspection.store import VIEWS, export, forget, keep, store_path
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
@@ -109,6 +111,17 @@ FORBIDDEN = (
     "SELECT * FROM read_csv('https://example.org/a.csv')",
     "SELECT * FROM read_parquet('{folder}/x.parquet')",
     "SELECT getenv('HOME')",
+    "SELECT * FROM read_text('/proc/self/environ')",
+    "SELECT * FROM read_json('/etc/passwd')",
+    "SELECT * FROM sniff_csv('/etc/passwd')",
+    "SELECT * FROM query('COPY scores TO ''{folder}/out.csv''')",
+    "SELECT * FROM duckdb_secrets()",
+    "SET VARIABLE a = 1",
+    "ALTER TABLE kept.scores ADD COLUMN mine INT",
+    "IMPORT DATABASE '{folder}/all'",
+    "PREPARE mine AS SELECT 1",
+    "EXPLAIN ANALYZE SELECT 1",
+    "VACUUM",
     "SELECT nonsense FROM scores",
     "not even SQL",
     "",
@@ -169,6 +182,69 @@ def test_answers_have_their_types(kept):
     assert answer.columns == ("a", "b", "c", "d", "e", "a_1")
     assert answer.rows == [(1, 2.5, "x", datetime(2026, 11, 20, 1, 2, 3), None, [1, 2])]
     assert ask("SELECT run FROM runs WHERE false") == Answer(("run",), [], False)
+
+
+OLD = """
+CREATE SCHEMA kept;
+CREATE TABLE kept.runs (
+    run VARCHAR, made_at TIMESTAMP, name VARCHAR, dataset VARCHAR, split VARCHAR, records BIGINT, scores BIGINT,
+    seed BIGINT, error DOUBLE, confidence DOUBLE, discovery_rate DOUBLE, about VARCHAR);
+CREATE TABLE kept.hypotheses (run VARCHAR, hypothesis VARCHAR, family VARCHAR, kind VARCHAR);
+CREATE TABLE kept.units (
+    run VARCHAR, model VARCHAR, fingerprint VARCHAR, layer VARCHAR, unit BIGINT, mean DOUBLE, deviation DOUBLE);
+CREATE TABLE kept.scores (
+    run VARCHAR, model VARCHAR, layer VARCHAR, unit_group VARCHAR, unit BIGINT, hypothesis VARCHAR, measure VARCHAR,
+    score DOUBLE, low DOUBLE, high DOUBLE, margin DOUBLE, p_value DOUBLE, records BIGINT, discovery BOOLEAN);
+CREATE VIEW runs AS SELECT * FROM kept.runs;
+CREATE VIEW hypotheses AS SELECT * FROM kept.hypotheses;
+CREATE VIEW units AS SELECT * FROM kept.units;
+CREATE VIEW scores AS SELECT * FROM kept.scores;
+INSERT INTO kept.scores VALUES ('old', 'm', 'l', '', 3, 'h', 'pearson', 0.5, 0.4, 0.6, 0, 0.01, 400, true);
+INSERT INTO kept.runs (run, name) VALUES ('old', 'once');
+"""
+"""What the studio wrote before scores had remarks."""
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    with duckdb.connect(str(store_path())) as connection:
+        connection.execute(OLD)
+
+
+@pytest.mark.parametrize("first", ["ask", "export", "keep", "forget"])
+def test_a_file_of_an_earlier_version_is_brought_up_to_date(old, found, tmp_path, first):
+    if first == "export":
+        export("scores", tmp_path / "out.csv")
+        with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+            assert next(csv.DictReader(file))["remark"] == ""
+    if first == "keep":
+        run = keep(found, "new")
+        assert ask(f"SELECT count(*) FROM scores WHERE run = '{run}'").rows == [(len(found),)]
+    if first == "forget":
+        forget("nothing")
+    wanted = "SELECT run, unit, score, records, remark, discovery FROM scores WHERE run = 'old'"
+    assert ask(wanted).rows == [("old", 3, 0.5, 400, "", True)]
+    assert ask("SELECT name FROM runs WHERE run = 'old'").rows == [("once",)]
+
+
+def test_processes_wait_for_each_other(kept, found):
+    """One asks, in a process of its own, while another writes; both come to their end."""
+    slow = "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3"
+    with ThreadPoolExecutor(3) as pool:
+        asking = pool.submit(ask, slow, seconds=2.0)
+        keeping = [pool.submit(keep, found, f"other {number}") for number in range(2)]
+        with pytest.raises(SettingError, match="longer than"):
+            asking.result()
+        runs = [one.result() for one in keeping]
+    assert {name for (name,) in ask("SELECT run FROM runs").rows} == {kept, *runs}
+    with duckdb.connect(str(store_path())) as writing, ThreadPoolExecutor(1) as pool:
+        question = {"path": str(store_path()), "sql": "SELECT count(*) FROM runs", "rows": 9}
+        waiting = pool.submit(_answered, question, 20)
+        time.sleep(0.5)
+        assert not waiting.done(), "another process writes"
+        writing.close()
+        assert _read(waiting.result()).rows == [(3,)]
 
 
 def test_no_database_yet(tmp_path):
