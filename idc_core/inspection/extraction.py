@@ -42,7 +42,7 @@ def block_ends(count: int, places: int) -> NDArray[np.int64]:
         Rows of a record in the layer that has most of them.
     """
     largest = max(FEWEST_RECORDS, BLOCK_ROWS // places)
-    size = max(1, min(FIRST_RECORDS, largest, -(-count // BLOCKS)))
+    size = max(1, min(FIRST_RECORDS, largest, count // BLOCKS))
     ends = [0]
     while ends[-1] < count:
         while ends[-1] >= BLOCKS * size and size < largest:

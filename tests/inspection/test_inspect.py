@@ -66,7 +66,7 @@ def test_shuffled_hypotheses_pass_no_false_discovery_rate(seed):
     hypotheses = [shuffled(one, seed * 10 + at) for at, one in enumerate(own)]
     columns = noisy_table(seed=seed)
     columns[:, 3], columns[:, 4] = np.arange(9) == 4, np.maximum(columns[:, 4] - 1.2, 0)
-    found = inspect(Table(columns), repeated(400, seed), hypotheses, TESTED, ["units"], seed=seed, passes=30)
+    found = inspect(Table(columns), repeated(640, seed), hypotheses, TESTED, ["units"], seed=seed, passes=30)
     scored = (found.table["unit"] < 0) | (found.table["group"] == "")
     assert np.isfinite(found.table["p_value"][scored]).all()
     assert np.isnan(found.table["p_value"][~scored]).all(), "weights of probes are not tested"
