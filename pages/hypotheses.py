@@ -169,12 +169,13 @@ def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float
 
 def draw_map(
     measured: Measured, grid: Grid, shown: tuple[str, str, float, int, int | None], pair: tuple[int, int] | None,
-    key: str = "scores",
+    key: str = "scores", first: int = 0,
 ) -> None:  # fmt: skip
-    """Draw hypotheses by units."""
+    """Draw hypotheses by units, the strongest `first` ones left out."""
     measure, layer, _, most_rows, most_columns = shown
     label = PAIR_MEASURES[measure].label
-    rows, columns = grid.part(most_rows, grid.score.shape[1] if most_columns is None else most_columns)
+    rows, columns = grid.part(most_rows, grid.score.shape[1])
+    columns = columns[first:][:most_columns]
     visible = pairs.told_from_chance(grid)
     hypothesis, unit = grid.strongest()
     met = int(visible.any(1).sum())
@@ -198,10 +199,16 @@ def draw_map(
         alt=title,
         read="a square is a hypothesis and a unit; red says that the unit is high where the hypothesis is true, blue "
         "with \u2212 that it is low there, and empty that the two cannot be told from chance. Rows and columns come "
-        "with the strongest first. Click a square to look at it below; the lines frame what is looked at.",
-        depends=(measured.key, shown, selected),
+        f"with the strongest first. {_how_to_choose(len(rows) * len(columns))} The lines frame what is looked at.",
+        depends=(measured.key, shown, first, selected),
         clicked=None if pair is None else lambda points: clicked(measured, grid, layer, points),
     )  # fmt: skip
+
+
+def _how_to_choose(squares: int) -> str:
+    if squares <= figures.MOST_MARKS:
+        return "Click a square to look at it below."
+    return "So many are too thin to be clicked: show 80 units or fewer, a part at a time, or name a unit below."
 
 
 def _place(keys: Any, key: int) -> int | None:
@@ -302,7 +309,7 @@ label = PAIR_MEASURES[measure].label
 grid = measured.grid(measure, layer, rate)
 finding.markdown(sentence(measured, grid, layer, label, rate))
 pair = pairs.choose(measured, grid, layer)
-draw_map(measured, grid, shown, pair)
+draw_map(measured, grid, shown, pair, first=pairs.choose_part(grid, shown[4], pair[1]))
 read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
 st.caption(
     f"Read: {read}{plural(int(grid.records.max()), 'record')} of {plural(len(view.chosen), 'test')}"

@@ -281,6 +281,52 @@ def by_truth(
     return finish(figure, title, colours, height=330)
 
 
+def by_class(
+    values: Sequence[NDArray[np.floating]], names: Sequence[str], title: str, unit: str, *, dark: bool = False
+) -> go.Figure:
+    """Draw what a unit does in each class, the class of the highest mean on top.
+
+    Parameters
+    ----------
+    values : sequence of ndarray of float
+        The unit's values of each class; none where it is empty.
+    names : sequence of str
+        Of the classes.
+    title, unit : str
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A mark at each mean, a line over the middle half of the values.
+    """
+    colours = palette(dark)
+    there = [at for at, own in enumerate(values) if len(own)]
+    there.sort(key=lambda at: -float(values[at].mean()))
+    means = [float(values[at].mean()) for at in there]
+    low, high = ([float(np.quantile(values[at], share)) for at in there] for share in (0.25, 0.75))
+    figure = go.Figure()
+    for place, (start, end) in enumerate(zip(low, high, strict=True)):
+        figure.add_shape(type="line", x0=start, x1=end, y0=place, y1=place, line={"color": colours.muted, "width": 4})
+    figure.add_scatter(
+        x=means, y=list(range(len(there))), mode="markers", showlegend=False,
+        marker={"size": 11, "symbol": "diamond", "color": colours.accent},
+        text=[f"{names[at]}: {len(values[at]):,} values" for at in there],
+        customdata=np.stack([low, high], 1).tolist(),
+        hovertemplate="%{text}<br>mean %{x:.3f}, middle half %{customdata[0]:.3f} to %{customdata[1]:.3f}"
+        "<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(title=f"activation of {unit}")
+    figure.update_yaxes(
+        tickvals=list(range(len(there))), ticktext=[_short(names[at]) for at in there],
+        range=[len(there) - 0.5, -0.5], zeroline=False,
+    )  # fmt: skip
+    finish(figure, title, colours, height=150 + 22 * max(4, len(there)))
+    longest = max((len(_short(names[at])) for at in there), default=0)
+    return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})
+
+
 def importance_against(
     importance: NDArray[np.float64], best: NDArray[np.float64], important: NDArray[np.int64], names: Sequence[str],
     title: str, measure: str, *, dark: bool = False,

@@ -52,6 +52,24 @@ class Look:
         low = np.where(there, flat, np.inf).min(1)
         return np.asarray(high > low)
 
+    def by_class(self, classes: int) -> list[NDArray[np.float32]]:
+        """Return what the unit does in each class: its value at every place of it, or its mean over every record of it.
+
+        Parameters
+        ----------
+        classes : int
+            How many the hypothesis tells apart.
+        """
+        if self.behaviour.shape == self.activations.shape == self.present.shape:
+            values, found = self.activations[self.present], self.behaviour[self.present]
+        else:
+            # A class at each place of a record that has one value: where it occurs at all.
+            flat = self.behaviour.reshape(len(self.behaviour), -1)
+            if flat.shape[1] > 1:
+                return [self.mean[(flat == number).any(1)] for number in range(classes)]
+            values, found = self.mean, flat[:, 0]
+        return [np.asarray(values[found == number], np.float32) for number in range(classes)]
+
     def over(self, index: int) -> NDArray[np.float32]:
         """Return one record's activations at every pixel, float32 (height, width), repeated where the layer is coarser.
 

@@ -173,6 +173,43 @@ def test_mutual_information_is_told_from_chance_too():
     assert "all scores are shown" not in shown
 
 
+def test_a_class_of_several_shows_what_the_unit_does_in_each(view):
+    app = opened(measures="information", families="labels", hypothesis="class", neuron="22", classes=["3", "8", "5"])
+    picture = chart(app, "Unit 22 is highest in ")
+    positions = np.flatnonzero(np.isin(view.test.targets, [3, 8, 5]))[:256]
+    mean = {k: float(view.test_traces.activations["fc2"][positions[view.test.targets[positions] == k], 22].mean())
+            for k in (3, 8, 5)}  # fmt: skip
+    order = sorted(mean, key=lambda k: -mean[k])
+    (marks,) = picture["data"]
+    assert marks["x"] == pytest.approx([mean[k] for k in order], rel=1e-5)
+    assert picture["layout"]["yaxis"]["ticktext"] == [str(k) for k in order]
+    said = f"Unit 22 is highest in {order[0]} ({mean[order[0]]:.2f} on average) and lowest in {order[-1]}"
+    assert said in picture["layout"]["title"]["text"].replace("<br>", " ")
+    assert "7 of the 10 classes are not among these records." in text(app)
+
+
+def test_every_unit_can_be_shown_and_clicked(measured):
+    app, met = opened(**{"units-shown": "40"}), set()
+    assert part(app).options == ["1 to 40 of 84", "41 to 80 of 84", "81 to 84 of 84"]
+    for number in range(3):
+        part(app).set_value(number).run()
+        met |= units_of_map(app)
+    assert met == set(range(84))
+    weakest = int(measured.part(1, 84)[1][-1])
+    app.selectbox(key="unit-chosen").set_value(weakest).run()
+    assert part(app).value == 2
+    assert weakest in units_of_map(app)
+    assert not [one for one in opened(**{"units-shown": "all"}).selectbox if one.label == "Units by strength"]
+
+
+def part(app):
+    return next(one for one in app.selectbox if one.label == "Units by strength")
+
+
+def units_of_map(app):
+    return {unit for _, unit in chart(app, "hypotheses meet a unit")["data"][1]["customdata"]}
+
+
 def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     import streamlit as st
 

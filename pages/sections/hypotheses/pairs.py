@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 HYPOTHESIS, UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the bench's."""
 
+PAGED = "units-part-of"
+"""What the shown part of the units was chosen for."""
+
 MOST = 12
 """Units, and hypotheses, that are listed."""
 
@@ -89,6 +92,26 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             help=f"The unit of layer {layer} that is looked at below; in the bench's layer it is selected on all "
             f"pages. Default the strongest one, unit {unit}.",
         )  # fmt: skip
+
+
+def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
+    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
+    total = grid.score.shape[1]
+    if columns is None or total <= columns:
+        return 0
+    order = grid.part(1, total)[1]
+    if st.session_state.get(PAGED) != (unit, columns, total):
+        # Where another unit was chosen the map shows it.
+        st.session_state["units-part"] = int(np.flatnonzero(order == unit)[0]) // columns
+        st.session_state[PAGED] = (unit, columns, total)
+    parts = range(-(-total // columns))
+    part = st.selectbox(
+        "Units by strength", parts, key="units-part", width=240,
+        format_func=lambda at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}",
+        help="Which units the map shows, those of the strongest associations first, so that every unit can be clicked. "
+        "Default the part with the unit that is looked at.",
+    )  # fmt: skip
+    return part * columns
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
@@ -154,6 +177,8 @@ def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothes
         draw_overlays(measured, seen, positions, unit, hypothesis)
     if hypothesis.kind == "binary":
         draw_by_truth(measured, seen, layer, unit, hypothesis)
+    if hypothesis.kind == "classes":
+        draw_by_class(measured, seen, layer, unit, hypothesis)
     if layer == view.bench.layer and unit in view.analysis.important:
         draw_clusters(measured, seen, positions, unit, hypothesis)
 
@@ -271,6 +296,30 @@ def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothe
         alt=title,
         read="each colour is a group of records, drawn as shares of its own; the less they overlap, the better the "
         "unit alone tells whether the hypothesis holds. A unit's value is its mean over a record.",
+        depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
+    )
+
+
+def draw_by_class(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+    """Draw what the unit does in each class."""
+    values = seen.by_class(hypothesis.classes)
+    known = measured.view.test.class_names
+    names = known if len(known) == hypothesis.classes else [f"class {at}" for at in range(hypothesis.classes)]
+    means = [float(own.mean()) if len(own) else np.nan for own in values]
+    high, low = int(np.nanargmax(means)), int(np.nanargmin(means))
+    title = (
+        f"Unit {unit} is highest in {names[high]} ({means[high]:.2f} on average) and lowest in {names[low]} "
+        f"({means[low]:.2f})"
+    )
+    empty = sum(not len(own) for own in values)
+    left = f" {empty} of the {len(values)} classes {'is' if empty == 1 else 'are'} not among these records."
+    layout.chart(
+        measured.view,
+        "by-class",
+        lambda dark: figures.by_class(values, names, title, f"unit {unit}", dark=dark),
+        alt=title,
+        read="a diamond is the unit's mean over what is of a class, the line the middle half of its values; classes "
+        f"whose lines lie apart are told by the unit alone.{left if empty else ''}",
         depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
     )
 
