@@ -302,7 +302,9 @@ except IdcError as error:
     st.stop()
 sofar.empty()
 if measured is None:
-    st.info("Stopped before any records were read. Start again, or choose fewer hypotheses.")
+    st.info(
+        "Stopped before there were any scores. Started again, reading goes on from there; fewer hypotheses are faster."
+    )
     st.stop()
 measure, layer, rate = shown[:3]
 label = PAIR_MEASURES[measure].label

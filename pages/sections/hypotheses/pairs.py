@@ -100,18 +100,20 @@ def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
     if columns is None or total <= columns:
         return 0
     order = grid.part(1, total)[1]
+    own = int(np.flatnonzero(order == unit)[0]) // columns
     if st.session_state.get(PAGED) != (unit, columns, total):
         # Where another unit was chosen the map shows it.
-        st.session_state["units-part"] = int(np.flatnonzero(order == unit)[0]) // columns
+        st.session_state["units-part"] = own
         st.session_state[PAGED] = (unit, columns, total)
-    parts = range(-(-total // columns))
+    labels = {
+        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
+    }
     part = st.selectbox(
-        "Units by strength", parts, key="units-part", width=240,
-        format_func=lambda at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}",
+        "Units by strength", list(labels), key="units-part", width=240, format_func=labels.get,
         help="Which units the map shows, those of the strongest associations first, so that every unit can be clicked. "
-        "Default the part with the unit that is looked at.",
+        f"Default the part with the unit that is looked at, {labels[own]}.",
     )  # fmt: skip
-    return part * columns
+    return int(part) * columns
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
@@ -179,7 +181,7 @@ def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothes
         draw_by_truth(measured, seen, layer, unit, hypothesis)
     if hypothesis.kind == "classes":
         draw_by_class(measured, seen, layer, unit, hypothesis)
-    if layer == view.bench.layer and unit in view.analysis.important:
+    if layer == view.bench.layer and unit in view.analysis.important and hypothesis.kind != "classes":
         draw_clusters(measured, seen, positions, unit, hypothesis)
 
 
