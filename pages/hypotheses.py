@@ -252,11 +252,10 @@ def say_unscored(measured: Measured) -> None:
     """Name hypotheses that have no score, and why."""
     table = measured.found.frame()
     table = table[table["remark"] != ""].drop_duplicates("hypothesis")
-    if len(table):
-        first = table.head(MOST_UNSCORED)
-        said = [f"{quoted(one.hypothesis)} ({one.remark})" for one in first.itertuples()]
-        more = f", and {plural(len(table) - len(first), 'other')}" if len(table) > len(first) else ""
-        st.caption(f"Without a score: {'; '.join(said)}{more}.")
+    for remark, some in table.groupby("remark", sort=False)["hypothesis"]:
+        first = [quoted(name) for name in some.head(MOST_UNSCORED)]
+        more = f" and {plural(len(some) - len(first), 'other')}" if len(some) > len(first) else ""
+        st.caption(f"Without a score ({remark}): {', '.join(first)}{more}.")
 
 
 def draw_side(one: View, chosen: Any, key: str) -> None:

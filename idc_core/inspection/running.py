@@ -177,7 +177,7 @@ def inspect(
     speed = speed or Speed()
     found = _models(models)
     chosen = [find_measure(measure) for measure in measures]
-    _check(dataset, hypotheses, chosen, error, confidence, pilot, records)
+    _check(dataset, hypotheses, chosen, error, confidence, seed, pilot, records)
     order = np.random.default_rng(seed).permutation(len(dataset))[:records].astype(np.int64)
     chosen_layers = _layers(found, layers)
     about = {
@@ -253,7 +253,7 @@ def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str
 
 def _check(
     dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure], error: float | None,
-    confidence: float, pilot: int, records: int | None,
+    confidence: float, seed: int, pilot: int, records: int | None,
 ) -> None:  # fmt: skip
     if not len(dataset):
         raise DataError("The data set has no records to inspect on.")
@@ -268,6 +268,8 @@ def _check(
         raise SettingError(f"The error must be above 0, or None to read everything, not {error!r}.")
     if not 0.5 <= confidence < 1:
         raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
+    if seed < 0:
+        raise SettingError(f"The seed must be 0 or more, not {seed!r}.")
     if pilot < 1:
         raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
     if records is not None and records < 1:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder
+from idc_core.files import cache_folder, partial_file
 from idc_core.inspection.answering import connect
 from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.result import COLUMNS, Inspection
@@ -215,8 +215,7 @@ def export(view: str, target: Path, path: Path | None = None, *, run: str | None
     if not path.is_file():
         raise DataError("There is no inspection yet: run one and keep it first.")
     bring_up_to_date(path)
-    partial = target.with_name(f".{target.name}.partial")
-    with opened(path, read_only=True) as connection:
+    with opened(path, read_only=True) as connection, partial_file(target.parent) as partial:
         chosen = connection.sql(f"SELECT * FROM {view} WHERE run = coalesce($run, run)", params={"run": run})
         try:
             if kind == "parquet":
@@ -226,5 +225,3 @@ def export(view: str, target: Path, path: Path | None = None, *, run: str | None
             partial.replace(target)
         except (duckdb.Error, OSError) as error:
             raise SettingError(f"{target} cannot be written ({error}); name another file.") from error
-        finally:
-            partial.unlink(missing_ok=True)

@@ -298,6 +298,7 @@ MODEL = Table(noisy_table())
         ({"error": 0.0}, SettingError),
         ({"confidence": 1.0}, SettingError),
         ({"pilot": 0}, SettingError),
+        ({"seed": -1}, SettingError),
         ({"layers": ["nowhere"]}, ModelError),
         ({"layers": None}, SettingError),
         ({"measures": ["logistic"], "groups": {"g": [99]}}, SettingError),

@@ -31,12 +31,13 @@ def draw(measured: Measured) -> None:
         "what passes a false-discovery rate of 5\u00a0%)."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        usual = measured.view.line
         name = st.text_input(
-            "Name of the run", measured.view.line, key="run-name", width=420,
+            "Name of the run", placeholder=usual, key="run-name", width=420,
             help="How the run is called in the view runs. Default the bench's line.",
         )  # fmt: skip
         st.button(
-            "Keep this run", key="keep-run", on_click=_keep, args=(measured, name), type="primary",
+            "Keep this run", key="keep-run", on_click=_keep, args=(measured, name or usual), type="primary",
             help="Writes all scores of this inspection into the file, so that they can be asked for.",
         )  # fmt: skip
     if st.session_state.get(KEPT_AS):

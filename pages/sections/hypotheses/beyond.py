@@ -17,6 +17,9 @@ from pages.sections.hypotheses.inspections import Measured
 if TYPE_CHECKING:
     from idc_core.inspection.grid import Grid, Meaning
 
+CHANCE = 0.05
+"""Important neurons stand out where at most such a share of random sets reaches as much."""
+
 
 def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None:
     """Say and draw whether important neurons go with hypotheses more than others."""
@@ -29,7 +32,8 @@ def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None
     told = meaning(grid, analysis.importance, analysis.important, changes)
     text = meaning_sentence(told, len(analysis.important))
     st.markdown(text)
-    title = f"Important neurons: {told.important:.2f} on average; the others {told.others:.2f}"
+    more = "Important neurons go more with hypotheses" if told.chance <= CHANCE else "Important neurons are like others"
+    title = f"{more}: {told.important:.2f} on average against {told.others:.2f}"
     layout.chart(
         view,
         "meaning",
@@ -52,7 +56,7 @@ def meaning_sentence(told: Meaning, m: int) -> str:
     """Compare important neurons with the others in words."""
     if not np.isfinite(told.important + told.others):
         return "All units of the layer that change are important ones, or none is: there is nothing to compare."
-    more = told.chance <= 0.05
+    more = told.chance <= CHANCE
     return (
         f"**The {m} important neurons go {'more' if more else 'no more than chance'} with something that can be named: "
         f"their strongest associations are {told.important:.2f} on average, those of the other units "
