@@ -59,14 +59,14 @@ def test_a_click_on_a_third_class_shows_its_pictures(visitor):
 
 def test_the_threshold_is_counted_again_at_once(visitor):
     visitor.open("classes")
-    before = figure(visitor, "activate the neurons most alike").inner_text()
+    before = figure(visitor, "activate the neurons most alike").text_content()
     slider = visitor.page.get_by_role("slider", name="Activation threshold")
     slider.focus()
     for _ in range(4):
         slider.press("ArrowLeft")
     visitor.settle()
     assert "activation=0.3" in visitor.page.url
-    assert figure(visitor, "activate the neurons most alike").inner_text() != before
+    expect(figure(visitor, "activate the neurons most alike")).not_to_have_text(before)
 
 
 def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
