@@ -24,7 +24,7 @@ finding = st.empty()
 from idc_core.figures import hypotheses as figures  # noqa: E402 - after the frame is painted
 from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
-from pages.sections.hypotheses import asking, beyond, epochs, inspections, pairs  # noqa: E402
+from pages.sections.hypotheses import asking, beyond, epochs, inspections, pairs, verifying  # noqa: E402
 from pages.sections.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
@@ -328,6 +328,7 @@ try:
 except CancelledError:
     st.caption("Stopped before single records were looked at.")
 pairs.draw_links(measured, layer, pair[1])
+verification = verifying.draw(measured, grid, layer, one)
 
 draw_whole(measured)
 beyond.draw_meaning(measured, grid, layer, label)
@@ -351,4 +352,4 @@ layout.computed(
 )
 # Without what has no meaning here, as groups of units where none were asked for.
 scores = measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
-layout.take_away({"hypotheses-scores": scores, **by_epoch})
+layout.take_away({"hypotheses-scores": scores, **verification, **by_epoch})

@@ -45,7 +45,7 @@ KEPT = {
     "activities": 2, "responses": 8, "states": 96, "alternatives": 64, "projections": 24,
     "criteria": 48, "scores": 192, "suites": 24, "attacks": 128, "attacked": 128, "moved": 128,
     "kept": 6, "parts": 24, "seen": 64, "made": 24,
-    "inspections": 12, "looks": 24, "epochs": 48, "trainings": 4,
+    "inspections": 12, "looks": 24, "epochs": 48, "trainings": 4, "verifications": 24,
     "retrained-tests": 2, "retraining": 64,
     "searches": 24, "companions": 12,
     "statistics": 6, "class-errors": 48, "own-predictions": 4, "repairs": 12,

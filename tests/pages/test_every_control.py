@@ -41,6 +41,7 @@ PAGE_STATES += [
 ]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
 PAGE_STATES += [("hypotheses", {"over-epochs": "true"})]
+PAGE_STATES += [("hypotheses", {"model": "charlstm-sql", "families": "characters", "records": "256", "verify": "true"})]
 PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name in ("PGD", "Carlini-Wagner L2")]
 
 

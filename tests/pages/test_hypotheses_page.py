@@ -17,6 +17,7 @@ from idc_core.inspection import inspect, library
 from idc_core.inspection.grid import grid
 from idc_core.inspection.parts import draw
 from idc_core.inspection.query import PREPARED
+from idc_core.inspection.verification import verify
 from pages.common import work
 from pages.common.bench import DEFAULT
 from pages.common.registry import PAGES
@@ -332,6 +333,37 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     assert few_strings == {"train": LEARNS_FROM, "test": None}
     assert "learnt from 300 training inputs · 300 tests" in text(app), "what is left out is said where results stand"
     assert "the network itself was trained on 29,696 training and 5,120 test inputs" in text(app)
+
+
+def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
+    asked = {"model": "charlstm-sql", "families": "characters", "records": "256", "hypothesis": "is a digit"}
+    assert not [title for title in titles(opened(**asked)) if title.startswith("Swapping")], "only where asked for"
+    app = opened(**asked, verify="true", **{"verified-units": "5"})
+    assert not app.error
+    opened_view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
+    (digit,) = [one for one in library(opened_view.test, ["characters"]) if one.name == "is a digit"]
+    scores = inspect(opened_view.model, draw(opened_view.test, 256), [digit], ["pearson"], ["lstm"])
+    units = grid(scores, "pearson", opened_view.model.card.name, "lstm").units_of(0)[:5].tolist()
+    found = verify(opened_view.model, "lstm", units, opened_view.test, digit, swaps="symbols")
+    beaten = int((found.random < found.silhouette).sum())
+    said = next(one for one in text(app).splitlines() if one.startswith("**Swapping what “is a digit” is true of"))
+    assert f"moves the 5 units that score highest apart more than {beaten} of 99 random sets of 5 do" in said
+    assert f"(silhouette {signed(found.silhouette, '.2f')} against {signed(found.random.mean(), '.2f')} on" in said
+    assert (": confirmed.**" in said) == (found.p_value <= 0.05)
+    dots, _, diamond = chart(app, "Swapping what")["data"]
+    assert sorted(dots["x"]) == pytest.approx(sorted(found.random))
+    assert diamond["x"] == pytest.approx([found.silhouette])
+    assert any(button.key == "csv-hypotheses-verification" for button in app.get("download_button"))
+
+
+def test_grammar_verifies_what_takes_a_parse_and_what_cannot_be_verified_says_why(few_strings):
+    asked = {"model": "charlstm-sql", "families": "grammar,labels", "records": "256", "verify": "true"}
+    app = opened(**asked, hypothesis="inside digit")
+    assert "Swapped in were what the grammar might have written instead" in text(app)
+    assert "swaps" not in [control.key for control in app.button_group], "there is one way only"
+    shown = opened(model="charlstm-sql", families="words", records="256", verify="true", hypothesis="word “SELECT”")
+    assert "made it false; at least 10 of each are needed" in shown.error[0].value
+    assert "these tests are no texts" in text(opened(families="labels"))
 
 
 def test_grammar_is_usual_for_sql(few_strings):
