@@ -45,8 +45,7 @@ run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1
 test: $(DEV_READY) chromium $(AXE) ## install what is missing and run linter, types, unit tests, page tests and browser tests
 	@echo "Running linter, types, unit tests, page tests and browser tests."
 	@status=0; $(MAKE) --no-print-directory --keep-going lint types || status=1; \
-	workers=$$($(ENV_PYTHON) -c "import os; print(min(4, os.cpu_count() + 1))"); \
-	$(ENV_PYTHON) -m pytest -rs -n $$workers --dist loadfile tests || status=1; exit $$status
+	$(ENV_PYTHON) -m pytest -rs -n auto --maxprocesses 4 --dist loadfile tests || status=1; exit $$status
 
 lint: $(DEV_READY) ## run the linter (ruff) over all files
 	@$(ENV_PYTHON) -m ruff check .
