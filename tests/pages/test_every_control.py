@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,14 @@ PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name
 
 
 def opened(name: str, parameters: dict[str, str]) -> AppTest:
+    """A page in a state; each is opened once for all tests, which only read it."""
+    return _opened(name, tuple(parameters.items()))
+
+
+@cache
+def _opened(name: str, parameters: tuple[tuple[str, str], ...]) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in parameters.items():
+    for key, value in parameters:
         app.query_params[key] = value
     # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
     app.switch_page(str(PAGES[name].file)).run().run()
