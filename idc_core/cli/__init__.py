@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train
+from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train, verify
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 
@@ -34,6 +34,7 @@ COMMANDS: dict[str, Command] = {
     "inspect": inspect,
     "list": listing,
     "train": train,
+    "verify": verify,
 }
 
 

@@ -224,16 +224,17 @@ def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray
     """Mark nodes of the parse (nodes, 4), each of a record, in the pieces that begin at `begins` (n,)."""
     begin = begins[record]
     rule, start, end = nodes[:, 0], nodes[:, 1] - begin, nodes[:, 2] - begin
-    shape = (len(begins), SYMBOLS, len(RULES))
-    edges = np.zeros((len(begins), SYMBOLS + 1, len(RULES)), np.int64)
-    np.add.at(edges, (record, np.clip(start, 0, SYMBOLS), rule), 1)
-    np.add.at(edges, (record, np.clip(end, 0, SYMBOLS), rule), -1)
-    around = edges.cumsum(1)[:, :SYMBOLS]
-    starts, ends = np.zeros(shape, bool), np.zeros(shape, bool)
+    # A rule's marks side by side in memory, as whoever asks for one of them reads them.
+    edges = np.zeros((len(RULES), len(begins), SYMBOLS + 1), np.int16)
+    np.add.at(edges, (rule, record, np.clip(start, 0, SYMBOLS)), np.int16(1))
+    np.add.at(edges, (rule, record, np.clip(end, 0, SYMBOLS)), np.int16(-1))
+    around = edges.cumsum(2, dtype=np.int16)[..., :SYMBOLS]
+    starts, ends = np.zeros((2, len(RULES), len(begins), SYMBOLS), bool)
     begun, ended = (start >= 0) & (start < SYMBOLS), (end > 0) & (end <= SYMBOLS)
-    starts[record[begun], start[begun], rule[begun]] = True
-    ends[record[ended], end[ended] - 1, rule[ended]] = True
-    return Parses(around > 0, starts, ends, around.sum(2))
+    starts[rule[begun], record[begun], start[begun]] = True
+    ends[rule[ended], record[ended], end[ended] - 1] = True
+    inside, starts, ends = (np.moveaxis(marks, 0, 2) for marks in (around > 0, starts, ends))
+    return Parses(inside, starts, ends, around.sum(0, dtype=np.int64))
 
 
 @lru_cache(maxsize=2)

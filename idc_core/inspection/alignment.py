@@ -24,9 +24,9 @@ def unit_rows(value: Tensor, axis: int) -> tuple[Tensor, tuple[int, ...]]:
 
 
 def behaviour_rows(
-    values: NDArray[np.float32], hypothesis: Hypothesis, shape: tuple[int, ...]
-) -> NDArray[np.float32]:
-    """Return a behaviour at a layer's places, float32 (n * places,).
+    values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Return a behaviour, bool or float32, at a layer's places, (n * places,).
 
     A value a record holds at all its places. A value a place is brought to a layer with fewer places by what each of
     them covers: whether the thing is there at all (binary), the mean (numbers), or the class in its middle; a layer
@@ -51,13 +51,13 @@ def behaviour_rows(
     return _pooled(values, hypothesis, target).reshape(-1)
 
 
-def _pooled(values: NDArray[np.float32], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _pooled(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
     if hypothesis.kind == "classes":
         for axis, (size, wanted) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
             middle = ((np.arange(wanted) + 0.5) * size / wanted).astype(np.int64)
             values = values.take(middle, axis)
         return values
-    given = torch.from_numpy(values)[:, None]
+    given = torch.from_numpy(values.astype(np.float32, copy=False))[:, None]
     pools: dict[tuple[int, bool], Callable[[Tensor, Any], Tensor]] = {
         (1, True): F.adaptive_max_pool1d, (1, False): F.adaptive_avg_pool1d,
         (2, True): F.adaptive_max_pool2d, (2, False): F.adaptive_avg_pool2d,
@@ -80,7 +80,7 @@ def present_rows(records: Records, shape: tuple[int, ...]) -> NDArray[np.int64] 
 
 
 def stack_rows(
-    values: Sequence[NDArray[np.float32]], hypotheses: Sequence[Hypothesis], shape: tuple[int, ...],
+    values: Sequence[NDArray[Any]], hypotheses: Sequence[Hypothesis], shape: tuple[int, ...],
     rows: NDArray[np.int64] | None, kind: type[np.uint8] | type[np.float32] = np.float32,
 ) -> Tensor:  # fmt: skip
     """Return all behaviours at a layer's places, (rows, hypotheses); each one's lie side by side in memory."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,22 @@ from torch import Tensor
 
 from idc_core.errors import DataError
 from idc_core.files import cache_folder
+from idc_core.inspection.rows import UnitRows, pieces
 
 Place = tuple[str, str]
 """A model's name and a layer's."""
 
 BUDGET = 512 * 2**20
 """Bytes of blocks that stay in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some records of a block: which rows theirs are, how many they are, and what a layer's units did at these rows."""
+
+    rows: slice
+    records: int
+    units: UnitRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +44,25 @@ class Block:
         Rows of padding left out.
     shapes : dict of Place to tuple of int
         The layer's places.
+    about : mapping of Place to Tensor, float32 (units,)
+        What the units' moments are counted from.
     """
 
     positions: NDArray[np.int64]
     units: dict[Place, Tensor]
     shapes: dict[Place, tuple[int, ...]]
+    about: Mapping[Place, Tensor]
+    _pieces: dict[Place, list[Piece]] = field(default_factory=dict, init=False)
+
+    def pieces(self, place: Place) -> list[Piece]:
+        """Cut a layer's rows between records; whoever asks again gets the same pieces."""
+        if place not in self._pieces:
+            units, places = self.units[place], int(np.prod(self.shapes[place]))
+            self._pieces[place] = [
+                Piece(rows, records, UnitRows(units[rows], self.about[place]))
+                for rows, records in pieces(len(self.positions), len(units), places)
+            ]
+        return self._pieces[place]
 
 
 Key = tuple[object, ...]

@@ -15,14 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.inspection.rows import UnitRows
 from idc_core.inspection.sums import Sums
 
 
 class Encoder(Protocol):
     """What turns rows into sums."""
 
-    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
-        """Return the sums of some rows: units float32 (rows, U), behaviours float32 (rows, H).
+    def sums(self, units: UnitRows, behaviours: Tensor, places: int = 1) -> Sums:
+        """Return the sums of some rows: units (rows, U), behaviours uint8 or float32 (rows, H).
 
         Where records have several `places` each, all of them in order, sums that can be tested for association are
         told place by place too.
@@ -53,31 +54,30 @@ def _plain(value: Tensor) -> NDArray[np.float64]:
 class Moments:
     """First and second moments, about a value of each column that keeps single precision exact enough."""
 
-    about_units: Tensor
     about_behaviours: Tensor
     span: NDArray[np.float64]
 
     @classmethod
     def of(cls, units: Tensor, behaviours: Tensor) -> Moments:
-        """Learn from the pilot: the first row to count from, and each unit's range."""
+        """Learn from the pilot: the behaviours to count from, in its first row, and each unit's range."""
         span = _plain(units.amax(0) - units.amin(0))
-        return cls(units[0].clone(), behaviours[0].clone(), span)
+        return cls(behaviours[0].clone(), span)
 
     def keep(self, hypotheses: NDArray[np.int64]) -> Moments:
         """Return the encoder for some of its hypotheses only."""
         return replace(self, about_behaviours=self.about_behaviours[torch.from_numpy(hypotheses)])
 
-    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
+    def sums(self, units: UnitRows, behaviours: Tensor, places: int = 1) -> Sums:
         """Return n, x, xx (1, U), y, yy (H, 1) and xy (H, U)."""
-        x, y = units - self.about_units, behaviours - self.about_behaviours
+        x, y = units.moved(), behaviours - self.about_behaviours
         return {
-            "n": np.full((1, 1), float(len(x))),
-            "x": _plain(x.sum(0))[None],
+            "n": np.full((1, 1), float(len(units))),
+            "x": units.moments[:1],
+            "xx": units.moments[1:],
             "y": _plain(y.sum(0))[:, None],
             "xy": products(x, y),
             **by_place(x, y, places),
             # In place, last: half of what this costs beside the products is memory.
-            "xx": _plain(x.square_().sum(0))[None],
             "yy": _plain(y.square_().sum(0))[:, None],
         }
 
@@ -100,9 +100,11 @@ class Ranks:
         """Return the encoder for some of its hypotheses only."""
         return Ranks(self.units, self.behaviours[torch.from_numpy(hypotheses)], self.moments.keep(hypotheses))
 
-    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
+    def sums(self, units: UnitRows, behaviours: Tensor, places: int = 1) -> Sums:
         """Return the moments of the ranks."""
-        return self.moments.sums(_ranks(units, self.units), _ranks(behaviours, self.behaviours), places)
+        ranks = _ranks(units.values, self.units)
+        middle = torch.zeros(ranks.shape[1])
+        return self.moments.sums(UnitRows(ranks, middle), _ranks(behaviours, self.behaviours), places)
 
 
 def _ranks(values: Tensor, ordered: Tensor) -> Tensor:
@@ -135,9 +137,9 @@ class Exceedance:
         """Return the encoder itself: nothing in it is of a hypothesis."""
         return self
 
-    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
+    def sums(self, units: UnitRows, behaviours: Tensor, places: int = 1) -> Sums:
         """Return n, active (1, U), true (H, 1) and both (H, U)."""
-        active = (units > self.threshold).float()
+        active, behaviours = (units.values > self.threshold).float(), behaviours.float()
         return {
             "n": np.full((1, 1), float(len(units))),
             "active": _plain(active.sum(0))[None],
@@ -167,14 +169,14 @@ class Binned:
         """Return the encoder for some of its hypotheses only."""
         return replace(self, levels=self.levels[:, torch.from_numpy(hypotheses)])
 
-    def sums(self, units: Tensor, behaviours: Tensor, places: int = 1) -> Sums:
+    def sums(self, units: UnitRows, behaviours: Tensor, places: int = 1) -> Sums:
         """Return n, x (bins, 1, U), y (levels, H, 1) and xy (levels, bins, H, U): rows above each edge.
 
         Place by place, x_place is (bins, places, 1, U) and y_place (levels, places, H, 1).
         """
         count, wide = len(self.levels), behaviours.shape[1]
         y = torch.cat([behaviours > level for level in self.levels], 1).float()
-        above = [(units > edge).float() for edge in self.edges]
+        above = [(units.values > edge).float() for edge in self.edges]
         both = [products(x, y).reshape(count, wide, -1) for x in above]
         found = [by_place(x, y, places) for x in above]
         in_place = {} if places == 1 else {

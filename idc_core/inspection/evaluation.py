@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,13 @@ class Span:
     ----------
     blocks : range
     records : Records
-    values : list of ndarray, float32 (records, ...)
+    values : list of ndarray, bool or float32 (records, ...)
         A hypothesis each.
     """
 
     blocks: range
     records: Records
-    values: list[NDArray[np.float32]]
+    values: list[NDArray[Any]]
 
     @cached_property
     def somewhere(self) -> NDArray[np.bool_]:
@@ -101,7 +102,8 @@ class Evaluation:
             stop = max(index + 1, int(np.searchsorted(self.ends, begin + self.together, "right")))
             records = Records(self.dataset, self.order[begin : self._begin(stop)])
             self.evaluated += len(self.hypotheses)
-            self._span = Span(range(index, stop), records, [hypothesis(records) for hypothesis in self.hypotheses])
+            values = [hypothesis.values(records) for hypothesis in self.hypotheses]
+            self._span = Span(range(index, stop), records, values)
         return self._span
 
     def _begin(self, index: int) -> int:

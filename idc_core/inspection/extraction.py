@@ -91,7 +91,8 @@ class Stream:
         self.made = 0
         self._known: dict[int, tuple[NDArray[np.int64], dict[Place, tuple[int, ...]]]] = {}
         self._last: tuple[int, Block] | None = None
-        self.moments: dict[Place, tuple[Tensor, NDArray[np.float64]]] = {}
+        self._about: dict[Place, Tensor] = {}
+        self._moments: dict[Place, NDArray[np.float64]] = {}
         self._counted = 0
         self._evaluate()
 
@@ -132,7 +133,7 @@ class Stream:
             return self._last[1]
         if self.store is not None and index < self.made:
             positions, shapes = self._known[index]
-            block = Block(positions, dict(zip(shapes, self.store.get((index,)), strict=True)), shapes)
+            block = Block(positions, dict(zip(shapes, self.store.get((index,)), strict=True)), shapes, self._about)
         else:
             if index < self.made or not self._sources:
                 self._start(index)
@@ -163,19 +164,19 @@ class Stream:
 
     def units(self) -> dict[Place, NDArray[np.float64]]:
         """Return mean and standard deviation of every unit over what was read, float64 (units, 2)."""
-        return {
-            place: np.stack([about.double().numpy() + x / n, np.sqrt(np.maximum(xx / n - (x / n) ** 2, 0))], 1)
-            for place, (about, (n, x, xx)) in self.moments.items()
-        }
+        found = {}
+        for place, (n, x, xx) in self._moments.items():
+            mean, spread = self._about[place].double().numpy() + x / n, np.sqrt(np.maximum(xx / n - (x / n) ** 2, 0))
+            found[place] = np.stack([mean, spread], 1)
+        return found
 
-    def _count(self, place: Place, rows: Tensor) -> None:
-        """Add rows to their units' moments, about the first row, so that single precision is exact enough."""
-        if not len(rows):
-            return
-        about, sums = self.moments.get(place, (rows[0].clone(), np.zeros((3, rows.shape[1]))))
-        moved = rows - about
-        one = torch.stack([torch.full_like(about, len(rows)), moved.sum(0), moved.square_().sum(0)])
-        self.moments[place] = about, sums + one.double().numpy()
+    def _count(self, block: Block) -> None:
+        """Add a block's rows to their units' moments."""
+        for place, rows in block.units.items():
+            moments = self._moments.setdefault(place, np.zeros((3, rows.shape[1])))
+            moments[0] += len(rows)
+            for piece in block.pieces(place):
+                moments[1:] += piece.units.moments
 
     def _start(self, index: int) -> None:
         self.made = index
@@ -196,11 +197,12 @@ class Stream:
                 kept = present_rows(records, shape)
                 units[name, layer] = rows if kept is None else rows[torch.from_numpy(kept)]
                 shapes[name, layer] = shape
-        block = Block(positions, units, shapes)
+                if (name, layer) not in self._about and len(units[name, layer]):
+                    self._about[name, layer] = units[name, layer][0].clone()
+        block = Block(positions, units, shapes, self._about)
         if self.made == self._counted:
             self._counted += 1
-            for place, rows in units.items():
-                self._count(place, rows)
+            self._count(block)
         if self.store is not None:
             self._known[self.made] = positions, shapes
             self.store.put((self.made,), units.values())

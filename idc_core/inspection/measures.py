@@ -82,11 +82,20 @@ def correlation(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
     n = sums["n"]
     units = np.maximum(sums["xx"] - sums["x"] ** 2 / n, 0)
     behaviours = np.maximum(sums["yy"] - sums["y"] ** 2 / n, 0)
-    shared = sums["xy"] - sums["x"] * sums["y"] / n
     # What is left of a variance after rounding in single precision is not a variance.
-    still = units <= 1e-9 * sums["xx"]
-    found = np.clip(shared / np.sqrt(np.where(still, 1, units) * behaviours), -1, 1)
-    return np.where(behaviours <= 1e-9 * sums["yy"], np.nan, np.where(still, 0.0, found))
+    still, fixed = units <= 1e-9 * sums["xx"], behaviours <= 1e-9 * sums["yy"]
+    shared = sums["x"] * (sums["y"] / n)
+    return _correlated(np.subtract(sums["xy"], shared, out=shared), units, behaviours, still, fixed)
+
+
+def _correlated(
+    shared: NDArray[np.float64], units: NDArray[np.float64], behaviours: NDArray[np.float64],
+    still: NDArray[np.bool_], fixed: NDArray[np.bool_],
+) -> NDArray[np.float64]:  # fmt: skip
+    """Turn covariances into correlations, in place: a jackknife asks for many thousands of them, many times."""
+    shared *= np.where(still, 0, 1 / np.sqrt(np.where(still, 1, units)))
+    shared *= 1 / np.sqrt(np.where(fixed, np.nan, behaviours))
+    return np.clip(shared, -1, 1, out=shared)
 
 
 def difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
@@ -120,8 +129,7 @@ def beyond_place(sums: Sums) -> NDArray[np.float64]:
     behaviours = np.maximum(sums["yy"] - (y * y).sum(0)[:, None] / records, 0)
     shared = sums["xy"] - y.T @ x / records
     still, fixed = units <= ROUNDING * sums["xx"], behaviours <= ROUNDING * sums["yy"]
-    found = np.clip(shared / np.sqrt(np.where(still, 1, units) * np.where(fixed, 1, behaviours)), -1, 1)
-    return np.where(fixed, np.nan, np.where(still, 0.0, found))
+    return _correlated(shared, units, behaviours, still, fixed)
 
 
 def joint(sums: Sums) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from idc_core.inspection.encoders import Encoder
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure, beyond_place, correlation
 from idc_core.inspection.result import Lines
+from idc_core.inspection.rows import UnitRows
 from idc_core.inspection.sums import (
     FEWEST_GROUPS,
     FEWEST_SUPPORT,
@@ -23,7 +24,6 @@ from idc_core.inspection.sums import (
     Sums,
     jackknife,
     no_association,
-    pieces,
     quantile,
 )
 
@@ -58,6 +58,13 @@ class Sureness:
             return np.zeros_like(spread)
         rest = np.sqrt(1 - read / self.records)
         return np.asarray(quantile(groups, (1 - self.confidence) / (2 * self.scores)) * rest * spread)
+
+    def needed(self, margin: float, read: int) -> int:
+        """Return how many records should make a margin as small as the error, if it falls as a mean's does."""
+        if self.error is None or not np.isfinite(margin):
+            return self.records
+        share = (1 / read - 1 / self.records) * (self.error / max(margin, self.error)) ** 2
+        return int(np.ceil(1 / (share + 1 / self.records)))
 
     def unseen(self, met: NDArray[np.int64], read: int) -> NDArray[np.float64]:
         """Return of what share of all records the opposite may be true when it is of none of `met` that were read.
@@ -129,15 +136,13 @@ class PairRun:
             self.highest = np.maximum(self.highest, behaviours.amax(0).numpy())
         if len(self.which) < behaviours.shape[1]:
             behaviours = behaviours[:, torch.from_numpy(self.which)]
-        behaviours, units = behaviours.float(), block.units[self.place]
         shape = block.shapes[self.place]
-        all_places = int(np.prod(shape))
         # Only of pictures: texts end where they end, and the place itself is a thing that units count.
-        places = all_places if len(shape) == 2 else 1
-        for rows, records in pieces(len(block.positions), len(units), all_places):
-            self.sums.add(self._sums(units[rows], behaviours[rows], places), records)
+        places = int(np.prod(shape)) if len(shape) == 2 else 1
+        for piece in block.pieces(self.place):
+            self.sums.add(self._sums(piece.units, behaviours[piece.rows], places), piece.records)
 
-    def _sums(self, units: Tensor, behaviours: Tensor, places: int) -> Sums:
+    def _sums(self, units: UnitRows, behaviours: Tensor, places: int) -> Sums:
         assert self.encoder is not None
         if self.together or len(self.which) == 1:
             return self.encoder.sums(units, behaviours, places)
@@ -145,12 +150,18 @@ class PairRun:
             self.encoder.keep(np.array([at])).sums(units, behaviours[:, at : at + 1], places)
             for at in range(len(self.which))
         ]
-        return _side_by_side(single, self.encoder.sums(units[:places], behaviours[:places], places))
+        few = UnitRows(units.values[:places], units.about)
+        return _side_by_side(single, self.encoder.sums(few, behaviours[:places], places))
 
-    def settle(self, sure: Sureness, lines: Lines) -> None:
-        """Write down the hypotheses whose scores are all sure enough, and read no more for them."""
-        if not len(self.which) or sure.error is None or len(self.sums.groups) < FEWEST_GROUPS:
-            return
+    def settle(self, sure: Sureness, lines: Lines) -> int:
+        """Write down the hypotheses whose scores are all sure enough, and read no more for them.
+
+        Returns how many records should be enough for the others.
+        """
+        if not len(self.which):
+            return 0
+        if sure.error is None or len(self.sums.groups) < FEWEST_GROUPS:
+            return sure.records
         read, groups = self.sums.count, len(self.sums.groups)
         found = []
         for measure in self.measures:
@@ -160,11 +171,12 @@ class PairRun:
         hopeless = sure.rare(self._met(), read)[:, None]
         for *_, margins in found:
             done &= ((margins <= sure.error) | (np.isnan(margins) & hopeless)).all(1)
-        if not done.any():
-            return
-        for measure, score, spread, margins in found:
-            self._write(measure, score, spread, margins, np.flatnonzero(done), sure, lines)
-        self._drop(~done)
+        worst = np.max([margins[~done].max(initial=0) for *_, margins in found])
+        if done.any():
+            for measure, score, spread, margins in found:
+                self._write(measure, score, spread, margins, np.flatnonzero(done), sure, lines)
+            self._drop(~done)
+        return sure.needed(float(worst), read) if len(self.which) else 0
 
     def _met(self) -> NDArray[np.int64]:
         """Return in how many of the records read the open hypotheses do what they rarely do."""

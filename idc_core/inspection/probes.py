@@ -15,6 +15,7 @@ from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairs import Sureness
+from idc_core.inspection.rows import pieces
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
 from idc_core.inspection.sums import (
     FEWEST_GROUPS,
@@ -23,7 +24,6 @@ from idc_core.inspection.sums import (
     Sums,
     jackknife,
     no_association,
-    pieces,
 )
 from idc_core.progress import Progress
 

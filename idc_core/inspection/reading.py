@@ -19,6 +19,9 @@ from idc_core.inspection.result import Lines
 FIRST_LOOK = 16
 """Blocks before scores are first asked how sure they are."""
 
+LOOK_AGAIN = 1.04, 1.5
+"""As many times the blocks are read, at least and at most, before scores are asked again: asking takes its time."""
+
 Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
 """A block, what hypotheses did at each layer's rows of it, and in how many of its records they are true and false."""
 
@@ -68,14 +71,18 @@ class Part:
                     run.update(block, behaviours[run.place], support)
             self.blocks += 1
             if self.blocks == self.look:
-                self.look = max(self.look + 1, int(self.look * 1.2))
-                for run in self.runs:
-                    run.settle(sure, self.lines)
+                needed = max(run.settle(sure, self.lines) for run in self.runs)
+                self.look = self._next_look(self.stream.blocks_of(needed))
             if self.blocks == self.show:
                 self.show = max(self.show + 1, int(self.show * 1.4))
                 if tell is not None and any(len(run.which) for run in self.runs):
                     tell(self._scores(sure))
         return self._scores(sure)
+
+    def _next_look(self, needed: int) -> int:
+        """Return after how many blocks to ask again: when the last score should be sure, others rather soon."""
+        least, most = (max(self.blocks + 1, int(self.blocks * factor)) for factor in LOOK_AGAIN)
+        return min(max(needed, least), most)
 
     def _learn(self, pilot: int) -> None:
         """Read the first records, and take thresholds, bins and ranks from them, once."""

@@ -7,7 +7,6 @@ records are left out, so symbols of one record may depend on one another as they
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -23,13 +22,10 @@ Sums = dict[str, NDArray[np.float64]]
 Statistic = Callable[[Sums], NDArray[np.float64]]
 """From sums to a score a hypothesis and unit, (hypotheses, units); NaN where there is none."""
 
-PIECES = 4
-"""Groups that a block of records is cut into: more, smaller groups tell the error more sharply."""
-
 FEWEST_SUPPORT = 20
 """Records in which a hypothesis must hold, and fail, before its association is tested."""
 
-MOST_GROUPS, FEWEST_GROUPS = 64, 16
+MOST_GROUPS, FEWEST_GROUPS = 128, 16
 """Groups that are kept, and groups before an error is believed."""
 
 GROUP_BYTES = 256 * 2**20
@@ -93,16 +89,6 @@ class GroupedSums:
             self.records[at] += self.records.pop(at + 1)
 
 
-def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
-    """Cut a block between records: the rows of each piece, and its records. Uneven records stay in one piece."""
-    if rows != records * places:
-        return [(slice(0, rows), records)]
-    ends = [records * at // PIECES for at in range(PIECES + 1)]
-    return [
-        (slice(first * places, end * places), end - first) for first, end in itertools.pairwise(ends) if end > first
-    ]
-
-
 def jackknife(sums: GroupedSums, statistic: Statistic) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return a statistic of all records and its standard error.
 
@@ -131,9 +117,9 @@ def jackknife(sums: GroupedSums, statistic: Statistic) -> tuple[NDArray[np.float
         for group, records in zip(sums.groups, sums.records, strict=True):
             ratio = count / records
             moved = score - statistic({name: total[name] - group[name] for name in total})
-            shift += (1 - 1 / ratio) * moved
             first += moved
-            second += (ratio - 1) * moved**2
+            shift += moved * (1 - 1 / ratio)
+            second += np.multiply(np.square(moved, out=moved), ratio - 1, out=moved)
             weights += 1 / (ratio - 1)
         variance = (second - 2 * shift * first + shift**2 * weights) / len(sums.groups)
     return score, np.sqrt(np.maximum(variance, 0))

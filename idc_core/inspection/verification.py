@@ -30,8 +30,11 @@ from idc_core.trace import neuron_axes, trace
 BATCH = 512
 """Swaps tried at once."""
 
-MOST_PAIRS = 500
-"""Pairs of a kind at most: the silhouette compares all with all."""
+FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = 10, 30, 500
+"""Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
+
+CONFIRMED = 0.05
+"""Share of sets, the chosen one among them, that may separate the pairs as well where a hypothesis is confirmed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,10 @@ class Verification:
         How much each chosen unit changed at the swapped symbol.
     p_value : float
         Share of the sets, with the chosen one among them, that separate the pairs at least as well.
+    confirmed : bool
+        Whether these are at most `CONFIRMED` of all.
+    few : bool
+        Whether there are fewer than `FEW_PAIRS` pairs of a kind.
     """
 
     silhouette: float
@@ -59,6 +66,16 @@ class Verification:
     def p_value(self) -> float:
         """Share of the sets, with the chosen one among them, that separate the pairs at least as well."""
         return float((1 + (self.random >= self.silhouette).sum()) / (1 + len(self.random)))
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the units answer to the hypothesis more than nearly all random sets do."""
+        return self.p_value <= CONFIRMED
+
+    @property
+    def few(self) -> bool:
+        """Whether there are fewer than `FEW_PAIRS` pairs of a kind."""
+        return min(len(self.baseline), len(self.treatment)) < FEW_PAIRS
 
 
 def verify(
@@ -90,7 +107,7 @@ def verify(
     hypothesis : Hypothesis
         Binary, with a value a symbol, and a function of the text alone, or of its parse.
     pairs : int
-        Pairs of each kind, 10 to `MOST_PAIRS`.
+        Pairs of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`; fewer are compared where no more are found.
     sets : int
         Sets of random units.
     tries : int
@@ -129,8 +146,10 @@ def verify(
         )
     if by_grammar and dataset.name not in REWRITERS:
         raise SettingError(f"{dataset.name} has no grammar that could rewrite its texts; swap single symbols instead.")
-    if not 10 <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
-        raise SettingError(f"Expected 10 to {MOST_PAIRS} pairs, at least one random set and at least one unit.")
+    if not FEWEST_PAIRS <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
+        raise SettingError(
+            f"Expected {FEWEST_PAIRS} to {MOST_PAIRS} pairs, at least one random set and at least one unit."
+        )
     draws = np.random.default_rng(seed)
     tried = _rewritten(dataset, hypothesis, seed) if by_grammar else _swapped(dataset, hypothesis, draws)
     found = _find_pairs(tried, hypothesis, pairs, tries, on_progress)
@@ -210,10 +229,10 @@ def _find_pairs(
             counts[kind] += len(picked)
         if min(counts) == pairs:
             break
-    if min(counts) < 10:
+    if min(counts) < FEWEST_PAIRS:
         raise DataError(
-            f"Among {tries * BATCH:,} swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it "
-            "false; at least 10 of each are needed. Choose a hypothesis that more symbols decide, or raise tries."
+            f"Among {tries * BATCH:,} swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it false; "
+            f"at least {FEWEST_PAIRS} of each are needed. Choose a hypothesis that more symbols decide."
         )
     columns = [[np.concatenate(column) for column in zip(*parts, strict=True)] for parts in kept]
     return [(column[0], column[1], column[2]) for column in columns]

@@ -53,3 +53,27 @@ def test_epochs_follow_the_strongest_units_over_training(home, capsys):
         assert line.endswith(row["unit at epoch 20"])
     assert main([*arguments, "--keep", "mine"]) == 2
     assert "keeps no run" in capsys.readouterr().err
+
+
+def test_verify_swaps_symbols_and_tells_whether_units_answer(home, capsys):
+    arguments = ["verify", "charlstm-sql", "is a digit", "--limit", "200", "--units", "20"]
+    arguments += ["--pairs", "40", "--sets", "19", "--out", str(home / "sets.csv")]
+    assert main(arguments) == 0
+    heading, row, _, verdict, *_ = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["UNITS", "SILHOUETTE", "KEPT", "TRUE", "MADE", "FALSE", "AS", "WELL", "OR", "BETTER"]
+    silhouette, *counts = row.split()[20:23]
+    assert counts == ["40", "40"]
+    with (home / "sets.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [line["units"] for line in rows] == ["highest scores"] + ["random"] * 19
+    assert f"{float(rows[0]['silhouette']):+.3f}" == silhouette
+    better = sum(float(line["silhouette"]) >= float(rows[0]["silhouette"]) for line in rows)
+    assert f"{100 * better / 20:.0f} % of 20 sets" in row
+    assert verdict.startswith(f"is a digit: {'confirmed' if better == 1 else 'not confirmed'}.")
+
+
+def test_verify_says_what_it_cannot_do(home, capsys):
+    assert main(["verify", "charlstm-sql", "nothing", "--limit", "50"]) == 2
+    assert "no hypothesis 'nothing'" in capsys.readouterr().err
+    assert main(["verify", "charlstm-sql", "depth", "--limit", "50"]) == 2
+    assert "cannot be verified by swapping symbols" in capsys.readouterr().err

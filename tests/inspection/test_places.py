@@ -10,6 +10,7 @@ from idc_core.datasets import load_dataset
 from idc_core.inspection import Hypothesis, Speed, discoveries, inspect, library, shuffled
 from idc_core.inspection.encoders import Exceedance, Moments, Ranks
 from idc_core.inspection.measures import PAIR_MEASURES, beyond_place, joint
+from idc_core.inspection.rows import UnitRows
 from idc_core.inspection.running import without
 from idc_core.inspection.sums import GroupedSums
 from tests.inspection.planted import texts
@@ -117,7 +118,7 @@ def test_correlation_beyond_place_is_scipys_however_the_records_are_cut(cuts):
         sums = GroupedSums()
         for some in np.split(np.arange(COUNT), cuts):
             rows = [torch.from_numpy(value[some].reshape(-1, value.shape[-1])) for value in (units, behaviours)]
-            sums.add(encoder.sums(*rows, SIDE * SIDE), len(some))
+            sums.add(encoder.sums(UnitRows(rows[0], flat[0][0]), rows[1], SIDE * SIDE), len(some))
         if isinstance(encoder, Exceedance):
             encoded = units > encoder.threshold.numpy(), behaviours
         elif isinstance(encoder, Ranks):

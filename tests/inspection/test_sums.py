@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
-from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, pieces, quantile, two_sided
+from idc_core.inspection.pairs import Sureness
+from idc_core.inspection.rows import UnitRows, pieces
+from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
 
 
 def drawn(sizes, seed=0):
@@ -101,3 +104,22 @@ def test_blocks_are_cut_between_records_only():
     assert pieces(2, 10, 5) == [(slice(0, 5), 1), (slice(5, 10), 1)]
     # Texts that end early: nobody knows here where a record's rows end, even where their number would divide.
     assert pieces(10, 20, 3) == [(slice(0, 20), 10)]
+
+
+def test_moments_are_exact_far_from_zero():
+    values = np.random.default_rng(0).normal(1000, 0.1, (5000, 3)).astype(np.float32)
+    rows = UnitRows(torch.from_numpy(values), torch.from_numpy(values[0]))
+    moved = values.astype(float) - values[0]
+    assert rows.moments == pytest.approx(np.stack([moved.sum(0), (moved**2).sum(0)]), rel=1e-5)
+    assert (rows.values.numpy() == values).all()
+
+
+def test_records_needed_are_those_with_which_a_margin_is_the_error():
+    sure = Sureness(0.05, 0.95, 1000, 30_000)
+    spread = np.array([0.04])
+    for read in (500, 4000, 20_000):
+        needed = sure.needed(float(sure.margins(spread, 64, read)[0]), read)
+        assert read < needed < 30_000
+        assert sure.margins(spread * np.sqrt(read / needed), 64, needed) == pytest.approx(0.05, rel=1e-3)
+    assert sure.needed(float("nan"), 500) == 30_000
+    assert sure.needed(0.01, 500) == 500

@@ -162,7 +162,8 @@ def test_results_do_not_depend_on_the_block(lenet, suites, learnt, found, monkey
     cut = compare(lenet, suites, learnt)
     for one, other in zip(cut.suites, found.suites, strict=True):
         np.testing.assert_array_equal(one.cells[12].codes, other.cells[12].codes)
-        np.testing.assert_allclose(one.answers.confidence, other.answers.confidence, atol=1e-6)
+        # A score of 16 or more is exact to 2e-6 in single precision, and some processors add in another order.
+        np.testing.assert_allclose(one.answers.confidence, other.answers.confidence, atol=1e-5)
 
 
 def test_rows_are_a_table(found):

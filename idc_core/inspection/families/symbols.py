@@ -42,10 +42,22 @@ def _codes(dataset: Dataset, wanted: Callable[[str], bool]) -> NDArray[np.int64]
     return np.array([code for code, symbol in enumerate(dataset.vocabulary) if code > 1 and wanted(symbol)], np.int64)
 
 
-def _one_of(name: str, group: str, codes: NDArray[np.int64]) -> Hypothesis:
+def _are(records: Records, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which symbols are among some, bool (n, symbols)."""
+    found: NDArray[np.bool_] = records.once(("symbols", codes.tobytes()), lambda: _look_up(records.tokens, codes))
+    return found
+
+
+def _look_up(tokens: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     if len(codes) == 1:
-        return Hypothesis(name, group, "binary", lambda records: records.inputs == codes[0])
-    return Hypothesis(name, group, "binary", lambda records: np.isin(records.inputs, codes))
+        return np.asarray(tokens == codes[0])
+    known = np.zeros(1 + max(tokens.max(initial=0), codes.max(initial=0)), bool)
+    known[codes] = True
+    return np.asarray(known[tokens])
+
+
+def _one_of(name: str, group: str, codes: NDArray[np.int64]) -> Hypothesis:
+    return Hypothesis(name, group, "binary", lambda records: _are(records, codes))
 
 
 def is_of_characters(dataset: Dataset) -> bool:
@@ -96,7 +108,7 @@ def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
     wanted = tuple(int(code) for code in codes)
 
     def behave(records: Records) -> NDArray[Any]:
-        inputs = records.inputs
+        inputs = records.tokens
         found = np.ones(inputs.shape, bool)
         for back, code in enumerate(reversed(wanted)):
             found[:, back:] &= inputs[:, : inputs.shape[1] - back] == code
@@ -118,7 +130,7 @@ def keyword(dataset: Dataset, word: str) -> Hypothesis:
     letters = _codes(dataset, str.isalpha)
 
     def behave(records: Records) -> NDArray[Any]:
-        inputs = records.inputs
+        inputs = records.tokens
         count, length, size = len(inputs), inputs.shape[1], len(wanted)
         found = np.zeros(inputs.shape, bool)
         if size > length:
@@ -127,7 +139,7 @@ def keyword(dataset: Dataset, word: str) -> Hypothesis:
         here = np.ones((count, places), bool)
         for at, code in enumerate(wanted):
             here &= inputs[:, at : at + places] == code
-        letter = np.isin(inputs, letters)
+        letter = _are(records, letters)
         here[:, 1:] &= ~letter[:, : places - 1]
         here[:, :-1] &= ~letter[:, size:]
         for at in range(size):
@@ -158,7 +170,7 @@ def position(dataset: Dataset) -> Iterator[Hypothesis]:
     yield Hypothesis("second half", "position", "binary", lambda r: np.tile(counter >= length // 2, (len(r), 1)))
     if is_of_characters(dataset):
         letters = _codes(dataset, str.isalpha)
-        yield Hypothesis("place in the word", "position", "number", lambda r: _run_length(np.isin(r.inputs, letters)))
+        yield Hypothesis("place in the word", "position", "number", lambda r: _run_length(_are(r, letters)))
 
 
 def _run_length(inside: NDArray[np.bool_]) -> NDArray[np.int64]:

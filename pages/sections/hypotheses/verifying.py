@@ -37,9 +37,6 @@ UNITS = ("5", "10", "20")
 PAIRS, SETS = 200, 99
 """Swaps of each kind, and random sets of units: with the network of SQL strings it takes a few seconds at most."""
 
-CONFIRMED = 0.05
-"""Share of sets, the chosen one among them, that may separate the swaps as well."""
-
 LITTLE = 0.1
 """Silhouette below which the two kinds of changes overlap almost wholly."""
 
@@ -149,15 +146,19 @@ def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypot
 
 def sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps) -> str:
     """Put the finding into words."""
-    passed = found.p_value <= CONFIRMED
-    text = f"**{finding(found, hypothesis, units)}: {'confirmed' if passed else 'not confirmed'}.** "
+    from idc_core.inspection.verification import CONFIRMED
+
+    verdict = "confirmed" if found.confirmed else "not confirmed"
     ways = "random symbols" if how == "symbols" else "what the grammar might have written instead"
-    text += (
+    text = (
+        f"**{finding(found, hypothesis, units)}: {verdict}.** "
         f"Swapped in were {ways}: {len(found.baseline)} swaps kept {quoted(hypothesis.name)} true, "
         f"{len(found.treatment)} made it false. Confirmed says that at most {100 * CONFIRMED:g} in 100 sets of units, "
         f"these among them, tell the two kinds of swaps apart as well (here {100 * found.p_value:.0f})."
     )
-    if passed and found.silhouette < LITTLE:
+    if found.few:
+        text += " So few swaps of one kind were found that others might tell another story."
+    if found.confirmed and found.silhouette < LITTLE:
         text += " It is more than chance, but little: the two kinds of changes overlap almost wholly."
     return text
 

@@ -1,0 +1,86 @@
+"""`verify`: whether a network's units answer to a hypothesis itself, or to what goes with it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the parser of `verify`."""
+    parser = subparsers.add_parser(
+        "verify",
+        help="swap symbols to see whether units answer to a hypothesis itself",
+        description="Takes the units whose score on a hypothesis is highest, swaps symbols of texts so that it stays "
+        "true or becomes false, and tells whether these units separate the two kinds of swaps better than random "
+        "units do.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="the network, for example charlstm-sql")
+    add("hypothesis", metavar="HYPOTHESIS", help="its name as `inspect` prints it, for example 'is a digit'")
+    add("--data", metavar="NAME", help="the data set (the network's own)")
+    add("--split", choices=("test", "train"), default="test", help="which part of it (%(default)s)")
+    add("--limit", type=int, metavar="N", help="use only the first N records")
+    add("--layer", metavar="NAME", help="the layer (the network's default layer)")
+    add("--measure", metavar="NAME", default="pearson", help="the measure that ranks its units (%(default)s)")
+    add("--units", type=int, default=10, metavar="N", help="take so many of the highest (%(default)s)")
+    add("--swaps", choices=("symbols", "grammar"), help="random symbols, or what the grammar might have written")
+    add("--pairs", type=int, default=200, metavar="N", help="swaps of each kind (%(default)s)")
+    add("--sets", type=int, default=99, metavar="N", help="random sets of as many units (%(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="fixes swaps and random sets (%(default)s)")
+    add("--out", type=Path, metavar="FILE", help="also write the silhouette of every set to FILE as CSV")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify, print what the swaps showed, write what was asked for, and return the exit status."""
+    from idc_core.datasets import load_dataset
+    from idc_core.errors import SettingError
+    from idc_core.inspection import inspect, library
+    from idc_core.inspection.grid import grid
+    from idc_core.inspection.verification import CONFIRMED, verify
+    from idc_core.models import load_model
+
+    check_folder(arguments.out, "--out")
+    model = load_model(arguments.model)
+    layer = arguments.layer or model.card.default_layer
+    with ProgressLine() as progress:
+        data = load_dataset(
+            arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress
+        )
+        known = {one.name: one for one in library(data)}
+        if arguments.hypothesis not in known:
+            raise SettingError(
+                f"There is no hypothesis {arguments.hypothesis!r} about {data.name}; its names are printed by: "
+                f"python -m idc_core inspect {arguments.model} --most {len(known)}"
+            )
+        hypothesis = known[arguments.hypothesis]
+        found = inspect(
+            model, data, [hypothesis], [arguments.measure], [layer], seed=arguments.seed, on_progress=progress
+        )
+        units = grid(found, arguments.measure, model.card.name, layer).units_of(0)[: max(arguments.units, 0)]
+        told = verify(
+            model, layer, units.tolist(), data, hypothesis, pairs=arguments.pairs, sets=arguments.sets,
+            seed=arguments.seed, swaps=arguments.swaps, on_progress=progress,
+        )  # fmt: skip
+    heading = ("UNITS", "SILHOUETTE", "KEPT TRUE", "MADE FALSE", "AS WELL OR BETTER")
+    row = (
+        " ".join(map(str, units)), f"{told.silhouette:+.3f}", str(len(told.baseline)), str(len(told.treatment)),
+        f"{100 * told.p_value:.0f} % of {len(told.random) + 1} sets",
+    )  # fmt: skip
+    print(table([heading, row], "<>>>>"))
+    print(
+        f"\n{hypothesis.name}: {'confirmed' if told.confirmed else 'not confirmed'}. It is confirmed where at most "
+        f"{100 * CONFIRMED:g} % of the sets, these units among them, tell the two kinds of swaps apart as well; random "
+        f"sets have a silhouette of {told.random.mean():+.3f} on average."
+    )
+    if told.few:
+        print("So few swaps of one kind were found that others might tell another story.")
+    if arguments.out is not None:
+        chosen = {"units": "highest scores", "silhouette": told.silhouette}
+        drawn = [{"units": "random", "silhouette": one} for one in told.random.tolist()]
+        write_whole(arguments.out, comma_separated([chosen, *drawn]), "--out")
+        print(f"written to {arguments.out}")
+    return 0
