@@ -61,7 +61,7 @@ clean: ## remove the environment and every cache; weights, data and results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 chromium: $(DEV_READY)
-	@for name in chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
+	@for name in chromium-headless-shell chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
 	$(ENV_PYTHON) -c 'import pathlib; from playwright.sync_api import sync_playwright as start; \
 	play = start().start(); path = play.chromium.executable_path; play.stop(); raise SystemExit(not pathlib.Path(path).exists())' || \
 	{ echo "Chromium is missing and the browser tests drive it: apt-get install chromium" >&2; exit 1; }

@@ -58,8 +58,10 @@ class Block:
         """Cut a layer's rows between records; whoever asks again gets the same pieces."""
         if place not in self._pieces:
             units, places = self.units[place], int(np.prod(self.shapes[place]))
+            # Nobody knows it before the first row, and without one it is nothing that counts.
+            about = self.about.get(place, torch.zeros(units.shape[1]))
             self._pieces[place] = [
-                Piece(rows, records, UnitRows(units[rows], self.about[place]))
+                Piece(rows, records, UnitRows(units[rows], about))
                 for rows, records in pieces(len(self.positions), len(units), places)
             ]
         return self._pieces[place]

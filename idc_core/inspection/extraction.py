@@ -173,6 +173,8 @@ class Stream:
     def _count(self, block: Block) -> None:
         """Add a block's rows to their units' moments."""
         for place, rows in block.units.items():
+            if not len(rows):
+                continue
             moments = self._moments.setdefault(place, np.zeros((3, rows.shape[1])))
             moments[0] += len(rows)
             for piece in block.pieces(place):

@@ -63,6 +63,22 @@ def test_classes_of_characters(name, expected):
     assert shown(behaviour(data, name)[0]) == expected
 
 
+def test_values_are_those_of_a_call_in_less_memory():
+    data = load_dataset("sql", "test", 50)
+    records = Records(data, np.arange(50))
+    assert (records.tokens == records.inputs).all()
+    assert records.tokens.dtype == np.uint8
+    kinds = set()
+    for one in library(data):
+        values, called = one.values(records), one(records)
+        kinds.add((one.kind, values.dtype.name))
+        assert called.dtype == np.float32
+        assert (values == called).all()
+    assert {("binary", "bool"), ("number", "float32")} <= kinds
+    symbol = library(data, ["symbols"])[0].name[4:-1]
+    assert (behaviour(data, f"is “{symbol}”") == (records.inputs == data.vocabulary.index(symbol))).all()
+
+
 def test_keywords_are_whole_words():
     data = lines("SELECT aSELECT FROM", "FROM1 SELECT", "SELECTa")
     records = Records(data, np.arange(3))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from idc_core.inspection.blocks import Block
 from idc_core.inspection.pairs import Sureness
 from idc_core.inspection.rows import UnitRows, pieces
 from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
@@ -123,3 +124,11 @@ def test_records_needed_are_those_with_which_a_margin_is_the_error():
         assert sure.margins(spread * np.sqrt(read / needed), 64, needed) == pytest.approx(0.05, rel=1e-3)
     assert sure.needed(float("nan"), 500) == 30_000
     assert sure.needed(0.01, 500) == 500
+
+
+def test_records_of_nothing_but_padding_count_as_records_without_rows():
+    place = "model", "layer"
+    block = Block(np.arange(3), {place: torch.zeros(0, 4)}, {place: (5,)}, {})
+    (piece,) = block.pieces(place)
+    assert (piece.records, len(piece.units)) == (3, 0)
+    assert (piece.units.moments == np.zeros((2, 4))).all()
