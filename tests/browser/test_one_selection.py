@@ -30,7 +30,8 @@ def follow(visitor, name):
 
 
 def sidebar(visitor) -> str:
-    return visitor.page.get_by_test_id("stSidebar").inner_text()
+    """Return the sidebar's text without Streamlit's own button, which shows only where the pointer is."""
+    return visitor.page.get_by_test_id("stSidebarUserContent").inner_text()
 
 
 def gallery_button(visitor, number):

@@ -77,7 +77,9 @@ def test_the_network_is_left_as_it_was_found(name, lenet, digits):
         with torch.no_grad():
             idc.attack(lenet, digits.inputs[:4], digits.targets[:4], name, **QUICK[name])
         assert_same_state(before, state_of(lenet))
-        stopped = idc.attack(lenet, digits, name=name, batch_size=4, on_progress=lambda done, *rest: done < 6)
+        stopped = idc.attack(
+            lenet, digits, name=name, batch_size=4, on_progress=lambda done, *rest: done < 6, **QUICK[name]
+        )
         assert not stopped.complete
         assert_same_state(before, state_of(lenet))
     finally:
