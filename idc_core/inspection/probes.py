@@ -12,7 +12,7 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.inspection.blocks import Block, Place
-from idc_core.inspection.extraction import Stream
+from idc_core.inspection.extraction import BLOCK_ROWS, Stream
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairs import Sureness
 from idc_core.inspection.rows import pieces
@@ -333,7 +333,9 @@ class ProbeRun:
             parts = list(blocks())
             kind = torch.float64 if double else torch.float32
             whole = [torch.cat([part[side] for part in parts]).to(kind) for side in (0, 1)]
-            source = lambda: [(whole[0], whole[1])]  # noqa: E731 - one block stands for all
+            # In pieces that stay in the caches with what is computed from them, whatever blocks they came in.
+            cut = list(zip(*(side.split(BLOCK_ROWS) for side in whole), strict=True))
+            source = lambda: cut  # noqa: E731
         l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
         problem = Problem(source, len(left), self._scale(upto), loss, self.measure.l2, l1, double)
         stop = Stop(1e-11 if double else 1e-4, 20 * self.passes if double else self.passes)
