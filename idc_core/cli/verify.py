@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect, library
     from idc_core.inspection.grid import grid
-    from idc_core.inspection.verification import CONFIRMED, verify
+    from idc_core.inspection.verification import CONFIRMED, swapped_by_grammar, verify
     from idc_core.models import load_model
 
     check_folder(arguments.out, "--out")
@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"python -m idc_core inspect {arguments.model} --most {len(known)}"
             )
         hypothesis = known[arguments.hypothesis]
+        swapped_by_grammar(data, hypothesis, arguments.swaps)
         found = inspect(
             model, data, [hypothesis], [arguments.measure], [layer], seed=arguments.seed, on_progress=progress
         )

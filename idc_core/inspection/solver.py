@@ -72,7 +72,7 @@ class Loss:
 
 def _yes_no(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     one = scores[..., 0]
-    # In place: a pass has as many scores as the units have values, and memory is half of what they cost.
+    # In place: every array less is one that need not go through memory, in every pass.
     value = F.softplus(one).addcmul_(wanted, one, value=-1).sum(0).double()
     return value, torch.sigmoid(one).sub_(wanted)[..., None]
 

@@ -27,6 +27,8 @@ from idc_core.inspection.rewriting import REWRITERS, changed
 from idc_core.progress import Progress, report
 from idc_core.trace import neuron_axes, trace
 
+Swaps = Literal["symbols", "grammar"]
+
 BATCH = 512
 """Swaps tried at once."""
 
@@ -89,7 +91,7 @@ def verify(
     sets: int = 99,
     tries: int = 40,
     seed: int = 0,
-    swaps: Literal["symbols", "grammar"] | None = None,
+    swaps: Swaps | None = None,
     on_progress: Progress | None = None,
 ) -> Verification:
     """Swap symbols so that a hypothesis stays true or becomes false, and compare how units change.
@@ -135,17 +137,7 @@ def verify(
     T. Sellam et al., DeepBase, SIGMOD 2019, section 4.4. The paper swaps words by hand-written rules; here random
     symbols are swapped in, and the hypothesis itself says which kind of pair that makes.
     """
-    if not is_text(dataset):
-        raise DataError("Symbols can only be swapped in texts; this data set holds none.")
-    by_grammar = swaps == "grammar" or (swaps is None and not hypothesis.recomputable and hypothesis.parsed)
-    known = hypothesis.recomputable or (hypothesis.parsed and by_grammar)
-    if hypothesis.kind != "binary" or not known:
-        raise SettingError(
-            f"{hypothesis.name!r} cannot be verified by swapping symbols: expected a binary hypothesis that follows "
-            "from the text or from its parse, so that it is known of changed texts too."
-        )
-    if by_grammar and dataset.name not in REWRITERS:
-        raise SettingError(f"{dataset.name} has no grammar that could rewrite its texts; swap single symbols instead.")
+    by_grammar = swapped_by_grammar(dataset, hypothesis, swaps)
     if not FEWEST_PAIRS <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
         raise SettingError(
             f"Expected {FEWEST_PAIRS} to {MOST_PAIRS} pairs, at least one random set and at least one unit."
@@ -165,6 +157,30 @@ def verify(
         by_chance.append(_silhouette(changes, some))
         report(on_progress, done, sets, "random sets of units")
     return Verification(_silhouette(changes, chosen), np.array(by_chance), changes[0][:, chosen], changes[1][:, chosen])
+
+
+def swapped_by_grammar(dataset: Dataset, hypothesis: Hypothesis, swaps: Swaps | None = None) -> bool:
+    """Return whether `verify` would swap by the grammar, before any work.
+
+    Raises
+    ------
+    SettingError
+        If it is not known of changed texts whether the hypothesis holds, or there is no grammar.
+    DataError
+        If the data set holds no texts.
+    """
+    if not is_text(dataset):
+        raise DataError("Symbols can only be swapped in texts; this data set holds none.")
+    by_grammar = swaps == "grammar" or (swaps is None and not hypothesis.recomputable and hypothesis.parsed)
+    known = hypothesis.recomputable or (hypothesis.parsed and by_grammar)
+    if hypothesis.kind != "binary" or not known:
+        raise SettingError(
+            f"{hypothesis.name!r} cannot be verified by swapping symbols: expected a binary hypothesis that follows "
+            "from the text or from its parse, so that it is known of changed texts too."
+        )
+    if by_grammar and dataset.name not in REWRITERS:
+        raise SettingError(f"{dataset.name} has no grammar that could rewrite its texts; swap single symbols instead.")
+    return by_grammar
 
 
 Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]

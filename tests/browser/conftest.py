@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-# The shell without windows takes two thirds of the processor time of the whole browser.
+# The shell without windows takes less processor time than the whole browser.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 QUIET_S = 0.4
 STATE = """() => ({
@@ -132,7 +132,7 @@ class Visitor(NamedTuple):
 
 @pytest.fixture
 def visitor(browser, address) -> Iterator[Visitor]:
-    """A fresh browser session, without animations: drawing their pictures takes as long as the page itself."""
+    """A fresh browser session, without animations: without a graphics card each of their pictures takes its time."""
     page = browser.new_page(
         viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce"
     )

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -157,13 +159,16 @@ def test_shared_parts_run_once(lenet, suites, learnt, monkeypatch):
     assert sum(rows) == 4 * 150
 
 
-def test_results_do_not_depend_on_the_block(lenet, suites, learnt, found, monkeypatch):
+def test_results_do_not_depend_on_the_block(lenet, digits, suites, monkeypatch):
+    # In double precision: in single, processors that add in another order differ by more than is asked here.
+    double = copy.deepcopy(lenet).double()
+    learnt = idc.IDC(double, "fc2", m=12).fit(digits)
+    found = compare(double, suites[:2], learnt)
     monkeypatch.setattr(answers_module, "BLOCK", 37)
-    cut = compare(lenet, suites, learnt)
+    cut = compare(double, suites[:2], learnt)
     for one, other in zip(cut.suites, found.suites, strict=True):
         np.testing.assert_array_equal(one.cells[12].codes, other.cells[12].codes)
-        # A score of 16 or more is exact to 2e-6 in single precision, and some processors add in another order.
-        np.testing.assert_allclose(one.answers.confidence, other.answers.confidence, atol=1e-5)
+        np.testing.assert_allclose(one.answers.confidence, other.answers.confidence, atol=1e-6)
 
 
 def test_rows_are_a_table(found):

@@ -20,13 +20,9 @@ from pages.sections.hypotheses import inspections
 from pages.sections.hypotheses.inspections import Measured, quoted
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from idc_core.inspection import Hypothesis
     from idc_core.inspection.grid import Grid
-    from idc_core.inspection.verification import Verification
-
-    Swaps = Literal["symbols", "grammar"]
+    from idc_core.inspection.verification import Swaps, Verification
 
 SWAPS: dict[str, Swaps] = {"random symbols": "symbols", "by the grammar": "grammar"}
 """How symbols are swapped: label and what the engine calls it."""
