@@ -242,7 +242,7 @@ class ProbeRun:
         """Train on growing shares of the records until every score is sure, and return what was reached."""
         loss = None if self.measure.loss is None else self.measure.loss(self.classes)
         columns = 1 if loss is None else loss.columns
-        shape = (len(self.which), len(self.units) + 1, columns)
+        shape = (len(self.which), columns, len(self.units) + 1)
         weights = torch.zeros(shape, dtype=torch.float64)
         left = np.arange(len(self.which))
         found = Probed.empty(len(left), len(self.units))
@@ -332,9 +332,13 @@ class ProbeRun:
         if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, WHOLE_BYTES):
             parts = list(blocks())
             kind = torch.float64 if double else torch.float32
-            whole = [torch.cat([part[side] for part in parts]).to(kind) for side in (0, 1)]
-            # In pieces that stay in the caches with what is computed from them, whatever blocks they came in.
-            cut = list(zip(*(side.split(BLOCK_ROWS) for side in whole), strict=True))
+            units, behaviours = (torch.cat([part[side] for part in parts]).to(kind) for side in (0, 1))
+            # In pieces that stay in the caches with what is computed from them, whatever blocks they came in; a
+            # problem's behaviours side by side, as the solver goes through them.
+            cut = [
+                (some, wanted.T.contiguous().T)
+                for some, wanted in zip(units.split(BLOCK_ROWS), behaviours.split(BLOCK_ROWS), strict=True)
+            ]
             source = lambda: cut  # noqa: E731
         l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
         problem = Problem(source, len(left), self._scale(upto), loss, self.measure.l2, l1, double)
@@ -348,7 +352,7 @@ class ProbeRun:
     def _held_out(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None) -> GroupedSums:
         scale = None if loss is None else self._scale(upto)
         sums = GroupedSums()
-        flat = weights.permute(1, 0, 2).reshape(weights.shape[1], -1)
+        flat = weights.reshape(-1, weights.shape[2]).T
         for block, units, behaviours in self._blocks(upto, True, left):
             scores = None
             if scale is not None:
@@ -361,8 +365,8 @@ class ProbeRun:
 
 def _unit_weights(weights: Tensor) -> NDArray[np.float64]:
     """Return each unit's weight, (P, units); of several classes the size of the largest."""
-    own = weights[:, :-1]
-    return np.asarray((own[..., 0] if own.shape[2] == 1 else own.abs().amax(2)).numpy())
+    own = weights[..., :-1]
+    return np.asarray((own[:, 0] if own.shape[1] == 1 else own.abs().amax(1)).numpy())
 
 
 def _sums(scores: Tensor | None, wanted: Tensor, classes: int, square: bool) -> Sums:

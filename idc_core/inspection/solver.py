@@ -22,6 +22,9 @@ Blocks = Callable[[], Iterable[tuple[Tensor, Tensor]]]
 MEMORY = 8
 """Steps that the quasi-Newton direction remembers."""
 
+STEEPEST = 0.9
+"""A step went too far where the loss rises at its end with more than this share of the slope it began to fall with."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -53,39 +56,35 @@ class Scale:
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss over rows and its slope in the scores.
+    """A convex loss over rows, by its slope.
 
     Attributes
     ----------
     columns : int
         Columns of scores a problem has.
-    value : callable
-        (scores (rows, P, columns), behaviours (rows, P)) to the summed loss (P,) and its gradient in the scores.
+    slope : callable
+        (scores (P, columns, rows), which it may overwrite; behaviours (P, rows)) to the loss's slope in each score.
     curvature : float
         The largest second derivative of one row's loss in a score.
     """
 
     columns: int
-    value: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    slope: Callable[[Tensor, Tensor], Tensor]
     curvature: float
 
 
-def _yes_no(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    one = scores[..., 0]
-    # In place: every array less is one that need not go through memory, in every pass.
-    value = F.softplus(one).addcmul_(wanted, one, value=-1).sum(0).double()
-    return value, torch.sigmoid(one).sub_(wanted)[..., None]
+# In place: every array less is one that need not go through memory, in every pass.
+def _yes_no(scores: Tensor, wanted: Tensor) -> Tensor:
+    return scores.sigmoid_().sub_(wanted[:, None])
 
 
-def _classes(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    target = F.one_hot(wanted.long(), scores.shape[-1]).to(scores.dtype)
-    logs = F.log_softmax(scores, -1)
-    return -(target * logs).sum((0, 2)).double(), logs.exp() - target
+def _classes(scores: Tensor, wanted: Tensor) -> Tensor:
+    target = F.one_hot(wanted.long(), scores.shape[1]).movedim(-1, 1)
+    return scores.softmax(1).sub_(target)
 
 
-def _square(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    apart = scores[..., 0] - wanted
-    return (apart * apart).sum(0).double() / 2, apart[..., None]
+def _square(scores: Tensor, wanted: Tensor) -> Tensor:
+    return scores.sub_(wanted[:, None])
 
 
 YES_NO = Loss(1, _yes_no, 0.25)
@@ -114,32 +113,25 @@ class Problem:
         """Precision of the passes; sums over blocks and weights are always in double precision."""
         return torch.float64 if self.double else torch.float32
 
-    def evaluate(self, weights: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the smooth part (P,) and its gradient for problems `which` at weights (P, D, columns)."""
-        count, inputs, columns = weights.shape
-        flat = weights.permute(1, 0, 2).reshape(inputs, -1)
+    def slope(self, weights: Tensor, which: Tensor) -> Tensor:
+        """Return the slope of the smooth part for problems `which` at weights (P, columns, U + 1), shaped like them."""
+        count, columns, inputs = weights.shape
+        flat = weights.reshape(-1, inputs)
         # Standardising is folded into the weights, so that no block is copied.
-        mean, deviation = self.scale.mean[:, None], self.scale.deviation[:, None]
-        scaled = flat[:-1] / deviation
-        factors, constant = scaled.to(self.kind), (flat[-1] - (mean * scaled).sum(0)).to(self.kind)
-        value = torch.zeros(count, dtype=torch.float64)
-        slope, rests, rows = torch.zeros_like(scaled), torch.zeros_like(flat[-1]), 0
-        every = bool(len(which) == self.problems)
+        mean, deviation = self.scale.mean, self.scale.deviation
+        scaled = flat[:, :-1] / deviation
+        factors, constant = scaled.to(self.kind), (flat[:, -1] - scaled @ mean).to(self.kind)[:, None]
+        slope, rests, rows = torch.zeros_like(scaled), torch.zeros_like(flat[:, -1]), 0
+        every = len(which) == self.problems
         for units, behaviours in self.blocks():
-            x, wanted = units.to(self.kind), behaviours.to(self.kind)
-            scores = torch.addmm(constant, x, factors).reshape(-1, count, columns)
-            part, gradient = self.loss.value(scores, wanted if every else wanted[:, which])
-            gradient = gradient.reshape(len(x), -1)
-            value += part
-            slope += (x.T @ gradient).double()
-            rests += gradient.sum(0).double()
+            x, wanted = units.to(self.kind), behaviours.T if every else behaviours.T[which]
+            scores = torch.addmm(constant, factors, x.T).reshape(count, columns, -1)
+            gradient = self.loss.slope(scores, wanted.to(self.kind)).reshape(-1, len(x))
+            slope += gradient @ x
+            rests += gradient.sum(1)
             rows += len(x)
-        penalised = weights.clone()
-        penalised[:, -1] = 0
-        slope = torch.cat([(slope - mean * rests) / deviation, rests[None]])
-        slope = slope.reshape(inputs, count, columns).permute(1, 0, 2)
-        value = (value + self.l2 / 2 * (penalised**2).sum((1, 2))) / rows
-        return value, (slope + self.l2 * penalised) / rows
+        slope = (slope - rests[:, None] * mean) / deviation + self.l2 * flat[:, :-1]
+        return torch.cat([slope, rests[:, None]], 1).reshape(weights.shape) / rows
 
     def gram(self, most: int | None = None) -> tuple[Tensor, int]:
         """Return the mean product of standardised units with themselves, (D, D), and the rows it is of."""
@@ -170,7 +162,7 @@ def minimise(
     Parameters
     ----------
     problem : Problem
-    weights : Tensor, float64 (P, D, columns)
+    weights : Tensor, float64 (P, columns, D)
         Where to start.
     stop : Stop
     on_progress, label
@@ -178,14 +170,17 @@ def minimise(
 
     Returns
     -------
-    Tensor, float64 (P, D, columns)
+    Tensor, float64 (P, columns, D)
 
     Notes
     -----
     Without an L1 penalty: L-BFGS for every problem (J. Nocedal, Updating quasi-Newton matrices with limited storage,
     1980), all with one first guess of the curvature, D. Böhning's bound (Multinomial logistic regression algorithm,
-    1992) on the inverse Hessian. With one: accelerated proximal gradient with restarts (B. O'Donoghue, E. Candès,
-    Adaptive restart for accelerated gradient schemes, 2015).
+    1992) on the inverse Hessian. Steps are judged by slopes alone (the curvature half of the approximate Wolfe
+    conditions, W. Hager, H. Zhang, A new conjugate gradient method with guaranteed descent, 2005): where a convex
+    loss still falls at a step's end, the step has lowered it, so that no pass has to work the loss itself out. With an
+    L1 penalty: accelerated proximal gradient with restarts (B. O'Donoghue, E. Candès, Adaptive restart for accelerated
+    gradient schemes, 2015).
     """
     work = _proximal if problem.l1 else _quasi_newton
     return work(problem, weights, stop, on_progress, label)
@@ -194,16 +189,13 @@ def minimise(
 def _quasi_newton(
     problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None, label: str
 ) -> Tensor:  # fmt: skip
-    gram, rows = problem.gram(16_384)
-    penalty = torch.full((len(gram),), problem.l2 / rows, dtype=torch.float64)
-    penalty[-1] = 0
-    bound = torch.linalg.cholesky(problem.loss.curvature * gram + torch.diag(penalty + 1e-6))
-    found = weights.clone()
-    left = torch.arange(len(weights))
-    here, (value, slope) = weights.clone(), problem.evaluate(weights, left)
-    steps: list[tuple[Tensor, Tensor]] = []
+    rounding = _rounding(problem)
+    found, left, here = weights.clone(), torch.arange(len(weights)), weights.clone()
+    slope = problem.slope(here, left)
+    steps: list[Step] = []
     length = torch.ones(len(left), dtype=torch.float64)
-    way = -_direction(slope, steps, bound)
+    round_slope = slope @ rounding.T
+    way = _direction(round_slope, steps)
     for done in range(stop.passes):
         report(on_progress, done + 1, stop.passes, f"passes of {label}, at most")
         open_ = slope.abs().amax((1, 2)) > stop.tolerance
@@ -213,52 +205,75 @@ def _quasi_newton(
         if not bool(open_.any()):
             return found
         if not bool(open_.all()):
-            left, here, value, slope, length, way = (one[open_] for one in (left, here, value, slope, length, way))
-            steps = [(step[open_], change[open_]) for step, change in steps]
-        trial = here + length[:, None, None] * way
-        new_value, new_slope = problem.evaluate(trial, left)
-        falls = (slope * way).sum((1, 2))
-        noise = 1e-12 if problem.double else 1e-7
-        good = new_value <= value + 1e-4 * length * falls + noise * value.abs()
-        step = torch.where(good[:, None, None], trial - here, 0.0)
-        steps = [*steps, (step, torch.where(good[:, None, None], new_slope - slope, 0.0))][-MEMORY:]
-        here = here + step
-        value, slope = torch.where(good, new_value, value), torch.where(good[:, None, None], new_slope, slope)
-        fresh = -_direction(slope, steps, bound)
-        way = torch.where(good[:, None, None], fresh, way)
-        length = torch.where(good, 1.0, length / 3)
+            left, here, slope, length = (one[open_] for one in (left, here, slope, length))
+            round_slope, way = round_slope[open_], way[open_]
+            steps = [step.of(open_) for step in steps]
+        moved = length[:, None, None] * way
+        trial = here + moved @ rounding
+        new_slope = problem.slope(trial, left)
+        new_round = new_slope @ rounding.T
+        falls, still_falls = _dot(round_slope, way), _dot(new_round, way)
+        good = still_falls <= -STEEPEST * falls
+        chosen = good[:, None, None]
+        steps = [*steps, Step.of_change(moved * chosen, (new_round - round_slope) * chosen)][-MEMORY:]
+        here, slope = torch.where(chosen, trial, here), torch.where(chosen, new_slope, slope)
+        round_slope = torch.where(chosen, new_round, round_slope)
+        way = torch.where(chosen, _direction(round_slope, steps), way)
+        # Too far: where a straight slope would have met 0.
+        length = torch.where(good, 1.0, length * (falls / (falls - still_falls)).clamp(0.1, 0.5))
     found[left] = here
     return found
 
 
-def _direction(slope: Tensor, steps: list[tuple[Tensor, Tensor]], bound: Tensor) -> Tensor:
-    """Return the inverse Hessian's guess times the slope, problem by problem (the two-loop recursion)."""
-    way = slope.clone()
+def _rounding(problem: Problem) -> Tensor:
+    """Return the map (D, D) from directions in which every problem curves alike, at most, to weights."""
+    gram, rows = problem.gram(16_384)
+    penalty = torch.full((len(gram),), problem.l2 / rows, dtype=torch.float64)
+    penalty[-1] = 0
+    root: Tensor = torch.linalg.cholesky(problem.loss.curvature * gram + torch.diag(penalty + 1e-6))
+    return root.inverse().tril()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step taken and the change of slope it brought, (P, columns, D), zeros of a problem that took none."""
+
+    step: Tensor
+    change: Tensor
+    rate: Tensor
+    size: Tensor
+
+    @classmethod
+    def of_change(cls, step: Tensor, change: Tensor) -> Step:
+        """Keep a step with what the direction needs of it."""
+        inner, squares = _dot(step, change), _dot(change, change)
+        curved = inner > 1e-6 * (_dot(step, step) * squares).sqrt()
+        rate = torch.where(curved, 1 / torch.where(curved, inner, 1), 0)
+        return cls(step, change, rate, torch.where(curved, inner / torch.where(curved, squares, 1), 1))
+
+    def of(self, which: Tensor) -> Step:
+        """Return it for some problems alone."""
+        return Step(self.step[which], self.change[which], self.rate[which], self.size[which])
+
+
+def _direction(slope: Tensor, steps: list[Step]) -> Tensor:
+    """Return minus the inverse Hessian's guess times the slope, problem by problem (the two-loop recursion)."""
+    way = -slope
     shares = []
-    for step, change in reversed(steps):
-        inner = (step * change).sum((1, 2))
-        rate = torch.where(inner > 1e-14, 1 / inner.clamp(min=1e-300), 0.0)
-        share = rate * (step * way).sum((1, 2))
-        way = way - share[:, None, None] * change
-        shares.append((share, rate))
-    last = torch.ones(len(way), dtype=torch.float64)
-    solved = _solve(bound, way)
+    for one in reversed(steps):
+        share = one.rate * _dot(one.step, way)
+        way.addcmul_(share[:, None, None], one.change, value=-1)
+        shares.append(share)
     if steps:
-        step, change = steps[-1]
-        curved = (change * _solve(bound, change)).sum((1, 2))
-        inner = (step * change).sum((1, 2))
-        last = torch.where((curved > 1e-300) & (inner > 0), inner / curved.clamp(min=1e-300), 1.0)
-    way = solved * last[:, None, None]
-    for (step, change), (share, rate) in zip(steps, reversed(shares), strict=True):
-        again = rate * (change * way).sum((1, 2))
-        way = way + (share - again)[:, None, None] * step
+        way *= steps[-1].size[:, None, None]
+    for one, share in zip(steps, reversed(shares), strict=True):
+        way.addcmul_((share - one.rate * _dot(one.change, way))[:, None, None], one.step)
     return way
 
 
-def _solve(bound: Tensor, values: Tensor) -> Tensor:
-    count, inputs, columns = values.shape
-    flat = values.permute(1, 0, 2).reshape(inputs, -1)
-    return torch.cholesky_solve(flat, bound).reshape(inputs, count, columns).permute(1, 0, 2)
+def _dot(one: Tensor, other: Tensor) -> Tensor:
+    inner: Tensor = torch.linalg.vecdot(one.flatten(1), other.flatten(1))
+    return inner
 
 
 def _proximal(problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None, label: str) -> Tensor:
@@ -270,10 +285,10 @@ def _proximal(problem: Problem, weights: Tensor, stop: Stop, on_progress: Progre
     pace = torch.ones(len(left), dtype=torch.float64)
     for done in range(stop.passes):
         report(on_progress, done + 1, stop.passes, f"passes of {label}, at most")
-        _, slope = problem.evaluate(ahead, left)
+        slope = problem.slope(ahead, left)
         moved = ahead - size * slope
         shrunk = moved.sign() * (moved.abs() - cut).clamp(min=0)
-        shrunk[:, -1] = moved[:, -1]
+        shrunk[..., -1] = moved[..., -1]
         # The gradient mapping, which is 0 at the minimum as the slope is without the L1 penalty.
         still = ((ahead - shrunk).abs().amax((1, 2)) / size) <= stop.tolerance
         uphill = ((ahead - shrunk) * (shrunk - here)).sum((1, 2)) > 0
