@@ -40,7 +40,7 @@ def machine() -> str:
     return (
         f"Measured by `make bench` on {processor()}, {os.cpu_count()} cores{accelerator}, {platform.system()}, "
         f"Python {platform.python_version()}, {packages}; {torch.get_num_threads()} torch threads, "
-        f"OMP_WAIT_POLICY={os.environ['OMP_WAIT_POLICY']}; numpy code runs on one thread.{load}\n\n"
+        f"OMP_WAIT_POLICY={os.environ['OMP_WAIT_POLICY']}; numpy on one thread but for matrix products.{load}\n\n"
         "Contenders of one row ran in turns in one process; times are medians of at least five runs unless a row "
         "says otherwise."
     )
