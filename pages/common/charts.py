@@ -11,14 +11,10 @@ from pages.common.bench import Bench
 from pages.common.drawing import drawn_once
 from pages.common.results import View
 from pages.common.saving import save_row
+from pages.common.theme import is_dark
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-def is_dark() -> bool:
-    """Whether the page is shown on a dark ground."""
-    return st.context.theme.type == "dark"
 
 
 def chart(

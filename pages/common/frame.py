@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.overview import Overview
-from pages.common import address, pins, tour, work
+from pages.common import address, pins, theme, tour, work
 from pages.common.bench import DEFAULT, Bench, bench_line, choose
 from pages.common.registry import FRONT_DOOR, PAGES, navigation
 from pages.common.results import View, open_view
@@ -69,6 +69,7 @@ def frame(name: str) -> Frame:
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(page.question, anchor=False)
+    theme.follow()
     return Frame(name, line, tour.begin(name))
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.common.charts import chart, grid_chart, how_to_read, is_dark, plot
+from pages.common.charts import chart, grid_chart, how_to_read, plot
 from pages.common.gallery import answer, gallery
 from pages.common.results import View
 from pages.common.takeaway import npz, take_away, take_inputs
 from pages.common.text import lower
+from pages.common.theme import is_dark
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset

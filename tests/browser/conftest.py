@@ -7,8 +7,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,12 @@ STATE = """() => ({
     skeletons: document.querySelectorAll('[data-testid="stSkeleton"]').length,
     headings: document.querySelectorAll('h1').length,
 })"""
+
+DRAWN = """scheme => {
+    const background = getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor;
+    const bright = background.match(/\\d+/g).slice(0, 3).every(part => Number(part) > 127);
+    return bright === (scheme === 'light');
+}"""
 
 
 @contextmanager
@@ -121,6 +127,22 @@ class Visitor(NamedTuple):
                 pytest.fail(f"{self.page.url} did not become idle within 60 s: {state}; it shows {self.text()!r}")
             self.page.wait_for_timeout(50)
 
+    def show(self, scheme: str) -> None:
+        """Change the system's preference to a "light" or "dark" theme, and wait until the page follows it."""
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.wait_for_function(DRAWN, arg=scheme)
+        # The page looks for another ground a few times a second.
+        self.page.wait_for_timeout(500)
+        self.settle()
+
+    def save(self, form: str, row: int = 0) -> tuple[str, bytes]:
+        """Press a button below a chart; return the file's name and content."""
+        button = self.page.locator('[class*="st-key-save-"]').nth(row).get_by_role("button").filter(has_text=form)
+        with self.page.expect_download() as download:
+            button.focus()
+            self.page.keyboard.press("Enter")
+        return download.value.suggested_filename, download.value.path().read_bytes()
+
     def text(self) -> str:
         """Return all text of the main area."""
         return self.page.locator('[data-testid="stMain"]').inner_text()
@@ -130,14 +152,26 @@ class Visitor(NamedTuple):
         return self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first.inner_text()
 
 
+@pytest.fixture(scope="session")
+def visit(browser, address) -> Callable[[], AbstractContextManager[Visitor]]:
+    """Start a fresh browser session, without animations: without a graphics card each of their pictures takes time."""
+
+    @contextmanager
+    def start() -> Iterator[Visitor]:
+        page = browser.new_page(
+            viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce"
+        )
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        yield Visitor(page, address, errors)
+        page.close()
+
+    return start
+
+
 @pytest.fixture
-def visitor(browser, address) -> Iterator[Visitor]:
-    """A fresh browser session, without animations: without a graphics card each of their pictures takes its time."""
-    page = browser.new_page(
-        viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce"
-    )
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    yield Visitor(page, address, errors)
-    page.close()
+def visitor(visit) -> Iterator[Visitor]:
+    """A browser session of one test."""
+    with visit() as started:
+        yield started

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
-SLOW = "adversarial?attack=Carlini-Wagner+L2&attacked=100&cw-iterations=200"
+SLOW = "adversarial?attack=Carlini-Wagner+L2&attacked=100&cw-iterations=100"
 """An attack that takes a few seconds a block."""
 
 

@@ -66,7 +66,8 @@ def test_the_threshold_is_counted_again_at_once(visitor):
         slider.press("ArrowLeft")
     visitor.settle()
     assert "activation=0.3" in visitor.page.url
-    expect(figure(visitor, "activate the neurons most alike")).not_to_have_text(before)
+    after = visitor.page.locator(".js-plotly-plot").filter(has_text="activate the neurons most alike").first
+    expect(after).not_to_have_text(before)
 
 
 def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):

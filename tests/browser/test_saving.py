@@ -1,4 +1,4 @@
-"""Every chart can be saved from its buttons, without a network, and the files are what they say."""
+"""Charts are saved from their buttons, without a network, and the files are what they say."""
 
 import io
 import re
@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 
 from idc_core.figures.palette import palette
 from pages.common.bench import DEFAULT
-from pages.common.registry import PAGES
 from pages.common.results import open_view
 from pages.common.text import cell_name
 
@@ -27,15 +26,6 @@ def view():
     return open_view(DEFAULT)
 
 
-def save(visitor, form, row=0):
-    """Press a button below a chart; return the file's name and content."""
-    button = visitor.page.locator('[class*="st-key-save-"]').nth(row).get_by_role("button").filter(has_text=form)
-    with visitor.page.expect_download() as download:
-        button.focus()
-        visitor.page.keyboard.press("Enter")
-    return download.value.suggested_filename, download.value.path().read_bytes()
-
-
 def title_of(visitor):
     """What the first line of buttons says it saves."""
     group = visitor.page.locator('[class*="st-key-save-"]').first.get_by_role("group")
@@ -47,13 +37,20 @@ def texts(root):
     return " ".join(" ".join(part.itertext()) for part in root.iter(f"{SVG}text"))
 
 
+@pytest.fixture(scope="module", params=CHARTS)
+def opened(request, visit):
+    """The name of a page with a chart, and the page, opened once for all that is asked of it."""
+    with visit() as visitor:
+        visitor.open(request.param if request.param != "overview" else "")
+        yield request.param, visitor
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", CHARTS)
-def test_pictures_have_their_own_ground_and_the_whole_chart(visitor, name, scheme):
-    visitor.page.emulate_media(color_scheme=scheme)
-    visitor.open(name if name != "overview" else "")
+def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
+    name, visitor = opened
+    visitor.show(scheme)
     wanted = tuple(int(palette(scheme == "dark").ground[i : i + 2], 16) for i in (1, 3, 5))
-    file, content = save(visitor, "PNG")
+    file, content = visitor.save("PNG")
     assert file == f"idc-{CHARTS[name]}.png"
     picture = Image.open(io.BytesIO(content))
     assert picture.format == "PNG"
@@ -62,7 +59,7 @@ def test_pictures_have_their_own_ground_and_the_whole_chart(visitor, name, schem
     corners = pixels[[2, 2, -3, -3], [2, -3, 2, -3], :3]
     assert {tuple(map(int, corner)) for corner in corners} == {wanted}
     assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
-    file, content = save(visitor, "SVG")
+    file, content = visitor.save("SVG")
     assert file == f"idc-{CHARTS[name]}.svg"
     root = ElementTree.fromstring(content)
     assert root.tag == f"{SVG}svg"
@@ -74,11 +71,10 @@ def test_pictures_have_their_own_ground_and_the_whole_chart(visitor, name, schem
     assert finding in re.sub(r"\s+", " ", texts(root))
 
 
-@pytest.mark.parametrize("name", CHARTS)
-def test_saved_pages_stay_interactive_without_a_network(visitor, name, browser, tmp_path):
-    visitor.open(name if name != "overview" else "")
+def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_path):
+    name, visitor = opened
     title = title_of(visitor)
-    file, content = save(visitor, "HTML")
+    file, content = visitor.save("HTML")
     assert file == f"idc-{CHARTS[name]}.html"
     (tmp_path / file).write_bytes(content)
     page = browser.new_page(viewport={"width": 1100, "height": 900})
@@ -106,16 +102,6 @@ def test_saved_pages_stay_interactive_without_a_network(visitor, name, browser, 
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert errors == []
     page.close()
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_last_chart_of_every_page_can_be_saved(visitor, name):
-    visitor.open("learn?chapter=3+Importance" if name == "learn" else name if name != "overview" else "")
-    rows = visitor.page.locator('[class*="st-key-save-"]').count()
-    assert rows
-    for form, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "HTML": b"<!DOCTYPE html>"}.items():
-        _, content = save(visitor, form, rows - 1)
-        assert content.startswith(start)
 
 
 def test_a_table_reads_again_with_its_numbers(visitor, view):

@@ -1,7 +1,6 @@
-"""What only a browser shows: clicks, addresses, downloads, narrow windows, and a console without errors."""
+"""What only a browser shows: clicks, addresses, downloads, and a console without errors."""
 
 import io
-import itertools
 import re
 
 import numpy as np
@@ -146,18 +145,6 @@ def test_the_table_can_be_taken_away(visitor, view):
     lines = download.value.path().read_text().splitlines()
     assert lines[0].startswith("cell,tests,misclassified,class_0")
     assert len(lines) == 1 + view.table.covered
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_nothing_scrolls_sideways_in_a_narrow_window(visitor, name):
-    visitor.page.set_viewport_size({"width": 800, "height": 900})
-    visitor.open(name if name != "overview" else "")
-    main = visitor.page.get_by_test_id("stMain")
-    assert main.evaluate("m => m.scrollWidth - m.clientWidth") <= 1
-    levels = visitor.page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
 
 
 def test_the_finding_points_to_its_page(visitor):

@@ -54,6 +54,8 @@ def test_table_and_file_say_what_the_engine_finds(capsys, tmp_path):
 def test_experiments_name_models_that_exist_and_fields_that_are_there(capsys):
     for entry in EXPERIMENTS.values():
         assert set(entry.models) <= set(MODELS)
+        if entry.name == "cells":  # tests/experiments/test_cells_reached.py runs it, on fewer cells than it takes here
+            continue
         status, out, _ = run(capsys, entry.name, "--models", "lenet4-digits", "--cw", 0, "--seeds", 2, *SMALL)
         assert status == 0
         assert len(out.splitlines()) > 1

@@ -1,6 +1,7 @@
 """Reaching cells: the same as the searches one by one, deterministic, and told by the command line."""
 
 import csv
+from functools import partial
 
 import numpy as np
 import pytest
@@ -47,12 +48,14 @@ def test_search_beats_noise_and_can_be_stopped(bench):
         reach_cells(model, analysis, inputs, on_progress=lambda *state: False)
 
 
-def test_command_line_counts_them(bench, capsys, tmp_path):
+def test_command_line_counts_them(bench, tmp_path, monkeypatch):
     model, analysis, inputs = bench
+    few = partial(reach_cells, cells=4, seeds=6)
+    monkeypatch.setattr("idc_core.experiments.cells.reach_cells", few)
     file = tmp_path / "cells.csv"
     assert main(["experiment", "cells", "--models", "lenet5-digits", "--out", str(file)]) == 0
     (record,) = csv.DictReader(file.read_text().splitlines())
-    found = reach_cells(model, analysis, inputs)
+    found = few(model, analysis, inputs)
     assert int(record["guided"]) == (found.guided > 0).sum()
     assert int(record["noise_inputs"]) == found.noise.sum()
     assert int(record["covered"]) == analysis.covered

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from idc_core.projection import Projection, principal_components
 from pages.common.bench import DEFAULT
 from pages.common.results import open_view
 from pages.sections.clusters import plane, states
@@ -228,10 +229,12 @@ class TestPlane:
         app.run()
         assert "No test is chosen in this picture yet." in words(app)
 
-    def test_umap_when_asked_for(self, studio):
+    def test_umap_when_asked_for(self, studio, monkeypatch):
+        # UMAP itself takes most of a minute to compile; a browser test waits for it.
+        monkeypatch.setattr(plane, "umap", lambda values, on_progress: Projection(principal_components(values).points))
         studio.query_params["classes"] = "3"
         app = studio.switch_page("pages/clusters.py").run().run()  # AppTest loses the first choice on a new page
-        app.segmented_control(key="plane").set_value("UMAP").run(timeout=120)
+        app.segmented_control(key="plane").set_value("UMAP").run()
         assert not app.exception
         figure = chart(app, "100 % of the tests lie next to one of the same class")
         assert "variance" not in json.dumps(figure["layout"]["xaxis"])
