@@ -176,11 +176,11 @@ def minimise(
     -----
     Without an L1 penalty: L-BFGS for every problem (J. Nocedal, Updating quasi-Newton matrices with limited storage,
     1980), all with one first guess of the curvature, D. Böhning's bound (Multinomial logistic regression algorithm,
-    1992) on the inverse Hessian. Steps are judged by slopes alone (the curvature half of the approximate Wolfe
-    conditions, W. Hager, H. Zhang, A new conjugate gradient method with guaranteed descent, 2005): where a convex
-    loss still falls at a step's end, the step has lowered it, so that no pass has to work the loss itself out. With an
-    L1 penalty: accelerated proximal gradient with restarts (B. O'Donoghue, E. Candès, Adaptive restart for accelerated
-    gradient schemes, 2015).
+    1992) on the inverse Hessian. Steps are judged by slopes alone, so that no pass has to work the loss itself out:
+    by the first of the approximate Wolfe conditions (W. Hager, H. Zhang, A new conjugate gradient method with
+    guaranteed descent and an efficient line search, 2005; delta 0.05). Where a convex loss still falls
+    at a step's end, the step has lowered it. With an L1 penalty: accelerated proximal gradient with restarts
+    (B. O'Donoghue, E. Candès, Adaptive restart for accelerated gradient schemes, 2015).
     """
     work = _proximal if problem.l1 else _quasi_newton
     return work(problem, weights, stop, on_progress, label)
@@ -189,13 +189,13 @@ def minimise(
 def _quasi_newton(
     problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None, label: str
 ) -> Tensor:  # fmt: skip
-    rounding = _rounding(problem)
+    preconditioner = _preconditioner(problem)
     found, left, here = weights.clone(), torch.arange(len(weights)), weights.clone()
     slope = problem.slope(here, left)
     steps: list[Step] = []
     length = torch.ones(len(left), dtype=torch.float64)
-    round_slope = slope @ rounding.T
-    way = _direction(round_slope, steps)
+    whitened = slope @ preconditioner.T
+    way = _direction(whitened, steps)
     for done in range(stop.passes):
         report(on_progress, done + 1, stop.passes, f"passes of {label}, at most")
         open_ = slope.abs().amax((1, 2)) > stop.tolerance
@@ -206,27 +206,27 @@ def _quasi_newton(
             return found
         if not bool(open_.all()):
             left, here, slope, length = (one[open_] for one in (left, here, slope, length))
-            round_slope, way = round_slope[open_], way[open_]
+            whitened, way = whitened[open_], way[open_]
             steps = [step.of(open_) for step in steps]
         moved = length[:, None, None] * way
-        trial = here + moved @ rounding
+        trial = here + moved @ preconditioner
         new_slope = problem.slope(trial, left)
-        new_round = new_slope @ rounding.T
-        falls, still_falls = _dot(round_slope, way), _dot(new_round, way)
+        new_whitened = new_slope @ preconditioner.T
+        falls, still_falls = _dot(whitened, way), _dot(new_whitened, way)
         good = still_falls <= -STEEPEST * falls
         chosen = good[:, None, None]
-        steps = [*steps, Step.of_change(moved * chosen, (new_round - round_slope) * chosen)][-MEMORY:]
+        steps = [*steps, Step.of_change(moved * chosen, (new_whitened - whitened) * chosen)][-MEMORY:]
         here, slope = torch.where(chosen, trial, here), torch.where(chosen, new_slope, slope)
-        round_slope = torch.where(chosen, new_round, round_slope)
-        way = torch.where(chosen, _direction(round_slope, steps), way)
+        whitened = torch.where(chosen, new_whitened, whitened)
+        way = torch.where(chosen, _direction(whitened, steps), way)
         # Too far: where a straight slope would have met 0.
         length = torch.where(good, 1.0, length * (falls / (falls - still_falls)).clamp(0.1, 0.5))
     found[left] = here
     return found
 
 
-def _rounding(problem: Problem) -> Tensor:
-    """Return the map (D, D) from directions in which every problem curves alike, at most, to weights."""
+def _preconditioner(problem: Problem) -> Tensor:
+    """Return the map (D, D) to weights from where Böhning's bound on the curvature is the same in all directions."""
     gram, rows = problem.gram(16_384)
     penalty = torch.full((len(gram),), problem.l2 / rows, dtype=torch.float64)
     penalty[-1] = 0
