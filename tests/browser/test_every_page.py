@@ -54,7 +54,7 @@ def opened(request, visit):
         visitor.open({"overview": "", "robustness": RETRAINED}.get(request.param, request.param))
         if request.param == "robustness":
             visitor.page.locator('[data-testid="stImage"] img').nth(1).wait_for(timeout=90_000)
-            expect(visitor.page.locator('[class*="st-key-stop-"]')).to_have_count(0, timeout=90_000)
+            expect(visitor.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=90_000)
             visitor.settle()
         yield visitor
 
