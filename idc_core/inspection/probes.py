@@ -251,9 +251,10 @@ class ProbeRun:
         for stage, upto in enumerate(stages):
             last = stage == len(stages) - 1
             read = self.stream.records(upto)
-            if loss is not None:
-                weights = self._train(weights, left, upto, loss)
-            sums = self._held_out(weights, left, upto, loss)
+            scale = None if loss is None else self._scale(upto)
+            if loss is not None and scale is not None:
+                weights = self._train(weights, left, upto, loss, scale)
+            sums = self._held_out(weights, left, upto, loss, scale)
             score, spread = (value[:, 0] for value in jackknife(sums, self.measure.score))
             margin = sure.margins(spread, len(sums.groups), read)
             margin = margin if last else np.maximum(margin, self._unseen(sure, left, upto, read))
@@ -321,7 +322,7 @@ class ProbeRun:
             chosen = rows if rows.shape[1] == len(units) else rows[:, units]
             yield block, chosen, self.stream.behaviours(index, self.place, block)[:, columns]
 
-    def _train(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss) -> Tensor:
+    def _train(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss, scale: Scale) -> Tensor:
         def blocks() -> Iterator[tuple[Tensor, Tensor]]:
             return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False, left))
 
@@ -341,7 +342,7 @@ class ProbeRun:
             ]
             source = lambda: cut  # noqa: E731
         l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
-        problem = Problem(source, len(left), self._scale(upto), loss, self.measure.l2, l1, double)
+        problem = Problem(source, len(left), scale, loss, self.measure.l2, l1, double)
         stop = Stop(1e-11 if double else 1e-4, 20 * self.passes if double else self.passes)
         return minimise(problem, weights, stop, self.on_progress, self.measure.label.lower())
 
@@ -349,8 +350,9 @@ class ProbeRun:
         none = np.zeros(0, np.int64)
         return Scale.of(lambda: ((units, some) for _, units, some in self._blocks(upto, False, none)))
 
-    def _held_out(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None) -> GroupedSums:
-        scale = None if loss is None else self._scale(upto)
+    def _held_out(
+        self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None, scale: Scale | None
+    ) -> GroupedSums:
         sums = GroupedSums()
         flat = weights.reshape(-1, weights.shape[2]).T
         for block, units, behaviours in self._blocks(upto, True, left):
