@@ -29,8 +29,14 @@ def follow(visitor, name):
     visitor.settle()
 
 
-def click_cell(visitor, view, cell):
-    """Click a cell of the default grid, whose rows are the first half of the neurons."""
+def empty_cell(view):
+    """Return the first cell without tests."""
+    covered = set(map(tuple, view.table.cells.tolist()))
+    return next(cell for cell in np.ndindex(*view.sizes) if cell not in covered)
+
+
+def place_of(visitor, view, cell):
+    """Return where on the screen a cell of the default grid is; its rows are the first half of the neurons."""
     half = len(view.sizes) // 2
     row = int(np.ravel_multi_index(cell[:half], view.sizes[:half]))
     column = int(np.ravel_multi_index(cell[half:], view.sizes[half:]))
@@ -43,7 +49,12 @@ def click_cell(visitor, view, cell):
     top, bottom = 38, 84
     x = left + (column + 0.5) * (box["width"] - left - right) / columns
     y = top + (row + 0.5) * (box["height"] - top - bottom) / rows
-    visitor.page.mouse.click(box["x"] + x, box["y"] + y)
+    return box["x"] + x, box["y"] + y
+
+
+def click_cell(visitor, view, cell):
+    """Click a cell of the default grid."""
+    visitor.page.mouse.click(*place_of(visitor, view, cell))
     visitor.page.wait_for_timeout(300)
     visitor.settle()
 
@@ -81,10 +92,7 @@ def test_every_page_opens_without_an_error_and_without_the_network(visitor):
 @pytest.mark.parametrize("covered", [True, False])
 def test_a_click_opens_a_cell(visitor, view, covered):
     cells = {tuple(cell): int(count) for cell, count in zip(view.table.cells.tolist(), view.table.counts, strict=True)}
-    if covered:
-        cell = max(cells, key=lambda one: cells[one])
-    else:
-        cell = next(one for one in np.ndindex(*view.sizes) if one not in cells)
+    cell = max(cells, key=lambda one: cells[one]) if covered else empty_cell(view)
     visitor.open("coverage")
     click_cell(visitor, view, cell)
     page = visitor.page
@@ -95,6 +103,21 @@ def test_a_click_opens_a_cell(visitor, view, covered):
     else:
         assert "No test reaches this cell." in visitor.text()
     expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
+
+
+def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view):
+    cell = empty_cell(view)
+    page = visitor.page
+    page.add_init_script(
+        "const draw = requestAnimationFrame; requestAnimationFrame = then => draw(() => setTimeout(then, window.late))"
+    )
+    visitor.open("coverage")
+    page.evaluate("window.late = 200")
+    page.mouse.move(*place_of(visitor, view, cell))
+    page.mouse.down()
+    page.wait_for_timeout(600)  # the tile under the pointer is lifted
+    page.mouse.up()
+    expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
 
 
 def test_an_address_reopens_the_view(visitor, view):
