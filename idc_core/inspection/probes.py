@@ -312,56 +312,55 @@ class ProbeRun:
         wanted = {max(self.stream.blocks_of(int(records * share)), min(FEWEST_BLOCKS, whole)) for share in STAGES}
         return sorted(wanted)
 
-    def _blocks(self, upto: int, held_out: bool, left: NDArray[np.int64]) -> Iterator[tuple[Block, Tensor, Tensor]]:
-        columns, units = torch.from_numpy(self.which[left]), torch.tensor(self.units)
+    def _blocks(self, upto: int, held_out: bool) -> Iterator[tuple[Block, Tensor, Tensor]]:
+        units = torch.tensor(self.units)
         for index in range(upto):
             if (index % EVERY == EVERY - 1) is not held_out:
                 continue
             block = self.stream.block(index)
             rows = block.units[self.place]
             chosen = rows if rows.shape[1] == len(units) else rows[:, units]
-            yield block, chosen, self.stream.behaviours(index, self.place, block)[:, columns]
+            yield block, chosen, self.stream.behaviours(index, self.place, block)
 
     def _train(self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss, scale: Scale) -> Tensor:
         def blocks() -> Iterator[tuple[Tensor, Tensor]]:
-            return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False, left))
+            return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False))
 
         rows = sum(len(units) for units, _ in blocks())
         values = rows * len(self.units)
         double = values <= DOUBLE_VALUES
         source: Blocks = blocks
+        columns = torch.from_numpy(self.which[left])
         if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, WHOLE_BYTES):
             parts = list(blocks())
             kind = torch.float64 if double else torch.float32
-            units, behaviours = (torch.cat([part[side] for part in parts]).to(kind) for side in (0, 1))
-            # In pieces that stay in the caches with what is computed from them, whatever blocks they came in; a
-            # problem's behaviours side by side, as the solver goes through them.
-            cut = [
-                (some, wanted.T.contiguous().T)
-                for some, wanted in zip(units.split(BLOCK_ROWS), behaviours.split(BLOCK_ROWS), strict=True)
-            ]
-            source = lambda: cut  # noqa: E731
+            units = torch.cat([part for part, _ in parts]).to(kind)
+            behaviours = torch.cat([part.T.index_select(0, columns) for _, part in parts], 1).T
+            # In pieces that stay in the caches with what is computed from them, whatever blocks they came in.
+            cut = list(zip(units.split(BLOCK_ROWS), behaviours.split(BLOCK_ROWS), strict=True))
+            source, columns = lambda: cut, torch.arange(len(left))
         l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
-        problem = Problem(source, len(left), scale, loss, self.measure.l2, l1, double)
+        problem = Problem(source, columns, scale, loss, self.measure.l2, l1, double)
         stop = Stop(1e-11 if double else 1e-4, 20 * self.passes if double else self.passes)
         return minimise(problem, weights, stop, self.on_progress, self.measure.label.lower())
 
     def _scale(self, upto: int) -> Scale:
-        none = np.zeros(0, np.int64)
-        return Scale.of(lambda: ((units, some) for _, units, some in self._blocks(upto, False, none)))
+        return Scale.of(lambda: ((units, behaviours) for _, units, behaviours in self._blocks(upto, False)))
 
     def _held_out(
         self, weights: Tensor, left: NDArray[np.int64], upto: int, loss: Loss | None, scale: Scale | None
     ) -> GroupedSums:
         sums = GroupedSums()
         flat = weights.reshape(-1, weights.shape[2]).T
-        for block, units, behaviours in self._blocks(upto, True, left):
+        columns = torch.from_numpy(self.which[left])
+        for block, units, behaviours in self._blocks(upto, True):
             scores = None
             if scale is not None:
                 scores = (scale.apply(units, torch.float64) @ flat).reshape(len(units), len(left), -1)
+            wanted = behaviours.T.index_select(0, columns).T
             for rows, count in pieces(len(block.positions), len(units), int(np.prod(block.shapes[self.place]))):
                 part = None if scores is None else scores[rows]
-                sums.add(_sums(part, behaviours[rows].double(), self.classes, loss is SQUARE), count)
+                sums.add(_sums(part, wanted[rows].double(), self.classes, loss is SQUARE), count)
         return sums
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from idc_core.progress import Progress, report
 
 Blocks = Callable[[], Iterable[tuple[Tensor, Tensor]]]
-"""Starts a pass: blocks of units (rows, U), not standardised, and behaviours (rows, H)."""
+"""Starts a pass: blocks of units (rows, U), not standardised, and all behaviours (rows, H)."""
 
 MEMORY = 8
 """Steps that the quasi-Newton direction remembers."""
@@ -98,10 +98,21 @@ def of_classes(count: int) -> Loss:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised for every problem: mean loss + (l2 / 2 |w|^2 + l1 |w|) / rows, the constant unpenalised."""
+    """What is minimised for every problem: mean loss + (l2 / 2 |w|^2 + l1 |w|) / rows, the constant unpenalised.
+
+    Attributes
+    ----------
+    blocks : Blocks
+    columns : Tensor, int64 (P,)
+        Which of the behaviours the problems are, in rising order.
+    scale : Scale
+    loss : Loss
+    l2, l1 : float
+    double : bool
+    """
 
     blocks: Blocks
-    problems: int
+    columns: Tensor
     scale: Scale
     loss: Loss
     l2: float
@@ -122,9 +133,11 @@ class Problem:
         scaled = flat[:, :-1] / deviation
         factors, constant = scaled.to(self.kind), (flat[:, -1] - scaled @ mean).to(self.kind)[:, None]
         slope, rests, rows = torch.zeros_like(scaled), torch.zeros_like(flat[:, -1]), 0
-        every = len(which) == self.problems
+        chosen = self.columns[which]
         for units, behaviours in self.blocks():
-            x, wanted = units.to(self.kind), behaviours.T if every else behaviours.T[which]
+            x, wanted = units.to(self.kind), behaviours.T
+            # Picked here and nowhere before: in every pass fewer are left.
+            wanted = wanted if len(chosen) == len(wanted) else wanted.index_select(0, chosen)
             scores = torch.addmm(constant, factors, x.T).reshape(count, columns, -1)
             gradient = self.loss.slope(scores, wanted.to(self.kind)).reshape(-1, len(x))
             slope += gradient @ x

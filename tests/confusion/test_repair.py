@@ -51,7 +51,7 @@ def test_before_and_after(net, train, test, monkeypatch):
 
     first, other = (np.sort(part) for part in np.array_split(np.random.default_rng(0).permutation(240), 2))
     with torch.no_grad():
-        said = net(torch.as_tensor(test.inputs)).argmax(1).numpy()
+        said = net(torch.tensor(test.inputs)).argmax(1).numpy()
     pairs = {tuple(pair) for pair in found.pairs.tolist()}
     wrong = [i for i in first if tuple(sorted((test.targets[i], said[i]))) in pairs]
     np.testing.assert_array_equal(given["additions"]["confused"][0], test.inputs[wrong])
@@ -90,6 +90,6 @@ def test_tests_of_other_classes_and_nothing_to_add_are_refused(net, train, test)
 
     with pytest.raises(DataError, match="of the classes"):
         repair(net, train, replace(test, class_names=("a", "b")))
-    right = replace(test, targets=net(torch.as_tensor(test.inputs)).argmax(1).numpy())
+    right = replace(test, targets=net(torch.tensor(test.inputs)).argmax(1).numpy())
     with pytest.raises(DataError, match="nothing can be added"):
         repair(net, train, right)

@@ -48,7 +48,7 @@ def test_minimum_is_scipys(units, classes, far):
     scale = Scale.of(lambda: pieces)
     loss = YES_NO if classes == 2 else of_classes(classes)
     columns = loss.columns
-    problem = Problem(lambda: pieces, 3, scale, loss, L2, 0.0, double=True)
+    problem = Problem(lambda: pieces, torch.arange(3), scale, loss, L2, 0.0, double=True)
     random = torch.Generator().manual_seed(9)
     start = far * torch.randn(3, columns, UNITS + 1, dtype=torch.float64, generator=random)
 
@@ -68,7 +68,7 @@ def test_minimum_is_scipys(units, classes, far):
 def test_slope_is_that_of_the_loss(units):
     wanted = answers(units, 4)
     pieces = [(torch.from_numpy(units), torch.from_numpy(wanted))]
-    problem = Problem(lambda: pieces, 3, Scale.of(lambda: pieces), of_classes(4), L2, 0.0, double=True)
+    problem = Problem(lambda: pieces, torch.arange(3), Scale.of(lambda: pieces), of_classes(4), L2, 0.0, double=True)
     weights = torch.randn(1, 4, UNITS + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     slope = problem.slope(weights, torch.tensor([1]))[0].numpy().ravel()
     standardised = (units - units.mean(0)) / units.std(0)
