@@ -253,7 +253,8 @@ class ProbeRun:
             read = self.stream.records(upto)
             scale = None if loss is None else self._scale(upto)
             if loss is not None and scale is not None:
-                weights = self._train(weights, left, upto, loss, scale)
+                # Trained on all records, a probe is the same whether or not some were asked first.
+                weights = self._train(weights.zero_() if last else weights, left, upto, loss, scale)
             sums = self._held_out(weights, left, upto, loss, scale)
             score, spread = (value[:, 0] for value in jackknife(sums, self.measure.score))
             margin = sure.margins(spread, len(sums.groups), read)

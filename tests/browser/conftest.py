@@ -107,8 +107,8 @@ class Visitor(NamedTuple):
     errors: list[str]
 
     def open(self, path: str = "") -> None:
-        """Open an address of the studio and wait until it is idle."""
-        self.page.goto(f"{self.address}/{path}")
+        """Open an address of the studio, where the overview has no name, and wait until it is idle."""
+        self.page.goto(f"{self.address}/{path.removeprefix('overview')}")
         self.page.wait_for_selector('[data-testid="stApp"]')
         self.settle()
 

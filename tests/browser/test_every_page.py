@@ -51,7 +51,7 @@ FOCUSED = """() => {
 def opened(request, visit):
     """A page, or a state of one, opened once for all that is asked of it."""
     with visit() as visitor:
-        visitor.open({"overview": "", "robustness": RETRAINED}.get(request.param, request.param))
+        visitor.open(RETRAINED if request.param == "robustness" else request.param)
         if request.param == "robustness":
             visitor.page.locator('[data-testid="stImage"] img').nth(1).wait_for(timeout=90_000)
             expect(visitor.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=90_000)

@@ -41,7 +41,7 @@ def texts(root):
 def opened(request, visit):
     """The name of a page with a chart, and the page, opened once for all that is asked of it."""
     with visit() as visitor:
-        visitor.open(request.param if request.param != "overview" else "")
+        visitor.open(request.param)
         yield request.param, visitor
 
 

@@ -1,5 +1,6 @@
 """The trained network on SQL: what its units are known to do, and what only all of them tell together."""
 
+import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
@@ -66,3 +67,14 @@ def test_runs_that_stop_early_keep_their_word(model):
     assert found.kept == 4
     assert found.most.max() < 1024
     assert found.unscored.max() == 0
+
+
+def test_a_probe_of_all_records_is_the_same_however_often_it_was_asked_before(model, data):
+    """Of rare rules a little more training changes the score."""
+    hypotheses = library(data, ["grammar"])[2::12]
+    asked, at_once = (
+        inspect(model, data, hypotheses, ["logistic"], ["lstm"], error=error).matrix("logistic", "charlstm-sql", "lstm")
+        for error in (1e-9, None)
+    )
+    assert (asked[0], len(asked[0])) == (at_once[0], len(hypotheses))
+    assert np.array_equal(asked[1], at_once[1])

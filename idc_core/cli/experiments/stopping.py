@@ -19,7 +19,7 @@ WORK = (
     ("iou", 5, 2048),
     ("information", 5, 2048),
     ("difference", 5, 2048),
-    ("logistic", 32, 1024),
+    ("logistic", 32, 4096),
 )
 """Measure; every which hypothesis; records. All but the first are computed on all records for every order."""
 
