@@ -251,8 +251,9 @@ class ProbeRun:
         for stage, upto in enumerate(stages):
             last = stage == len(stages) - 1
             read = self.stream.records(upto)
-            scale = None if loss is None else self._scale(upto)
-            if loss is not None and scale is not None:
+            scale = None
+            if loss is not None:
+                scale = self._scale(upto)
                 # Trained on all records, a probe is the same whether or not some were asked first.
                 weights = self._train(weights.zero_() if last else weights, left, upto, loss, scale)
             sums = self._held_out(weights, left, upto, loss, scale)
@@ -327,21 +328,20 @@ class ProbeRun:
         def blocks() -> Iterator[tuple[Tensor, Tensor]]:
             return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False))
 
-        rows = sum(len(units) for units, _ in blocks())
-        values = rows * len(self.units)
+        values = scale.rows * len(self.units)
         double = values <= DOUBLE_VALUES
         source: Blocks = blocks
-        columns = torch.from_numpy(self.which[left])
+        hypotheses = torch.from_numpy(self.which[left])
         if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, WHOLE_BYTES):
             parts = list(blocks())
             kind = torch.float64 if double else torch.float32
             units = torch.cat([part for part, _ in parts]).to(kind)
-            behaviours = torch.cat([part.T.index_select(0, columns) for _, part in parts], 1).T
+            behaviours = torch.cat([part.T.index_select(0, hypotheses) for _, part in parts], 1).T
             # In pieces that stay in the caches with what is computed from them, whatever blocks they came in.
             cut = list(zip(units.split(BLOCK_ROWS), behaviours.split(BLOCK_ROWS), strict=True))
-            source, columns = lambda: cut, torch.arange(len(left))
-        l1 = self.measure.l1 * (rows if loss is SQUARE else 1)
-        problem = Problem(source, columns, scale, loss, self.measure.l2, l1, double)
+            source, hypotheses = lambda: cut, torch.arange(len(left))
+        l1 = self.measure.l1 * (scale.rows if loss is SQUARE else 1)
+        problem = Problem(source, hypotheses, scale, loss, self.measure.l2, l1, double)
         stop = Stop(1e-11 if double else 1e-4, 20 * self.passes if double else self.passes)
         return minimise(problem, weights, stop, self.on_progress, self.measure.label.lower())
 
@@ -353,12 +353,12 @@ class ProbeRun:
     ) -> GroupedSums:
         sums = GroupedSums()
         flat = weights.reshape(-1, weights.shape[2]).T
-        columns = torch.from_numpy(self.which[left])
+        hypotheses = torch.from_numpy(self.which[left])
         for block, units, behaviours in self._blocks(upto, True):
             scores = None
             if scale is not None:
                 scores = (scale.apply(units, torch.float64) @ flat).reshape(len(units), len(left), -1)
-            wanted = behaviours.T.index_select(0, columns).T
+            wanted = behaviours.T.index_select(0, hypotheses).T
             for rows, count in pieces(len(block.positions), len(units), int(np.prod(block.shapes[self.place]))):
                 part = None if scores is None else scores[rows]
                 sums.add(_sums(part, wanted[rows].double(), self.classes, loss is SQUARE), count)

@@ -28,10 +28,11 @@ STEEPEST = 0.9
 
 @dataclass(frozen=True)
 class Scale:
-    """Means and standard deviations of the units, float64 (U,); a unit that never changes has 1."""
+    """Means and standard deviations of the units over so many rows, float64 (U,); a unit that never changes has 1."""
 
     mean: Tensor
     deviation: Tensor
+    rows: int
 
     @classmethod
     def of(cls, blocks: Blocks) -> Scale:
@@ -46,7 +47,7 @@ class Scale:
         mean = total / count
         variance = (squares / count - mean**2).clamp(min=0)
         still = variance <= 1e-12 * (squares / count)
-        return cls(mean + about, torch.where(still, 1.0, variance.sqrt()))
+        return cls(mean + about, torch.where(still, 1.0, variance.sqrt()), count)
 
     def apply(self, units: Tensor, kind: torch.dtype) -> Tensor:
         """Return standardised units with a column of ones, (rows, U + 1)."""
@@ -103,7 +104,7 @@ class Problem:
     Attributes
     ----------
     blocks : Blocks
-    columns : Tensor, int64 (P,)
+    hypotheses : Tensor, int64 (P,)
         Which of the behaviours the problems are, in rising order.
     scale : Scale
     loss : Loss
@@ -112,7 +113,7 @@ class Problem:
     """
 
     blocks: Blocks
-    columns: Tensor
+    hypotheses: Tensor
     scale: Scale
     loss: Loss
     l2: float
@@ -133,11 +134,11 @@ class Problem:
         scaled = flat[:, :-1] / deviation
         factors, constant = scaled.to(self.kind), (flat[:, -1] - scaled @ mean).to(self.kind)[:, None]
         slope, rests, rows = torch.zeros_like(scaled), torch.zeros_like(flat[:, -1]), 0
-        chosen = self.columns[which]
+        asked = self.hypotheses[which]
         for units, behaviours in self.blocks():
             x, wanted = units.to(self.kind), behaviours.T
-            # Picked here and nowhere before: in every pass fewer are left.
-            wanted = wanted if len(chosen) == len(wanted) else wanted.index_select(0, chosen)
+            # Picked no sooner: fewer are left from pass to pass.
+            wanted = wanted if len(asked) == len(wanted) else wanted.index_select(0, asked)
             scores = torch.addmm(constant, factors, x.T).reshape(count, columns, -1)
             gradient = self.loss.slope(scores, wanted.to(self.kind)).reshape(-1, len(x))
             slope += gradient @ x
