@@ -4,7 +4,7 @@ import gc
 
 import streamlit as st
 
-from pages.common.registry import FRONT_DOOR, navigation
+from studio.shell.pages import FRONT_DOOR, navigation
 
 # Libraries make hundreds of thousands of objects while they load, which stay: looking for garbage after every few
 # hundred takes a fifth of that time. Streamlit looks for it after each run of a page.

@@ -23,9 +23,11 @@ LIBRARY = {
     "deepfool": (foolbox.attacks.L2DeepFoolAttack, {}, None, 128),
     "cw": (
         foolbox.attacks.L2CarliniWagnerAttack,
-        {"binary_search_steps": 5, "steps": 100, "stepsize": 0.1, "initial_const": 1.0}, None, 64,
+        {"binary_search_steps": 5, "steps": 100, "stepsize": 0.1, "initial_const": 1.0},
+        None,
+        64,
     ),
-}  # fmt: skip
+}
 """Foolbox's attack with the settings of ours, its epsilon, and how many inputs it gets."""
 
 OURS: dict[str, dict[str, Any]] = {"cw": {"preset": "sensible"}}

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 from benchmarks.measure import Row, medians
-from idc_core.clustering import cluster
+from idc_core.clustering.kmeans import cluster
 
 
 def run() -> list[Row]:
@@ -39,6 +39,10 @@ def _against_scikit_learn(values: NDArray[np.float32]) -> Row:
             silhouette_score(values[:, None], labels)
     theirs = time.perf_counter() - start
     return Row(
-        "10,000 activations, normal", ours, "scikit-learn KMeans (10 starts) and silhouette_score", theirs,
-        times_faster=300, note="one repetition of scikit-learn",
-    )  # fmt: skip
+        "10,000 activations, normal",
+        ours,
+        "scikit-learn KMeans (10 starts) and silhouette_score",
+        theirs,
+        times_faster=300,
+        note="one repetition of scikit-learn",
+    )

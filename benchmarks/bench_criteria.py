@@ -24,7 +24,7 @@ from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy
 from idc_core.coverage.distribution import NLC
 from idc_core.coverage.streamed import measure
 from idc_core.models import MODELS
-from idc_core.trace import Traces
+from idc_core.tracing.trace import Traces
 
 LAYERS = ("conv1", "conv2", "fc1", "fc2", "logits")
 FIVE = ("nc", "kmnc", "nbc", "snac", "tknc")

@@ -43,8 +43,9 @@ def run() -> list[Row]:
     model = load_model("charlstm-sql")
     data = load_dataset("sql", "train", RECORDS)
     hypotheses = library(data, ("grammar", "words", "characters", "position", "symbols", "runs"))[:HYPOTHESES]
-    hypotheses = tuple(replace(one, kind="binary", behave=_above(one)) if one.kind != "binary" else one
-                       for one in hypotheses)  # fmt: skip
+    hypotheses = tuple(
+        replace(one, kind="binary", behave=_above(one)) if one.kind != "binary" else one for one in hypotheses
+    )
     return [
         *correlations(model, data, hypotheses),
         *probes(model, load_dataset("sql", "train", PROBE_RECORDS), hypotheses),
@@ -95,13 +96,30 @@ def correlations(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, 
     against = "SciPy, pair by pair, with the extraction"
     stopped = f"stopped at an error of {ERROR} (records read: median {int(np.median(read)):,}, at most {read.max():,})"
     return [
-        Row(f"correlation, {part}, all read, scores equal to {apart:.0e}", whole, against, extraction_s + pairwise,
-            note=note),
-        Row(f"the same but for the extraction ({spent[0]:.1f} s and {extraction_s:.1f} s)", whole - spent[0],
-            "SciPy, pair by pair", pairwise, times_faster=72, note=note),
-        Row(f"correlation, {part}, {stopped}, scores within {_apart(sooner, hypotheses, slow):.3f}", early, against,
-            extraction_s + pairwise, times_faster=72, note=note),
-    ]  # fmt: skip
+        Row(
+            f"correlation, {part}, all read, scores equal to {apart:.0e}",
+            whole,
+            against,
+            extraction_s + pairwise,
+            note=note,
+        ),
+        Row(
+            f"the same but for the extraction ({spent[0]:.1f} s and {extraction_s:.1f} s)",
+            whole - spent[0],
+            "SciPy, pair by pair",
+            pairwise,
+            times_faster=72,
+            note=note,
+        ),
+        Row(
+            f"correlation, {part}, {stopped}, scores within {_apart(sooner, hypotheses, slow):.3f}",
+            early,
+            against,
+            extraction_s + pairwise,
+            times_faster=72,
+            note=note,
+        ),
+    ]
 
 
 @contextmanager
@@ -221,5 +239,3 @@ def switched_off(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, 
         note = f"{len(data):,} records, {len(some)} hypotheses, {' and '.join(measures)}, one run each"
         rows.append(Row(what, on, "switched off", off, note=note))
     return rows
-
-

@@ -12,9 +12,9 @@ from captum.attr import LRP
 from torch import Tensor, nn
 
 from benchmarks.measure import Row, medians
-from idc_core.attribution.rules import RelevanceSettings
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import MODELS
-from idc_core.trace import trace
+from idc_core.tracing.trace import trace
 
 SUBJECTS = (("lenet5-mnist", (1, 28, 28), 8192, 1.15, 2.0, 4.0), ("convnet-cifar10", (3, 32, 32), 1024, 1.1, 2.2, 2.2))
 

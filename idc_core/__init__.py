@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from idc_core.analysis import Analysis, analyze
+    from idc_core.analysis.analysis import Analysis, analyze
     from idc_core.attribution.relevance import relevance
     from idc_core.coverage import CRITERIA, IDC
     from idc_core.datasets import load_dataset
@@ -33,9 +33,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "CRITERIA": "idc_core.coverage",
     "IDC": "idc_core.coverage",
-    "Analysis": "idc_core.analysis",
+    "Analysis": "idc_core.analysis.analysis",
     "IdcError": "idc_core.errors",
-    "analyze": "idc_core.analysis",
+    "analyze": "idc_core.analysis.analysis",
     "attack": "idc_core.perturbation.attacks",
     "differential_search": "idc_core.generation",
     "load_dataset": "idc_core.datasets",

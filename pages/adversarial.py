@@ -9,22 +9,24 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
-from pages.common import layout, pins, work
-from pages.common.frame import frame, open_bench
-from pages.common.registry import PAGES
-from pages.common.results import View
-from pages.common.text import count, percent, plural, signed
+from studio.engine import jobs
+from studio.engine.results import View
+from studio.shell import pins
+from studio.shell.frame import frame, open_bench
+from studio.shell.pages import PAGES
+from studio.widgets import layout
+from studio.widgets.text import count, percent, plural, signed
 
 if TYPE_CHECKING:
-    from pages.common.selection import Selection
-    from pages.sections.adversarial.attacks import Plan, Run
+    from studio.adversarial.attacks import Plan, Run
+    from studio.shell.selection import Selection
 
 view = open_bench(frame("adversarial"))
 finding = st.empty()
 
 from idc_core.figures import adversarial as figures  # noqa: E402 - after the frame is painted
 from idc_core.perturbation.attacks import ATTACKS  # noqa: E402
-from pages.sections.adversarial import attackchoice, attacked, attackruns, attacks  # noqa: E402
+from studio.adversarial import attack_controls, attack_results, attack_runs, attacks  # noqa: E402
 
 SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 
@@ -64,8 +66,8 @@ def open_main(plan: Plan, explained: str) -> Run:
     except IdcError as error:
         st.error(str(error))
         st.stop()
-    if st.session_state.get(work.HALTED) and (run is None or not run.result.complete):
-        st.session_state[work.PAUSED] = (view.bench, plan)
+    if st.session_state.get(jobs.HALTED) and (run is None or not run.result.complete):
+        st.session_state[jobs.PAUSED] = (view.bench, plan)
         paused = True
     if paused:
         done, total = (0 if run is None else run.result.done), len(attacks.sample(view, plan))
@@ -73,9 +75,11 @@ def open_main(plan: Plan, explained: str) -> Run:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.warning(f"{plan.label} was stopped after {done} of {total} inputs; {rest}", width="stretch")
             st.button(
-                "Go on", on_click=work.go_on, key="go-on",
+                "Go on",
+                on_click=jobs.go_on,
+                key="go-on",
                 help="Attack the inputs that are left; those that are finished are not attacked again.",
-            )  # fmt: skip
+            )
     if run is None:
         st.stop()
     return run
@@ -102,7 +106,7 @@ def look_at() -> tuple[Run, int]:
 
 def is_paused(plan: Plan) -> bool:
     """Whether an attack was stopped, and is not to go on yet."""
-    return bool(st.session_state.get(work.PAUSED) == (view.bench, plan))
+    return bool(st.session_state.get(jobs.PAUSED) == (view.bench, plan))
 
 
 def draw_sizes(one: View, run: Run, key: str) -> None:
@@ -161,7 +165,7 @@ def draw_side(shown: View, chosen: Selection, key: str) -> None:
     """Attack one of two benches in the same way."""
     one = side_run(shown)
     if one is None:
-        st.caption(attackchoice.nothing_to_attack(shown) or "Nothing is finished here.")
+        st.caption(attack_controls.nothing_to_attack(shown) or "Nothing is finished here.")
     else:
         draw_sizes(shown, one, f"attack-sizes-{key}")
 
@@ -170,7 +174,7 @@ def side_run(shown: View) -> Run | None:
     """Return the run on one of two benches; None where it cannot be attacked."""
     if shown is view:
         return run
-    if attackchoice.nothing_to_attack(shown) or not len(attacks.sample(shown, plan)):
+    if attack_controls.nothing_to_attack(shown) or not len(attacks.sample(shown, plan)):
         return None
     try:
         return attacks.open_run(shown, plan)
@@ -190,36 +194,36 @@ def compare(here: View, there: View) -> str:
     )
 
 
-if problem := attackchoice.nothing_to_attack(view):
+if problem := attack_controls.nothing_to_attack(view):
     finding.markdown(f"**{problem}**")
-    entry = PAGES[attackchoice.instead(view)]
+    entry = PAGES[attack_controls.instead(view)]
     st.page_link(entry.file, label=entry.question, icon=entry.icon, help=entry.help)
     st.stop()
 
-plan = attackchoice.choose(view)
+plan = attack_controls.choose(view)
 if not len(attacks.sample(view, plan)):
     finding.markdown("**None of the chosen tests can be attacked so.**")
     st.caption("The network gets none of them right, or all are of the goal's class: choose other classes or a goal.")
     st.stop()
 progress, above = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
 with above:
-    explained = attacked.choose_explained()
+    explained = attack_results.choose_explained()
 with progress:
     run = open_main(plan, explained)
 finding.markdown(f"{sentence(run)} {moved_sentence(run)}")
 if run.result.complete:
-    attackchoice.remember(view, plan)
+    attack_controls.remember(view, plan)
 
 with above:
-    shown, factor = attacked.choose_shown(run)
+    shown, factor = attack_results.choose_shown(run)
 one, place = look_at()
-attacked.draw_one(view, one, place, factor)
+attack_results.draw_one(view, one, place, factor)
 layout.how_to_read(
     "in the change, grey is none, brighter raised, darker lowered. In heatmaps red speaks for the explained answer, "
     "blue with a dot against it. A centre that moves far, or a low correlation, says that the network now decides by "
     "other pixels."
 )
-attacked.draw_gallery(view, run, shown, factor)
+attack_results.draw_gallery(view, run, shown, factor)
 
 st.header("How far the inputs were changed", anchor=False)
 draw_sizes(view, run, "attack-sizes")
@@ -228,10 +232,10 @@ st.header("Which classes are taken for which", anchor=False)
 confusion_table = draw_confusions(run)
 
 st.header("Cells that only attacked inputs reach", anchor=False)
-cell_table = attacked.draw_cells(view, run)
+cell_table = attack_results.draw_cells(view, run)
 
 st.header("All attacks on the same tests", anchor=False)
-comparison = attackruns.draw(view, plan, run)
+comparison = attack_runs.draw(view, plan, run)
 
 pins.beside(view, draw_side, compare)
 
@@ -245,18 +249,24 @@ layout.computed(
     "in parts of a value's range; a pixel counts as changed where a value moved by more than 0.00001. Relevance is by "
     "the epsilon rule; the centre is the mean place of the positive relevance, the rank correlation Spearman's.",
 )
-attackruns.keep(view, run)
+attack_runs.keep(view, run)
 layout.take_away(
     {
-        "attacked-inputs": attacked.table_of(view, run),
+        "attacked-inputs": attack_results.table_of(view, run),
         "attack-confusion": confusion_table,
         "gained-cells": cell_table,
         "attacks": comparison,
     },
     {
-        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: attacked.archive(view, run)),
+        "Attacked inputs (npz)": (
+            "idc-attacked.npz",
+            "application/octet-stream",
+            lambda: attack_results.archive(view, run),
+        ),
         "Contact sheet (PNG)": (
-            "idc-attacked.png", "image/png", lambda: attacked.sheet(view, run, shown, factor)
+            "idc-attacked.png",
+            "image/png",
+            lambda: attack_results.sheet(view, run, shown, factor),
         ),
     },
-)  # fmt: skip
+)

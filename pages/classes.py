@@ -8,22 +8,23 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.common import layout, pins
-from pages.common.frame import frame, open_bench
-from pages.common.results import View
-from pages.common.selection import Selection, picked_row
-from pages.common.takeaway import csv
-from pages.common.text import percent, plural, signed
+from studio.engine.results import View
+from studio.shell import pins
+from studio.shell.frame import frame, open_bench
+from studio.shell.selection import Selection, picked_row
+from studio.widgets import layout
+from studio.widgets.downloads import csv
+from studio.widgets.text import percent, plural, signed
 
 view = open_bench(frame("classes"))
 finding = st.empty()
 
+from idc_core.confusion.class_order import cluster_order, neighbours  # noqa: E402
 from idc_core.confusion.evaluation import Evaluation, cost_effectiveness  # noqa: E402 - after the frame is painted
-from idc_core.confusion.order import cluster_order, neighbours  # noqa: E402
 from idc_core.errors import CancelledError, IdcError  # noqa: E402
 from idc_core.figures import classes as figures  # noqa: E402
-from pages.sections.classes import behind, looking, remedy, unfair  # noqa: E402
-from pages.sections.classes.looking import Looked, Settings  # noqa: E402
+from studio.classes import class_bias, class_errors, class_pair, retraining  # noqa: E402
+from studio.classes.class_errors import Looked, Settings  # noqa: E402
 
 MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file that can be taken away."""
@@ -32,9 +33,17 @@ NEAR = 24
 """Classes drawn around the chosen pair where there are too many to draw all."""
 
 SHOWN = (
-    "first", "second", "distance", "suspicion", "reported", "seen", "confusion (%)", "first as second (%)",
-    "second as first (%)", "average bias",
-)  # fmt: skip
+    "first",
+    "second",
+    "distance",
+    "suspicion",
+    "reported",
+    "seen",
+    "confusion (%)",
+    "first as second (%)",
+    "second as first (%)",
+    "average bias",
+)
 """Columns of the table of pairs, what matters most first: a narrow window cuts off the last ones."""
 
 SOURCE = (
@@ -64,7 +73,7 @@ def sentence(looked: Looked) -> str:
         )
         if np.isfinite(one.spearman):
             text += f" (rank correlation of distance and confusion {signed(one.spearman, '.2f')})"
-    return f"{text}.{unfair.sentence(looked)}"
+    return f"{text}.{class_bias.sentence(looked)}"
 
 
 def marks(looked: Looked) -> dict[str, Any]:
@@ -106,22 +115,31 @@ def draw_map(looked: Looked, one: View, key: str, pair: tuple[int, int] | None) 
 
 
 def _draw_distances(
-    looked: Looked, one: View, key: str, order: Any, title: str, read: str, pair: tuple[int, int] | None,
+    looked: Looked,
+    one: View,
+    key: str,
+    order: Any,
+    title: str,
+    read: str,
+    pair: tuple[int, int] | None,
     clickable: bool,
-) -> None:  # fmt: skip
+) -> None:
     def clicked(points: list[dict[str, Any]]) -> None:
         told = np.ravel(points[0].get("customdata"))[0]
         if told is not None:
-            looking.keep_pair(*map(int, str(told).split("-")))
+            class_errors.keep_pair(*map(int, str(told).split("-")))
 
     layout.chart(
-        one, key,
+        one,
+        key,
         lambda dark: figures.distance_map(
             looked.found.distance, order, looked.names, marks(looked), title, selected=pair, dark=dark
         ),
-        alt=title, read=read + (" Click a square to look at its pair." if clickable else ""),
-        depends=(looked.key, pair), clicked=clicked if clickable else None,
-    )  # fmt: skip
+        alt=title,
+        read=read + (" Click a square to look at its pair." if clickable else ""),
+        depends=(looked.key, pair),
+        clicked=clicked if clickable else None,
+    )
 
 
 def pair_table(looked: Looked, most: int) -> pd.DataFrame:
@@ -163,12 +181,17 @@ def draw_pairs(looked: Looked) -> None:
     def picked() -> None:
         row = picked_row(key, len(pairs))
         if row is not None:
-            looking.keep_pair(*pairs[row].tolist())
+            class_errors.keep_pair(*pairs[row].tolist())
 
     table = pair_table(looked, MOST_PAIRS)
     st.dataframe(
-        table.style.format({"suspicion": signed}), hide_index=True, height=320, key=key, on_select=picked,
-        selection_mode="single-row", column_order=[name for name in SHOWN if name in table],
+        table.style.format({"suspicion": signed}),
+        hide_index=True,
+        height=320,
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        column_order=[name for name in SHOWN if name in table],
         column_config={
             "distance": st.column_config.NumberColumn(format="%.2f"),
             "average bias": st.column_config.NumberColumn(format="%.3f"),
@@ -177,7 +200,7 @@ def draw_pairs(looked: Looked) -> None:
             "second as first (%)": st.column_config.NumberColumn("2nd as 1st (%)", format="%.2f"),
         },
         alt="Pairs of classes from the most suspected on; choose a row to look at the pair",
-    )  # fmt: skip
+    )
     first = f"The first {MOST_PAIRS} of {len(pairs):,} pairs; all are in the file below. " * (len(pairs) > MOST_PAIRS)
     st.caption(
         f"{first}Suspicion counts standard deviations below the mean distance. Choose a row to look at its pair (by "
@@ -200,12 +223,15 @@ def draw_effectiveness(looked: Looked, one: View) -> None:
         return
     title = _effect(found.confusion_found, found.bias_found)
     layout.chart(
-        one, "effectiveness", lambda dark: figures.cost_effectiveness(curves, title, dark=dark), alt=title,
+        one,
+        "effectiveness",
+        lambda dark: figures.cost_effectiveness(curves, title, dark=dark),
+        alt=title,
         read="the curve shows which share of the pairs that labels prove confused, or treated unequally, is found when "
         "the most suspected pairs are inspected first; the dotted line is a random order, the dashed one the best "
         "possible. The gain is how much more area a curve has than the random one.",
         depends=looked.key,
-    )  # fmt: skip
+    )
 
 
 def _effect(confusion: Evaluation | None, bias: Evaluation | None) -> str:
@@ -229,12 +255,12 @@ def other_look(shown: View) -> Looked:
     """Look at a bench with the settings of this page; another network's own layers."""
     from dataclasses import replace
 
-    from idc_core.confusion.statistics import countable_layers
+    from idc_core.confusion.scaled_activation import countable_layers
 
     offered = countable_layers(shown.model)
     layers = tuple(name for name in settings.layers if name in offered) or offered
     groups = settings.groups if shown.train.class_names == view.train.class_names else ""
-    return looking.look(shown, replace(settings, layers=layers, groups=groups), None)
+    return class_errors.look(shown, replace(settings, layers=layers, groups=groups), None)
 
 
 def compare(here: View, there: View) -> str:
@@ -253,23 +279,23 @@ with st.expander("Own predictions, and groups of classes"):
     left, right = st.columns([3, 2], gap="large")
     with left:
         try:
-            own = looking.choose_own()
+            own = class_errors.choose_own()
         except CancelledError:
             st.stop()
         except IdcError as error:
             st.warning(str(error))
             own = None
     with right:
-        groups = looking.choose_groups()
+        groups = class_errors.choose_groups()
 if own is None and not view.is_classifier:
     finding.markdown("**This network answers with a number, so there are no classes that it could confuse.**")
     st.caption("Choose a network with classes in the sidebar, or load predictions of another one above.")
     st.stop()
-layers = looking.choose_layers(view) if own is None else ()
-numbers = looking.choose_numbers(own is not None and own.several_labels)
+layers = class_errors.choose_layers(view) if own is None else ()
+numbers = class_errors.choose_numbers(own is not None and own.several_labels)
 settings = Settings(layers=layers, groups=groups, **numbers)
 try:
-    looked = looking.look(view, settings, own)
+    looked = class_errors.look(view, settings, own)
 except CancelledError:
     st.stop()
 except IdcError as error:
@@ -279,35 +305,35 @@ if own is not None:
     st.info("Shown are your own predictions, not the bench's network.")
 if looked.found.unseen:
     st.caption(
-        f"No input is predicted as {looking.named(looked.found.unseen)}: nothing can be said of "
+        f"No input is predicted as {class_errors.named(looked.found.unseen)}: nothing can be said of "
         f"{'this class' if len(looked.found.unseen) == 1 else 'these classes'}."
     )
 finding.markdown(sentence(looked))
 place = st.container()
 st.header("The most suspected pairs", anchor=False)
 draw_pairs(looked)
-pair = looking.choose_pair(looked)
+pair = class_errors.choose_pair(looked)
 with place:
     draw_map(looked, view, "distances", pair)
 
 st.header(f"Behind {looked.pair_name(pair)}", anchor=False)
-behind.draw_inputs(view, looked, pair)
+class_pair.draw_inputs(view, looked, pair)
 st.subheader("Neurons that both activate", anchor=False)
-neuron_table = behind.draw_neurons(view, looked, pair)
-behind.draw_cells(view, looked, pair)
+neuron_table = class_pair.draw_neurons(view, looked, pair)
+class_pair.draw_cells(view, looked, pair)
 st.subheader("The two on a plane", anchor=False)
-behind.draw_plane(view, looked, pair)
+class_pair.draw_plane(view, looked, pair)
 
 st.header("For whom is it unfair?", anchor=False)
-third_table = unfair.draw_pair(view, looked, pair, settings.filtered)
+third_table = class_bias.draw_pair(view, looked, pair, settings.filtered)
 st.subheader("The most unequal triplets of all", anchor=False)
-triplet_table = unfair.draw_triplets(view, looked, settings.filtered)
+triplet_table = class_bias.draw_triplets(view, looked, settings.filtered)
 
 st.header("What would inspecting them find?", anchor=False)
 draw_effectiveness(looked, view)
 
 if own is None:
-    remedy.draw(view, looked)
+    retraining.draw(view, looked)
     pins.beside(view, draw_side, compare)
 
 layout.computed(

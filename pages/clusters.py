@@ -4,17 +4,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.clusterings import CLUSTERINGS
-from idc_core.coverage.table import state_counts
+from idc_core.analysis.overview import rarest_state
+from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.coverage.cell_table import state_counts
 from idc_core.figures import clusters as figures
-from idc_core.figures.overview import rarest_state
-from pages.common import layout
-from pages.common.frame import frame, open_bench
-from pages.common.pins import beside
-from pages.common.results import View
-from pages.common.selection import Selection, selected
-from pages.common.text import plural, state
-from pages.sections.clusters import choices, plane, states
+from studio.clusters import cluster_choices, histograms, projected_tests
+from studio.engine.results import View
+from studio.shell.frame import frame, open_bench
+from studio.shell.pins import beside
+from studio.shell.selection import Selection, selected
+from studio.widgets import layout
+from studio.widgets.text import plural, state
 
 view = open_bench(frame("clusters"))
 analysis, sizes, names = view.analysis, view.sizes, view.neurons
@@ -62,9 +62,9 @@ def draw_silhouettes() -> None:
 
 def draw_side(side: View, chosen: Selection, key: str) -> None:
     """Show one neuron of one of two benches: the selected one where it is important there, else the first."""
-    rank = states.rank_of(side, chosen) or 0
+    rank = histograms.rank_of(side, chosen) or 0
     title = f"{side.neurons[rank].capitalize()} is in one of {plural(side.sizes[rank], 'state')}"
-    states.histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
+    histograms.histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
 
 
 def cluster_table() -> pd.DataFrame:
@@ -91,8 +91,8 @@ def cluster_table() -> pd.DataFrame:
 st.markdown(sentence())
 
 st.header("The states of each neuron", anchor=False)
-states.controls(view)
-states.histograms(
+histograms.controls(view)
+histograms.histograms(
     view,
     selected(),
     f"The activations of the important {'neuron' if analysis.m == 1 else 'neurons'} fall into {numbers('cluster')}",
@@ -102,17 +102,17 @@ states.histograms(
 )
 
 st.header("The tests in each state", anchor=False)
-rank = states.choose_neuron(view)
-states.galleries(view, rank)
+rank = histograms.choose_neuron(view)
+histograms.galleries(view, rank)
 
 st.header("How good each number of clusters is", anchor=False)
 draw_silhouettes()
 
 st.header("What each choice does to the number of cells", anchor=False)
-table_of_choices = choices.draw_choices(view)
+table_of_choices = cluster_choices.draw_choices(view)
 
 st.header("The tests on a plane", anchor=False)
-places = plane.draw_plane(view, rank)
+places = projected_tests.draw_plane(view, rank)
 
 beside(view, draw_side)
 entry = CLUSTERINGS[view.bench.clustering]

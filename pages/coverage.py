@@ -3,19 +3,21 @@
 import pandas as pd
 import streamlit as st
 
+from idc_core.coverage.cell_table import widest_gap
 from idc_core.coverage.growth import growth
 from idc_core.coverage.overlap import overlap
-from idc_core.coverage.table import widest_gap
 from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
+from idc_core.figures.coverage import growth_curve
 from idc_core.figures.grid import Grid, default_axes, lay_out
-from idc_core.figures.growth import growth_curve
-from pages.common import layout, pins, search_cell, zoom
-from pages.common.frame import frame, open_bench
-from pages.common.results import View
-from pages.common.selection import Selection, select, selected
-from pages.common.text import cell_name, count, parse_cell, percent, plural, state
-from pages.sections.coverage import cells
+from studio.coverage import cell_details
+from studio.engine import cell_search
+from studio.engine.results import View
+from studio.shell import pins
+from studio.shell.frame import frame, open_bench
+from studio.shell.selection import Selection, select, selected
+from studio.widgets import grid_axes, layout
+from studio.widgets.text import cell_name, count, parse_cell, percent, plural, state
 
 view = open_bench(frame("coverage"))
 analysis, table, names, sizes = view.analysis, view.table, view.neurons, view.sizes
@@ -43,12 +45,12 @@ def clicked(grid: Grid, tile: int) -> None:
     if tile < grid.tiles:
         clusters = grid.clusters(tile)
         if grid.folded:
-            zoom.fix(view, clusters)
+            grid_axes.fix(view, clusters)
         else:
             select(cell=cell_name(list(clusters.values())))
 
 
-def only_selected(held: zoom.Zoom) -> None:
+def only_selected(held: grid_axes.Zoom) -> None:
     """Offer to show only the cells in which the selected neuron is in the selected cluster."""
     chosen = selected()
     important = analysis.important.tolist()
@@ -59,7 +61,7 @@ def only_selected(held: zoom.Zoom) -> None:
         st.button(
             f"Show only cells with neuron {chosen.neuron} in cluster {chosen.cluster}",
             key="only-selected",
-            on_click=zoom.fix,
+            on_click=grid_axes.fix,
             args=(view, {**held.fixed, rank: chosen.cluster}),
             help="Hold the selected neuron in the selected cluster.",
         )
@@ -73,7 +75,7 @@ def small_names(one: View) -> list[str]:
 st.markdown(sentence())
 
 st.header("The grid of combinations", anchor=False)
-held = zoom.read_zoom(view)
+held = grid_axes.read_zoom(view)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     offered = [
         key
@@ -91,41 +93,35 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         help="What the colour and the mark of a tile say; default whether it is covered.",
     )
     only_selected(held)
-zoom.controls(view, held)
-zoom.crumbs(view, held)
+grid_axes.controls(view, held)
+grid_axes.crumbs(view, held)
 
 grid = lay_out(table, small_names(view), held.axes, held.fixed)
 left, right = st.columns([5, 3], gap="medium")
 with right:
-    cell = cells.choose_cell(view, grid)
-    cells.draw_cell(view, grid, cell)
+    cell = cell_details.choose_cell(view, grid)
+    cell_details.draw_cell(view, grid, cell)
 with left:
-    title = zoom.finding(view, grid)
+    title = grid_axes.finding(view, grid)
     click = "Click a tile to look into it." if grid.folded else "Click a cell to see its tests."
     option = figures.coverage_grid(
-        grid,
-        table,
-        colouring,
-        title,
-        class_names=classes,
-        selected=grid.place(cell),
-        dark=layout.is_dark(),
+        grid, table, colouring, title, class_names=classes, selected=grid.place(cell), dark=layout.is_dark()
     )
     layout.grid_chart(
         f"grid-{hash((view.bench, held.axes, tuple(held.fixed.items())))}",
         option,
         figures.grid_height(grid),
         f"Grid of combinations: {title}",
-        f"{zoom.reading(view, grid, colouring)} {click}",
+        f"{grid_axes.reading(view, grid, colouring)} {click}",
         view.line,
         lambda tile: clicked(grid, tile),
     )
-    cells.closest_tests(view, cell)
+    cell_details.closest_tests(view, cell)
 
-search_cell.draw(view, cell)
+cell_search.draw(view, cell)
 
 st.header("Covered cells", anchor=False)
-cells.covered_cells(view, grid)
+cell_details.covered_cells(view, grid)
 
 st.header("How coverage grows with the tests", anchor=False)
 grown = growth(analysis.codes[view.chosen])
@@ -145,7 +141,7 @@ layout.chart(
 )
 
 st.header("The smallest set of tests that covers as much", anchor=False)
-cells.smallest(view)
+cell_details.smallest(view)
 
 
 def beside() -> None:
@@ -158,7 +154,7 @@ def beside() -> None:
     def draw(one: View, chosen: Selection, key: str) -> None:
         fixed, axes = (held.fixed, held.axes) if common is not None else ({}, default_axes(one.sizes))
         laid = lay_out(one.table, small_names(one), axes, fixed)
-        found = zoom.finding(one, laid)
+        found = grid_axes.finding(one, laid)
         place = parse_cell(chosen.cell, one.sizes)
         shared = None if common is None else common.first if key == "this" else common.second
         coloured = colouring if shared is None else colourings.SHARED
@@ -173,7 +169,7 @@ def beside() -> None:
             clickable=False,
             dark=layout.is_dark(),
         )
-        read = zoom.reading(one, laid, coloured)
+        read = grid_axes.reading(one, laid, coloured)
         height = figures.grid_height(laid)
         layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {found}", read, one.line, name=key)
 

@@ -8,16 +8,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.common import address, layout, pins
-from pages.common.frame import frame, open_bench
-from pages.common.results import View
-from pages.common.text import count, lower, plural, signed
+from studio.engine.results import View
+from studio.shell import address, pins
+from studio.shell.frame import frame, open_bench
+from studio.widgets import layout
+from studio.widgets.text import count, lower, plural, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from idc_core.coverage.orders import Finding, Order
-    from pages.sections.criteria.criteria import Measured, Settings
+    from idc_core.coverage.prioritisation import Finding, Order
+    from studio.criteria.criterion_scores import Measured, Settings
 
 view = open_bench(frame("criteria"))
 finding = st.empty()
@@ -25,9 +26,9 @@ finding = st.empty()
 from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
 from idc_core.coverage.agreement import correlations, subset_correlations  # noqa: E402
 from idc_core.figures import criteria as figures  # noqa: E402
-from idc_core.figures.rankings import agreement  # noqa: E402
-from pages.common import laboratory  # noqa: E402
-from pages.sections.criteria import compared, criteria, firsts  # noqa: E402
+from idc_core.figures.neurons import agreement  # noqa: E402
+from studio.criteria import compared_suites, criterion_scores, prioritised_tests  # noqa: E402
+from studio.engine import suite_catalog  # noqa: E402
 
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of one size"}
@@ -37,7 +38,7 @@ APFD = " APFD counts every misclassified test as a fault of its own (Rothermel e
 
 def choose_criteria() -> list[str]:
     """Choose which criteria are measured; IDC always is."""
-    said, usual = address.read(CHOSEN).split(","), criteria.usual(view)
+    said, usual = address.read(CHOSEN).split(","), criterion_scores.usual(view)
     st.session_state[CHOSEN] = [name for name in CRITERIA if name in said] or usual
     chosen = st.pills(
         "Criteria",
@@ -50,8 +51,8 @@ def choose_criteria() -> list[str]:
         "which compare every test with many others and take seconds when they are chosen, and without classes all but "
         "DSC.",
     )
-    misfits = criteria.misfits(view)
-    waiting = [name.upper() for name in criteria.slow(view) if name not in (*chosen, *misfits)]
+    misfits = criterion_scores.misfits(view)
+    waiting = [name.upper() for name in criterion_scores.slow(view) if name not in (*chosen, *misfits)]
     if waiting:
         st.caption(
             f"{layout.names(waiting)} {'compare' if len(waiting) > 1 else 'compares'} every test with many other "
@@ -65,10 +66,10 @@ def choose_criteria() -> list[str]:
 
 def choose_others() -> list[str]:
     """Choose other suites beside the parts of the tests."""
-    offered = compared.others(view)
+    offered = compared_suites.others(view)
     if not offered:
         return []
-    st.session_state[OTHERS] = [name for name in laboratory.chosen_names() if name in offered]
+    st.session_state[OTHERS] = [name for name in suite_catalog.chosen_names() if name in offered]
     return st.multiselect(
         "Other suites beside these tests",
         list(offered),
@@ -88,17 +89,17 @@ def choose_settings() -> dict[str, Settings]:
     with st.expander("Parameters of the criteria"):
         columns = st.columns(3, gap="medium")
         values = {}
-        for index, parameter in enumerate(criteria.PARAMETERS):
+        for index, parameter in enumerate(criterion_scores.PARAMETERS):
             with columns[index % len(columns)]:
                 values[parameter.key] = parameter.draw()
         st.caption("IDC takes m and the clusters from the bench. The defaults are those of the papers.")
-    return criteria.settings_of(values)
+    return criterion_scores.settings_of(values)
 
 
 def suite_labels(measured: Measured, one: View) -> dict[str, str]:
     """Return the suites' names for a person."""
-    offered = compared.others(view)
-    parts = compared.PARTS
+    offered = compared_suites.others(view)
+    parts = compared_suites.PARTS
     return {name: parts[name].named(one) if name in parts else offered[name].label for name in measured.suites}
 
 
@@ -150,8 +151,9 @@ def mistakes_sentence(found: Finding | None, orders: dict[str, Order]) -> str:
     if found is None:
         return ""
     best = max(found.apfd, key=lambda key: found.apfd[key])
-    text = f" Of all orders to run the tests in, {lower(criteria.order_label(orders[best]))} meets misclassified ones "
-    text += f"soonest: APFD {found.apfd[best]:.3f}, where 1 is best and random orders have {found.random.mean():.3f}"
+    text = f" Of all orders to run the tests in, {lower(criterion_scores.order_label(orders[best]))} meets "
+    text += f"misclassified ones soonest: APFD {found.apfd[best]:.3f}, where 1 is best and random orders have "
+    text += f"{found.random.mean():.3f}"
     own = [key for key in found.apfd if orders[key].by == "additional"]
     cover = max(own, key=lambda key: found.apfd[key], default=best)
     if cover != best:
@@ -189,25 +191,31 @@ def draw_scores(measured: Measured, one: View, key: str) -> None:
     """Draw a panel a criterion with a bar a suite."""
     scores, labels = score_table(measured), suite_labels(measured, one)
     texts = [
-        [criteria.written(reading, score) for score in row]
+        [criterion_scores.written(reading, score) for score in row]
         for reading, row in zip(measured.readings.values(), scores, strict=True)
     ]
-    titles = [f"{name.upper()}, {criteria.UNITS[name]}" if name in criteria.UNITS else name.upper()
-              for name in measured.readings]  # fmt: skip
+    titles = [
+        f"{name.upper()}, {criterion_scores.UNITS[name]}" if name in criterion_scores.UNITS else name.upper()
+        for name in measured.readings
+    ]
     title = scores_title(measured, one)
     layout.chart(
         one,
         key,
         lambda dark: figures.suite_scores(
-            scores, titles, [f"{labels[name]} ({count(size)})" for name, size in measured.suites.items()], texts,
-            title, dark=dark,
+            scores,
+            titles,
+            [f"{labels[name]} ({count(size)})" for name, size in measured.suites.items()],
+            texts,
+            title,
+            dark=dark,
         ),
         alt=title,
         read="a panel is a criterion, a bar a suite with its number of tests; every panel has its own scale. Scores "
         "are shares of what the criterion counts, or numbers with the unit behind its name. More tests reach more, so "
         "compare suites of about the same size.",
         depends=measured.key,
-    )  # fmt: skip
+    )
 
 
 def draw_table(measured: Measured) -> None:
@@ -217,7 +225,8 @@ def draw_table(measured: Measured) -> None:
         {
             "criterion": name.upper(),
             **{
-                labels[suite]: criteria.written(reading, reading.scores.get(suite, np.nan)) for suite in measured.suites
+                labels[suite]: criterion_scores.written(reading, reading.scores.get(suite, np.nan))
+                for suite in measured.suites
             },
         }
         for name, reading in measured.readings.items()
@@ -230,7 +239,7 @@ def draw_table(measured: Measured) -> None:
         column_config=dict.fromkeys(labels.values(), right),
         alt="Scores of every criterion for every suite",
     )
-    if any(name in criteria.UNITS for name in measured.readings):
+    if any(name in criterion_scores.UNITS for name in measured.readings):
         st.caption("Numbers without % are in the unit that stands above the criterion's panel.")
 
 
@@ -238,16 +247,26 @@ def draw_correlations(measured: Measured) -> pd.DataFrame:
     """Draw how far every two criteria agree. Returns the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         over = st.segmented_control(
-            "Compared over", list(OVERS), default="suites", required=True, format_func=OVERS.get, key="over",
+            "Compared over",
+            list(OVERS),
+            default="suites",
+            required=True,
+            format_func=OVERS.get,
+            key="over",
             bind="query-params",
             help="What is put in order: the suites; random subsets that grow up to all tests; or random subsets of one "
             "size at a time, so that size plays no part. Default suites.",
-        )  # fmt: skip
+        )
         method = st.segmented_control(
-            "Coefficient", list(METHODS), default="spearman", required=True, format_func=METHODS.get, key="coefficient",
+            "Coefficient",
+            list(METHODS),
+            default="spearman",
+            required=True,
+            format_func=METHODS.get,
+            key="coefficient",
             bind="query-params",
             help="Spearman compares ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
-        )  # fmt: skip
+        )
     found, labels = related(measured, over, method), [name.upper() for name in measured.readings]
     extreme = extremes(measured, found)
     title = (
@@ -293,7 +312,7 @@ def draw_growth(measured: Measured) -> pd.DataFrame:
             measured.sizes,
             growth,
             names,
-            [criteria.is_share(one) for one in measured.readings.values()],
+            [criterion_scores.is_share(one) for one in measured.readings.values()],
             title,
             dark=dark,
         ),
@@ -316,12 +335,12 @@ def draw_growth(measured: Measured) -> pd.DataFrame:
 
 def draw_side(shown: View, chosen: Any, key: str) -> None:
     """Draw the scores of one of two benches."""
-    draw_scores(criteria.measure(shown, names, settings, []), shown, f"scores-{key}")
+    draw_scores(criterion_scores.measure(shown, names, settings, []), shown, f"scores-{key}")
 
 
 def compare(here: View, there: View) -> str:
     """Say on which bench more criteria are higher for all tests."""
-    mine, theirs = (criteria.measure(one, names, settings, []).readings for one in (here, there))
+    mine, theirs = (criterion_scores.measure(one, names, settings, []).readings for one in (here, there))
     both = [name for name in mine if name in theirs]
     higher = [name.upper() for name in both if mine[name].scores["all"] > theirs[name].scores["all"]]
     text = f"Of {len(both)} criteria {len(higher)} are higher here than on the pinned bench"
@@ -332,14 +351,14 @@ names = choose_criteria()
 wanted = choose_others()
 layout.explain_criteria()
 settings = choose_settings()
-offered = compared.others(view)
-measured = criteria.measure(view, names, settings, [offered[name] for name in wanted])
+offered = compared_suites.others(view)
+measured = criterion_scores.measure(view, names, settings, [offered[name] for name in wanted])
 for problem in measured.problems:
     st.warning(problem)
 if not measured.readings:
     st.stop()
 orders = {order.key: order for order in measured.orders}
-found = criteria.mistakes(view, measured)
+found = criterion_scores.mistakes(view, measured)
 finding.markdown(agreement_sentence(measured) + mistakes_sentence(found, orders))
 draw_scores(measured, view, "scores")
 draw_table(measured)
@@ -351,19 +370,24 @@ st.header("How each grows with the tests", anchor=False)
 growth_table = draw_growth(measured)
 
 st.header("Which tests would each run first?", anchor=False)
-order = firsts.choose_order(orders)
+order = prioritised_tests.choose_order(orders)
 tables = {
     "criteria-scores": pd.DataFrame(),
     "criteria-correlations": correlation_table,
     "criteria-growth": growth_table,
 }
 if found is None:
-    st.caption("No order can be judged by the mistakes it meets: " + (
-        "right and wrong have no meaning here." if view.correct is None else "the network is right on all these tests."
-    ))  # fmt: skip
+    st.caption(
+        "No order can be judged by the mistakes it meets: "
+        + (
+            "right and wrong have no meaning here."
+            if view.correct is None
+            else "the network is right on all these tests."
+        )
+    )
 else:
-    tables["criteria-mistakes"] = firsts.draw_mistakes(view, found, orders, order, measured.key)
-firsts.draw_first(view, order)
+    tables["criteria-mistakes"] = prioritised_tests.draw_mistakes(view, found, orders, order, measured.key)
+prioritised_tests.draw_first(view, order)
 
 pins.beside(view, draw_side, compare)
 
@@ -378,7 +402,10 @@ layout.computed(
     + ("" if found is None else APFD),
     "\n".join(f"* {name.upper()}: {CRITERIA[name].card.label}. {CRITERIA[name].card.citation}" for name in names),
 )
-tables["criteria-scores"] = pd.DataFrame(
-    score_table(measured), columns=list(measured.suites)
-).assign(criterion=list(measured.readings)).set_index("criterion").reset_index()  # fmt: skip
+tables["criteria-scores"] = (
+    pd.DataFrame(score_table(measured), columns=list(measured.suites))
+    .assign(criterion=list(measured.readings))
+    .set_index("criterion")
+    .reset_index()
+)
 layout.take_away(tables)

@@ -9,16 +9,17 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
-from pages.common import layout, pins
-from pages.common.frame import frame, open_bench
-from pages.common.registry import PAGES
-from pages.common.results import View
-from pages.common.text import count, percent, plural
+from studio.engine.results import View
+from studio.shell import pins
+from studio.shell.frame import frame, open_bench
+from studio.shell.pages import PAGES
+from studio.widgets import layout
+from studio.widgets.text import count, percent, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pages.sections.differential.search import Outcome, Settings
+    from studio.differential.search import Outcome, Settings
 
 view = open_bench(frame("differential"))
 finding = st.empty()
@@ -27,9 +28,10 @@ from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painte
 from idc_core.coverage.registry import PAIRWISE  # noqa: E402
 from idc_core.figures import differential as figures  # noqa: E402
 from idc_core.figures.criteria import suite_scores  # noqa: E402
-from pages.common import address, search_cell  # noqa: E402
-from pages.sections.differential import controls, search, training  # noqa: E402
-from pages.sections.differential import finds as shown  # noqa: E402
+from studio.differential import disagreements as shown  # noqa: E402
+from studio.differential import retraining, search, search_controls  # noqa: E402
+from studio.engine import cell_search  # noqa: E402
+from studio.shell import address  # noqa: E402
 
 MEASURED = "measured"  # name of the control, also in the address
 
@@ -125,9 +127,8 @@ def draw_gain(outcome: Outcome, found: search.Gain) -> pd.DataFrame:
     tests, finds = len(view.chosen), len(outcome.finds)
     higher = [name.upper() for name in names if found.scores[name][1] > found.scores[name][0]]
     cells = f"{plural(found.new_cells, 'new cell')} reached"
-    title = (
-        f"{plural(finds, 'find')} beside {plural(tests, 'test')}: {cells}; "
-        + (f"{layout.names(higher)} {'rise' if len(higher) > 1 else 'rises'}" if higher else "no criterion rises")
+    title = f"{plural(finds, 'find')} beside {plural(tests, 'test')}: {cells}; " + (
+        f"{layout.names(higher)} {'rise' if len(higher) > 1 else 'rises'}" if higher else "no criterion rises"
     )
 
     def written(name: str, score: float) -> str:
@@ -145,9 +146,7 @@ def draw_gain(outcome: Outcome, found: search.Gain) -> pd.DataFrame:
         "below what the tests and the finds cover together. Finds are few beside the tests, so gains are small.",
         depends=(outcome.key, tuple(names)),
     )
-    return pd.DataFrame(
-        {"criterion": [name.upper() for name in names], "before": scores[:, 0], "after": scores[:, 1]}
-    )
+    return pd.DataFrame({"criterion": [name.upper() for name in names], "before": scores[:, 0], "after": scores[:, 1]})
 
 
 def draw_side(side: View, chosen: Any, key: str) -> None:
@@ -189,8 +188,8 @@ def _other(side: View) -> Outcome | None:
 def one_model(names: tuple[str, ...]) -> None:
     """Search for inputs in a cell that no test reaches: what can be done with one model."""
     from idc_core.generation.seeds import uncovered_beside
-    from pages.common.selection import selected
-    from pages.common.text import parse_cell
+    from studio.shell.selection import selected
+    from studio.widgets.text import parse_cell
 
     wanted = parse_cell(selected().cell, view.sizes)
     covered = {tuple(cell) for cell in view.table.cells.tolist()}
@@ -203,8 +202,8 @@ def one_model(names: tuple[str, ...]) -> None:
         f"**{label} alone has nobody to disagree with.** The search makes inputs for a cell that no test reaches; "
         "select another cell on the Coverage page, or choose a second model."
     )
-    st.header(f"Inputs made for cell {search_cell.cell_name(cell)}", anchor=False)
-    search_cell.draw_made(view, cell)
+    st.header(f"Inputs made for cell {cell_search.cell_name(cell)}", anchor=False)
+    cell_search.draw_made(view, cell)
     if st.button("Choose a cell", key="to-coverage", help="Open the grid of combinations to select another cell."):
         st.switch_page(PAGES["coverage"].file)
 
@@ -227,7 +226,7 @@ def draw(outcome: Outcome) -> dict[str, pd.DataFrame]:
         st.warning(problem)
     made = {"finds": table} | ({"finds-coverage": draw_gain(outcome, found)} if found.scores else {})
     st.header("Does training with them help?", anchor=False)
-    return made | training.draw(view, outcome, settings)
+    return made | retraining.draw(view, outcome, settings)
 
 
 def explain(settings: Settings, outcome: Outcome) -> None:
@@ -256,7 +255,7 @@ if view.test.inputs.ndim != 4:
         "the sidebar."
     )
     st.stop()
-settings = controls.choose(view)
+settings = search_controls.choose(view)
 if len(settings.models) < 2:
     one_model(settings.models)
     st.stop()

@@ -9,14 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from pages.common import address, layout, pins
-from pages.common.frame import frame, open_bench
-from pages.common.results import View
-from pages.common.text import count, plural
+from studio.engine.results import View
+from studio.shell import address, pins
+from studio.shell.frame import frame, open_bench
+from studio.widgets import layout
+from studio.widgets.text import count, plural
 
 if TYPE_CHECKING:
     from idc_core.inspection.grid import Grid
-    from pages.sections.hypotheses.inspections import Measured, Settings
+    from studio.hypotheses.inspections import Measured, Settings
 
 view = open_bench(frame("hypotheses"))
 finding = st.empty()
@@ -24,8 +25,8 @@ finding = st.empty()
 from idc_core.figures import hypotheses as figures  # noqa: E402 - after the frame is painted
 from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
-from pages.sections.hypotheses import asking, beyond, epochs, inspections, pairs, verifying  # noqa: E402
-from pages.sections.hypotheses.inspections import quoted  # noqa: E402
+from studio.hypotheses import epochs, hypothesis_pair, important_neurons, inspections, sql_questions, verification  # noqa: E402
+from studio.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
@@ -37,22 +38,26 @@ def choose_settings() -> Settings:
     """Choose what is measured."""
     offered, usual = inspections.offered(view), inspections.usual(view)
     chosen = _pills(
-        FAMILY, "Families of hypotheses", {name: FAMILIES[name].label for name in offered}, usual,
+        FAMILY,
+        "Families of hypotheses",
+        {name: FAMILIES[name].label for name in offered},
+        usual,
         "Which things units are compared with; the number is how many hypotheses a family has here.",
         {name: f" ({len(found)})" for name, found in offered.items()},
-    )  # fmt: skip
+    )
     measures = _pills(
-        MEASURE, "Measures", {name: one.label for name, one in MEASURES.items()}, ["pearson"],
+        MEASURE,
+        "Measures",
+        {name: one.label for name, one in MEASURES.items()},
+        ["pearson"],
         "How a unit, or by a probe all units of a layer together, is compared with a hypothesis.",
-    )  # fmt: skip
+    )
     if not any(name in PAIR_MEASURES for name in measures):
         measures = ["pearson", *measures]  # the map needs a measure of single units
     with st.expander("More settings: layers, records, hypotheses of your own"):
         layers, most, error = choose_more()
         words, masks = choose_own()
-    return inspections.Settings(
-        tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks
-    )
+    return inspections.Settings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
 
 
 def _pills(
@@ -63,10 +68,14 @@ def _pills(
     st.session_state[key] = [name for name in labels if name in said] or usual
     shown = {name: text + (behind or {}).get(name, "") for name, text in labels.items()}
     chosen = st.pills(
-        label, list(labels), selection_mode="multi", format_func=shown.get, key=key,
+        label,
+        list(labels),
+        selection_mode="multi",
+        format_func=shown.get,
+        key=key,
         on_change=lambda: address.keep(key, ",".join(st.session_state[key])),
         help=f"{help} Default {', '.join(shown[name] for name in usual)}.",
-    )  # fmt: skip
+    )
     return [name for name in labels if name in chosen]
 
 
@@ -76,21 +85,33 @@ def choose_more() -> tuple[list[str], int | None, float | None]:
     said = address.read(LAYERS).split(",")
     st.session_state[LAYERS] = [name for name in view.model.layers if name in said] or [own]
     layers = st.multiselect(
-        "Layers", view.model.layers, key=LAYERS, width=480,
+        "Layers",
+        view.model.layers,
+        key=LAYERS,
+        width=480,
         on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),
         help=f"The layers whose units are compared; all in one pass. Default the bench's, {own}.",
-    )  # fmt: skip
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         most = st.segmented_control(
-            "Records", list(inspections.RECORDS), default="1,024", required=True, key="records", bind="query-params",
+            "Records",
+            list(inspections.RECORDS),
+            default="1,024",
+            required=True,
+            key="records",
+            bind="query-params",
             help="How many tests are read at most, drawn at random (seed 0); scores of fewer are shown while more are "
             "read. Default 1,024.",
-        )  # fmt: skip
+        )
         error = st.selectbox(
-            "Stop reading early", list(inspections.ERRORS), key="early", bind="query-params", width=240,
+            "Stop reading early",
+            list(inspections.ERRORS),
+            key="early",
+            bind="query-params",
+            width=240,
             help="Reading ends where no score can be farther than this from the one on all these records, with 95 % "
             "confidence for all scores at once. Default not before the end.",
-        )  # fmt: skip
+        )
     return layers or [own], inspections.RECORDS[most], inspections.ERRORS[error]
 
 
@@ -98,20 +119,27 @@ def choose_own() -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
     """Choose a person's own hypotheses: keywords where the tests are texts, masks where they are pictures."""
     if view.test.inputs.ndim == 2:
         words = st.text_input(
-            "Keywords of your own", key="words", bind="query-params", width=480,
+            "Keywords of your own",
+            key="words",
+            bind="query-params",
+            width=480,
             placeholder="for example engine, price",
             help="Words, separated by commas; each becomes the hypothesis that a symbol lies within it. Default none.",
-        )  # fmt: skip
+        )
         return inspections.words_of(words), ()
     if view.test.inputs.ndim != 4:
         return (), ()
     height, width = view.test.inputs.shape[2:]
     files = st.file_uploader(
-        "Masks of your own (npy, png)", type=["npy", "png"], accept_multiple_files=True, key="masks", max_upload_size=4,
+        "Masks of your own (npy, png)",
+        type=["npy", "png"],
+        accept_multiple_files=True,
+        key="masks",
+        max_upload_size=4,
         width=480,
         help=f"Pictures or NumPy arrays of {height} by {width} pixels; each becomes the hypothesis that a pixel lies "
         "in its light part. Default none.",
-    )  # fmt: skip
+    )
     return (), tuple((file.name, file.getvalue()) for file in files)
 
 
@@ -122,30 +150,52 @@ def choose_shown(settings: Settings) -> tuple[str, str, float, int, int | None]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(single) > 1:
             measure = st.segmented_control(
-                "Shown measure", single, default=measure, required=True, key="shown-measure",
+                "Shown measure",
+                single,
+                default=measure,
+                required=True,
+                key="shown-measure",
                 format_func=lambda name: PAIR_MEASURES[name].label,
                 help=f"The measure that the figures below show. Default {PAIR_MEASURES[measure].label}.",
-            )  # fmt: skip
+            )
         if len(settings.layers) > 1:
             layer = st.selectbox(
-                "Shown layer", list(settings.layers), index=settings.layers.index(layer), key="shown-layer", width=160,
+                "Shown layer",
+                list(settings.layers),
+                index=settings.layers.index(layer),
+                key="shown-layer",
+                width=160,
                 help=f"The layer that the figures below show. Default {layer}.",
-            )  # fmt: skip
+            )
         rate = st.segmented_control(
-            "False discoveries at most", list(inspections.RATES), default="5 %", required=True, key="rate",
+            "False discoveries at most",
+            list(inspections.RATES),
+            default="5 %",
+            required=True,
+            key="rate",
             bind="query-params",
             help="Of the associations that are shown as found, at most such a share is there by chance, on average. "
             "Default 5 %.",
-        )  # fmt: skip
+        )
         rows = st.segmented_control(
-            "Hypotheses shown", list(ROWS), default="30", required=True, key="rows-shown", bind="query-params",
+            "Hypotheses shown",
+            list(ROWS),
+            default="30",
+            required=True,
+            key="rows-shown",
+            bind="query-params",
             help="How many hypotheses the map shows at most, those of the strongest scores. Default 30.",
-        )  # fmt: skip
+        )
         columns = st.segmented_control(
-            "Units shown", list(COLUMNS), default="40", required=True, key="units-shown", bind="query-params",
+            "Units shown",
+            list(COLUMNS),
+            default="40",
+            required=True,
+            key="units-shown",
+            bind="query-params",
             help="How many units the map shows at most, those of the strongest scores; of all only a part can be read "
             "without zooming in (drag over it). Default 40.",
-        )  # fmt: skip
+        )
     return measure, layer, inspections.RATES[rate], int(rows), None if columns == "all" else int(columns)
 
 
@@ -155,7 +205,7 @@ def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float
     some = "" if measured.whole else f"After {count(measured.records)} records: "
     if not grid.strength.any():
         return f"{some}**No unit of {layer} goes with any of these hypotheses.**"
-    score = pairs.score_text(grid, hypothesis, unit)
+    score = hypothesis_pair.score_text(grid, hypothesis, unit)
     text = f"{some}**Unit {unit} of {layer} goes with {quoted(grid.names[hypothesis])} most: {label} {score}.**"
     if not grid.tested:
         return f"{text} Nothing could be tested on these records, so that all scores are shown."
@@ -168,15 +218,19 @@ def sentence(measured: Measured, grid: Grid, layer: str, label: str, rate: float
 
 
 def draw_map(
-    measured: Measured, grid: Grid, shown: tuple[str, str, float, int, int | None], pair: tuple[int, int] | None,
-    key: str = "scores", first: int = 0,
-) -> None:  # fmt: skip
+    measured: Measured,
+    grid: Grid,
+    shown: tuple[str, str, float, int, int | None],
+    pair: tuple[int, int] | None,
+    key: str = "scores",
+    first: int = 0,
+) -> None:
     """Draw hypotheses by units, the strongest `first` ones left out."""
     measure, layer, _, most_rows, most_columns = shown
     label = PAIR_MEASURES[measure].label
     rows, columns = grid.part(most_rows, grid.score.shape[1])
     columns = columns[first:][:most_columns]
-    visible = pairs.told_from_chance(grid)
+    visible = hypothesis_pair.told_from_chance(grid)
     hypothesis, unit = grid.strongest()
     met = int(visible.any(1).sum())
     rows = rows[visible[rows].any(1)] if met else rows
@@ -192,8 +246,15 @@ def draw_map(
         measured.view,
         key,
         lambda dark: figures.score_map(
-            grid.score[part], [grid.names[at] for at in rows], columns.tolist(), title, label,
-            keys=(rows.tolist(), columns.tolist()), signed=measure in SIGNED, passes=visible[part], selected=selected,
+            grid.score[part],
+            [grid.names[at] for at in rows],
+            columns.tolist(),
+            title,
+            label,
+            keys=(rows.tolist(), columns.tolist()),
+            signed=measure in SIGNED,
+            passes=visible[part],
+            selected=selected,
             dark=dark,
         ),
         alt=title,
@@ -202,7 +263,7 @@ def draw_map(
         f"with the strongest first. {_how_to_choose(len(rows) * len(columns))} The lines frame what is looked at.",
         depends=(measured.key, shown, first, selected),
         clicked=None if pair is None else lambda points: clicked(measured, grid, layer, points),
-    )  # fmt: skip
+    )
 
 
 def _how_to_choose(squares: int) -> str:
@@ -221,7 +282,7 @@ def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, A
     for point in points:
         if (told := point.get("customdata")) is not None:
             hypothesis, unit = (int(one) for one in told)
-            pairs.pick(measured, grid, layer, hypothesis, unit)
+            hypothesis_pair.pick(measured, grid, layer, hypothesis, unit)
             return
 
 
@@ -274,7 +335,7 @@ def compare(here: View, there: View) -> str:
         if found is None:
             return "One of the two is not finished."
         grid = found.grid(shown[0], one.bench.layer, shown[2])
-        visible = pairs.told_from_chance(grid)
+        visible = hypothesis_pair.told_from_chance(grid)
         units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
         told.append(f"{units} (best {grid.strength.max():.2f})")
     return f"Units that go with at least one hypothesis: here {told[0]}, on the pinned bench {told[1]}."
@@ -309,8 +370,8 @@ measure, layer, rate = shown[:3]
 label = PAIR_MEASURES[measure].label
 grid = measured.grid(measure, layer, rate)
 finding.markdown(sentence(measured, grid, layer, label, rate))
-pair = pairs.choose(measured, grid, layer)
-draw_map(measured, grid, shown, pair, first=pairs.choose_part(grid, shown[4], pair[1]))
+pair = hypothesis_pair.choose(measured, grid, layer)
+draw_map(measured, grid, shown, pair, first=hypothesis_pair.choose_part(grid, shown[4], pair[1]))
 read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
 st.caption(
     f"Read: {read}{plural(int(grid.records.max()), 'record')} of {plural(len(view.chosen), 'test')}"
@@ -320,20 +381,20 @@ st.caption(
 say_unscored(measured)
 
 st.header("One hypothesis, one unit", anchor=False)
-pairs.draw_choice(measured, grid, layer, pair)
-pairs.draw_ranks(measured, grid, layer, pair, label)
+hypothesis_pair.draw_choice(measured, grid, layer, pair)
+hypothesis_pair.draw_ranks(measured, grid, layer, pair, label)
 one = next(one for one in inspections.chosen_hypotheses(view, settings) if one.name == grid.names[pair[0]])
 try:
-    pairs.draw_records(measured, layer, pair[1], one)
+    hypothesis_pair.draw_records(measured, layer, pair[1], one)
 except CancelledError:
     st.caption("Stopped before single records were looked at.")
-pairs.draw_links(measured, layer, pair[1])
-verification = verifying.draw(measured, grid, layer, one)
+hypothesis_pair.draw_links(measured, layer, pair[1])
+swaps = verification.draw(measured, grid, layer, one)
 
 draw_whole(measured)
-beyond.draw_meaning(measured, grid, layer, label)
+important_neurons.draw_meaning(measured, grid, layer, label)
 by_epoch = epochs.draw(measured, grid, measure, layer, label, pair)
-asking.draw(measured)
+sql_questions.draw(measured)
 pins.beside(view, draw_side, compare)
 
 layout.computed(
@@ -352,4 +413,4 @@ layout.computed(
 )
 # Without what has no meaning here, as groups of units where none were asked for.
 scores = measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
-layout.take_away({"hypotheses-scores": scores, **verification, **by_epoch})
+layout.take_away({"hypotheses-scores": scores, **swaps, **by_epoch})

@@ -9,17 +9,18 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures.layers import sweep_grid
-from pages.common import address, layout, pins
-from pages.common.bench import MOST_NEURONS, fitting_data
-from pages.common.frame import frame, open_bench
-from pages.common.registry import PAGES
-from pages.common.results import View, of_classes
-from pages.common.selection import Selection, picked_row, select
-from pages.common.text import count, percent, plural
-from pages.sections.layers import sweeps
+from studio.engine.results import View, of_classes
+from studio.layers import layer_sweep
+from studio.shell import address, pins
+from studio.shell.bench import MOST_NEURONS, fitting_data
+from studio.shell.frame import frame, open_bench
+from studio.shell.pages import PAGES
+from studio.shell.selection import Selection, picked_row, select
+from studio.widgets import layout
+from studio.widgets.text import count, percent, plural
 
 if TYPE_CHECKING:
-    from idc_core.sweep import Cell, Sweep
+    from idc_core.analysis.layer_sweep import Cell, Sweep
 
 USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
 MS, SUITES = "ms", "suites"  # names of the controls, also in the address
@@ -134,8 +135,11 @@ def draw(sweep: Sweep, one: View, key: str) -> None:
         one,
         key,
         lambda dark: sweep_grid(
-            sweep, title, labels={suite: panel_title(sweep, suite) for suite in sweep.suites},
-            selected=(one.bench.data, one.bench.layer, m), dark=dark,
+            sweep,
+            title,
+            labels={suite: panel_title(sweep, suite) for suite in sweep.suites},
+            selected=(one.bench.data, one.bench.layer, m),
+            dark=dark,
         ),
         alt=title,
         read="a square is a layer and a number of neurons; its number is IDC in per cent, the share of combinations "
@@ -144,7 +148,7 @@ def draw(sweep: Sweep, one: View, key: str) -> None:
         + ("Click a square to open it on the Coverage page." if key == "sweep" else ""),
         depends=(sweep.suites, sweep.ms, len(sweep.cells)),
         clicked=clicked if key == "sweep" else None,
-    )  # fmt: skip
+    )
 
 
 def panel_title(sweep: Sweep, suite: str) -> str:
@@ -210,7 +214,7 @@ def sweep_of(shown: View) -> Sweep:
     """Return the sweep of one of two benches."""
     if shown is view:
         return sweep
-    return sweeps.open_sweep(shown, {shown.bench.data: shown.test}, sorted({*ms, shown.bench.m}))
+    return layer_sweep.open_sweep(shown, {shown.bench.data: shown.test}, sorted({*ms, shown.bench.m}))
 
 
 def draw_side(shown: View, chosen: Selection, key: str) -> None:
@@ -230,11 +234,11 @@ def compare(here: View, there: View) -> str:
 
 
 suites, ms = choose()
-opened, problems = sweeps.open_suites(view, suites)
+opened, problems = layer_sweep.open_suites(view, suites)
 for problem in problems:
     st.warning(problem)
 try:
-    sweep = sweeps.open_sweep(view, opened, ms)
+    sweep = layer_sweep.open_sweep(view, opened, ms)
 except IdcError as error:
     st.error(str(error))
     st.stop()

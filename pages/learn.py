@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from idc_core import teaching
+from idc_core.analysis.analysis import teaching
+from idc_core.analysis.teaching import LAYERS, NAMES, PICTURES, TESTS, WATCHED
 from idc_core.coverage.cells import CellCounts, total
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import learn as figures
 from idc_core.figures.wording import typeset
-from idc_core.teaching import LAYERS, NAMES, PICTURES, TESTS, WATCHED
-from pages.common.frame import frame
-from pages.common.layout import is_dark, plot
-from pages.common.registry import PAGES
-from pages.common.text import cell_name, percent, plural
-from pages.sections.learn import network
-from pages.sections.learn.network import Played
+from studio.learn import network
+from studio.learn.network import Played
+from studio.shell.frame import frame
+from studio.shell.pages import PAGES
+from studio.widgets.layout import is_dark, plot
+from studio.widgets.text import cell_name, percent, plural
 
 WIDTH = 900  # pixels: lines of text stay readable, and the network above the fold
 
@@ -300,13 +300,18 @@ def plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
     plot(
         "cells",
         figures.cells(
-            teaching.watched(inputs), teaching.cells(inputs), (across, upwards), (FIRST, SECOND), title,
-            own=own, dark=is_dark(),
+            teaching.watched(inputs),
+            teaching.cells(inputs),
+            (across, upwards),
+            (FIRST, SECOND),
+            title,
+            own=own,
+            dark=is_dark(),
         ),
         alt=title,
         read=f"a cell is a state of {FIRST} (across: silent, medium, high) with a state of {SECOND} (upwards: silent, "
         "high); a filled cell with a solid frame holds a test.",
-    )  # fmt: skip
+    )
 
 
 def coverage() -> None:

@@ -8,23 +8,23 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.analysis.overview import shares
 from idc_core.errors import IdcError
+from idc_core.figures import neurons as agreement_figures
 from idc_core.figures import neurons as figures
-from idc_core.figures import rankings as agreement_figures
-from idc_core.figures.overview import shares
-from pages.common import layout
-from pages.common.frame import frame, open_bench
-from pages.common.pins import beside, open_pinned
-from pages.common.results import View
-from pages.common.selection import Selection, select
-from pages.common.text import count, lower, percent, plural, signed
-from pages.sections.neurons import rankings
-from pages.sections.neurons.neuron import choose_neuron, draw_neuron, told
-from pages.sections.neurons.rankings import Ranked, ranked
-from pages.sections.neurons.trials import draw_trials, first_neurons
+from studio.engine.results import View
+from studio.neurons import rankings
+from studio.neurons.neuron import choose_neuron, draw_neuron, told
+from studio.neurons.rankings import Ranked, ranked
+from studio.neurons.trials import draw_trials, first_neurons
+from studio.shell.frame import frame, open_bench
+from studio.shell.pins import beside, open_pinned
+from studio.shell.selection import Selection, select
+from studio.widgets import layout
+from studio.widgets.text import count, lower, percent, plural, signed
 
 if TYPE_CHECKING:
-    from idc_core.ranking import Ranking
+    from idc_core.importance.ranking import Ranking
 
 FOLLOWS = 0.5
 """Correlation from which relevance is said to follow activation."""
@@ -34,7 +34,8 @@ analysis = view.analysis
 finding = st.empty()
 
 from idc_core.attribution.methods import METHODS  # noqa: E402 - torch comes after the frame is painted
-from idc_core.ranking import agreement, shared  # noqa: E402
+from idc_core.importance.ranking import shared  # noqa: E402
+from idc_core.statistics import spearman  # noqa: E402
 
 
 def carried() -> str:
@@ -60,9 +61,14 @@ def choose_rankings(found: Ranked) -> tuple[Ranking, Ranking]:
             "Rank by", labels, key="rank", bind="query-params", width=260, help=f"{text} Default {labels[0]}."
         )
         second_label = st.selectbox(
-            "Beside it", labels, index=labels.index(second), key="ranked-beside", bind="query-params", width=260,
+            "Beside it",
+            labels,
+            index=labels.index(second),
+            key="ranked-beside",
+            bind="query-params",
+            width=260,
             help=f"A second measure of the same neurons. {text} Default {second}.",
-        )  # fmt: skip
+        )
     first = take_ranking(found, names[first_label], "sum")
     other = take_ranking(found, names[second_label], rankings.default_second(view, found))
     st.caption(
@@ -84,7 +90,7 @@ def take_ranking(found: Ranked, name: str, instead: str) -> Ranking:
 def draw_ranking(found: Ranked, first: Ranking, other: Ranking, neuron: int) -> None:
     """Show the neurons by one measure, with another one and their activation below."""
     m, best = analysis.m, int(first.order[0])
-    correlation = agreement(np.stack([first.values, other.values]))[0, 1]
+    correlation = spearman(np.stack([first.values, other.values]))[0, 1]
     title = f"Neuron {best} decides most by {lower(first.label)}"
     if other is not first:
         common = shared(first, other, m)
@@ -162,16 +168,22 @@ def draw_agreement(found: Ranked, first: Ranking) -> pd.DataFrame:
     methods = [name for name in METHODS if name != rankings.RULE]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = st.multiselect(
-            "Attribution methods", methods, default=list(rankings.USUAL), format_func=lambda name: METHODS[name].label,
-            key="compared", bind="query-params", placeholder="None",
+            "Attribution methods",
+            methods,
+            default=list(rankings.USUAL),
+            format_func=lambda name: METHODS[name].label,
+            key="compared",
+            bind="query-params",
+            placeholder="None",
             help=f"Each runs on {rankings.SAMPLE} training inputs; default the {len(rankings.USUAL)} that need one "
             "pass, the others take seconds to a minute.",
-        )  # fmt: skip
+        )
         classes = st.toggle(
             f"The {len(found.classes)} {'classes' if view.is_classifier else 'ranges of answers'} too",
-            key="agreement-classes", bind="query-params",
+            key="agreement-classes",
+            bind="query-params",
             help="Adds the rankings over the training inputs of each class; default off.",
-        )  # fmt: skip
+        )
     answers, refusals = rankings.by_methods(view, [name for name in methods if name in {*wanted, first.name}])
     for refusal in refusals:
         st.warning(refusal)
@@ -179,7 +191,7 @@ def draw_agreement(found: Ranked, first: Ranking) -> pd.DataFrame:
     if first not in compared and first.name not in answers:
         compared.append(first)
     compared += answers.values()
-    matrix = agreement(np.stack([one.values for one in compared]))
+    matrix = spearman(np.stack([one.values for one in compared]))
     labels = [one.label for one in compared]
     row = matrix[0, 1:]
     title = "Every neuron has the same relevance: there is no ranking"

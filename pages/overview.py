@@ -4,19 +4,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.coverage.table import widest_gap
+from idc_core.analysis.overview import Overview
+from idc_core.coverage.cell_table import widest_gap
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import default_axes, lay_out
-from idc_core.figures.overview import Overview
-from pages.common import pins, tour
-from pages.common.bench import DEFAULT, choose, untouched
-from pages.common.frame import default_line, frame, open_bench
-from pages.common.layout import explain, grid_chart, is_dark, take_away
-from pages.common.registry import PAGES
-from pages.common.results import View, warm
-from pages.common.selection import Selection
-from pages.common.summary import snapshot, summarise
-from pages.common.text import cell_name, count, percent, plural, state
+from studio.engine.overview import snapshot, summarise
+from studio.engine.results import View, warm
+from studio.shell import pins, tour
+from studio.shell.bench import DEFAULT, choose, untouched
+from studio.shell.frame import default_line, frame, open_bench
+from studio.shell.pages import PAGES
+from studio.shell.selection import Selection
+from studio.widgets.layout import explain, grid_chart, is_dark, take_away
+from studio.widgets.text import cell_name, count, percent, plural, state
 
 SMALL = 1024
 """Tiles of the small grid at most."""

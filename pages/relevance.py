@@ -8,17 +8,19 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
-from idc_core.figures import heatmaps, markup
-from idc_core.figures.flow import layer_sums
+from idc_core.figures import heatmaps, text_relevance
+from idc_core.figures.input_images import contact_sheet, png
+from idc_core.figures.layer_relevance import layer_sums
 from idc_core.figures.palette import SCHEMES
-from idc_core.figures.pictures import contact_sheet, png
-from pages.common import address, display, layout, pins, results
-from pages.common.display import Display
-from pages.common.explained import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
-from pages.common.frame import frame, open_bench
-from pages.common.results import PICKS, View, pick
-from pages.common.selection import Selection, select
-from pages.common.text import count, percent, plural
+from studio.engine import results
+from studio.engine.explanations import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
+from studio.engine.results import PICKS, View, pick
+from studio.shell import address, pins
+from studio.shell.frame import frame, open_bench
+from studio.shell.selection import Selection, select
+from studio.widgets import layout, relevance_view
+from studio.widgets.relevance_view import Display
+from studio.widgets.text import count, percent, plural
 
 view = open_bench(frame("relevance"))
 
@@ -100,20 +102,36 @@ def choose_explanation() -> tuple[str | None, str, str, dict[str, float | str]]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if view.is_classifier:
             explained = st.selectbox(
-                "Explain the score of", [PREDICTED, *names], key="explain", bind="query-params", width=200,
+                "Explain the score of",
+                [PREDICTED, *names],
+                key="explain",
+                bind="query-params",
+                width=200,
                 help=f"The class whose score before the softmax is explained; default {PREDICTED}.",
-            )  # fmt: skip
+            )
         method = st.selectbox(
-            "Method", list(METHODS), index=list(METHODS).index(RULE), format_func=lambda name: METHODS[name].label,
-            key="method", bind="query-params", width=200, help=method_help(),
-        )  # fmt: skip
+            "Method",
+            list(METHODS),
+            index=list(METHODS).index(RULE),
+            format_func=lambda name: METHODS[name].label,
+            key="method",
+            bind="query-params",
+            width=200,
+            help=method_help(),
+        )
         choices = second_choices()
         beside = st.selectbox(
-            "Beside it", list(choices), index=0 if view.is_classifier else list(choices).index("method composite"),
-            format_func=choices.get, key="second", bind="query-params", width=210,
+            "Beside it",
+            list(choices),
+            index=0 if view.is_classifier else list(choices).index("method composite"),
+            format_func=choices.get,
+            key="second",
+            bind="query-params",
+            width=210,
             help="The same method for a second class, or a second method for the same class; default "
-            + choices[NEXT if view.is_classifier else "method composite"] + ".",
-        )  # fmt: skip
+            + choices[NEXT if view.is_classifier else "method composite"]
+            + ".",
+        )
         used = METHODS[method].parameters
         if beside.startswith("method "):
             used = tuple(dict.fromkeys((*used, *METHODS[beside.removeprefix("method ")].parameters)))
@@ -267,9 +285,9 @@ def draw_side(shown: View, chosen: Selection, key: str) -> None:
     side = Display(shown, place, [one], "picture", drawn.scheme)
     if shown.test.inputs.ndim == 4:
         image, _, heatmap = side.pictures(0)
-        display.draw_pictures([image, heatmap], key=f"heatmaps-{key}")
+        relevance_view.draw_pictures([image, heatmap], key=f"heatmaps-{key}")
     else:
-        display.draw_words(side, read_tokens(shown.test, place))
+        relevance_view.draw_words(side, read_tokens(shown.test, place))
 
 
 position, order = choose_test()
@@ -289,31 +307,46 @@ finding.markdown(sentence())
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     scale = st.segmented_control(
-        "Colour scale", list(heatmaps.SCALES), default="picture", required=True, format_func=heatmaps.SCALES.get,
-        key="scale", bind="query-params",
-        help="What shares one scale: nothing, the maps of a layer, or all maps; default "
-        f"{heatmaps.SCALES['picture']}.",
-    )  # fmt: skip
+        "Colour scale",
+        list(heatmaps.SCALES),
+        default="picture",
+        required=True,
+        format_func=heatmaps.SCALES.get,
+        key="scale",
+        bind="query-params",
+        help=f"What shares one scale: nothing, the maps of a layer, or all maps; default {heatmaps.SCALES['picture']}.",
+    )
     scheme = st.segmented_control(
-        "Colours", list(SCHEMES), default="red-blue", required=True, format_func=lambda key: SCHEMES[key].label,
-        key="colours", bind="query-params",
-        help="Orange and purple are told apart with every kind of colour vision; default "
-        f"{SCHEMES['red-blue'].label}.",
-    )  # fmt: skip
+        "Colours",
+        list(SCHEMES),
+        default="red-blue",
+        required=True,
+        format_func=lambda key: SCHEMES[key].label,
+        key="colours",
+        bind="query-params",
+        help=f"Orange and purple are told apart with every kind of colour vision; default {SCHEMES['red-blue'].label}.",
+    )
     strength = 60
     if is_image:
         strength = st.slider(
-            "Overlay (%)", 0, 100, 60, 5, key="overlay", bind="query-params", width=200,
+            "Overlay (%)",
+            0,
+            100,
+            60,
+            5,
+            key="overlay",
+            bind="query-params",
+            width=200,
             help="How much of the image the most relevant pixels cover. From 0 to 100; default 60.",
-        )  # fmt: skip
+        )
 drawn = Display(view, position, explanations, scale or "picture", scheme or "red-blue")
 shown = drawn.pictures(strength / 100) if is_image else []
 if is_image:
-    display.draw_groups([shown[:2], shown[2:]])
+    relevance_view.draw_groups([shown[:2], shown[2:]])
 else:
-    display.draw_words(drawn, tokens)
+    relevance_view.draw_words(drawn, tokens)
 against, supports = ("against", "for") if view.is_classifier else ("to the right", "to the left")
-st.html(markup.legend(drawn.deepest, against, supports, drawn.scheme))
+st.html(text_relevance.legend(drawn.deepest, against, supports, drawn.scheme))
 colours = SCHEMES[drawn.scheme]
 meaning = (
     f"{colours.supports} speaks for the explained class, {colours.against} against it"
@@ -329,7 +362,7 @@ layout.how_to_read(f"{meaning}, white does not matter; {marks}.")
 layout.take_inputs(view, np.array([position]))
 
 st.header("Layer by layer, from the scores to the input", anchor=False)
-display.draw_flow(drawn, skip=() if is_image else (INPUT,))
+relevance_view.draw_flow(drawn, skip=() if is_image else (INPUT,))
 layout.how_to_read(
     "each picture is a layer, its channels summed over each position, its units in rows. "
     + ("The upper one is the first explanation, the lower one the second. " if second else "")

@@ -9,26 +9,27 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.common import layout, pins
-from pages.common.frame import frame, open_bench
-from pages.common.results import View, clustered
-from pages.common.text import count, lower, percent, plural, signed
+from studio.engine.results import View, clustered
+from studio.shell import pins
+from studio.shell.frame import frame, open_bench
+from studio.widgets import layout
+from studio.widgets.text import count, lower, percent, plural, signed
 
 if TYPE_CHECKING:
     from idc_core.experiments.candidates import Settings
-    from idc_core.experiments.outcome import Difference, Unit
+    from idc_core.experiments.retraining_results import Difference, Unit
 
 view = open_bench(frame("robustness"))
 finding = st.empty()
 
 from idc_core.experiments.candidates import NONE, RAISING, RANDOM, usual  # noqa: E402 - after the frame is painted
-from idc_core.experiments.outcome import CONFIDENCE  # noqa: E402
+from idc_core.experiments.retraining_results import CONFIDENCE  # noqa: E402
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, TESTS  # noqa: E402
-from idc_core.figures import pictures  # noqa: E402
+from idc_core.figures import input_images  # noqa: E402
 from idc_core.figures import robustness as figures  # noqa: E402
 from idc_core.suites import SUITES  # noqa: E402
-from pages.sections.robustness import retraining  # noqa: E402
-from pages.sections.robustness.retraining import Run  # noqa: E402
+from studio.robustness import retraining  # noqa: E402
+from studio.robustness.retraining import Run  # noqa: E402
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
@@ -45,52 +46,88 @@ def choose(shown: View) -> tuple[Settings, tuple[int, ...]]:
     ms = sorted({m for m in MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         added = _one(
-            "Inputs added (%)", ADDED, round(100 * start.added), str, "added",
+            "Inputs added (%)",
+            ADDED,
+            round(100 * start.added),
+            str,
+            "added",
             "As a share of the training inputs; fewer where not as many raise IDC",
-        )  # fmt: skip
+        )
         m = _one(
-            "Neurons combined", ms, start.m, str, "combined",
+            "Neurons combined",
+            ms,
+            start.m,
+            str,
+            "combined",
             "How many important neurons' states tell inputs apart when those that raise IDC are chosen",
-        )  # fmt: skip
+        )
         epochs = _one("Epochs", EPOCHS, start.epochs, str, "epochs", "Passes over the training inputs")
         seeds = _one("Seeds", SEEDS, 5, str, "seeds", "How often all of it is repeated with other draws")
     with st.expander("Noise, attacks and start"):
         kinds = st.pills(
             "Perturbations of training inputs",
             [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")],
-            selection_mode="multi", default=list(start.kinds), format_func=lambda name: SUITES[name].label,
-            key="perturbed-by", bind="query-params",
+            selection_mode="multi",
+            default=list(start.kinds),
+            format_func=lambda name: SUITES[name].label,
+            key="perturbed-by",
+            bind="query-params",
             help="What the inputs to choose from are made by; default Random noise and Relevance-guided noise.",
-        )  # fmt: skip
+        )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             share = _one(
-                "Pixels with noise (%)", SHARES, round(100 * start.share), str, "noisy-pixels",
+                "Pixels with noise (%)",
+                SHARES,
+                round(100 * start.share),
+                str,
+                "noisy-pixels",
                 "Share of a picture's pixels that get noise, in what is added and in the tests",
-            )  # fmt: skip
+            )
             size = _one(
-                "Size of attacks", SIZES, start.epsilon, str, "attack-size",
+                "Size of attacks",
+                SIZES,
+                start.epsilon,
+                str,
+                "attack-size",
                 "Largest change of a pixel by FGSM and BIM, in parts of its range",
-            )  # fmt: skip
+            )
             begin = _one(
-                "Begin from", list(STARTS), "trained", STARTS.__getitem__, "begin",
+                "Begin from",
+                list(STARTS),
+                "trained",
+                STARTS.__getitem__,
+                "begin",
                 "Train the network further, or anew from random weights",
-            )  # fmt: skip
+            )
     return (
         replace(
-            start, m=m, kinds=tuple(kinds) or start.kinds, share=share / 100, added=added / 100, epsilon=size,
-            epochs=epochs, start=begin,
+            start,
+            m=m,
+            kinds=tuple(kinds) or start.kinds,
+            share=share / 100,
+            added=added / 100,
+            epsilon=size,
+            epochs=epochs,
+            start=begin,
         ),
         tuple(range(seeds)),
-    )  # fmt: skip
+    )
 
 
 def _one(label: str, options: Any, default: Any, written: Any, key: str, what: str) -> Any:
     """Choose one of a few values."""
     return st.segmented_control(
-        label, options, default=default, required=True, format_func=written, key=key, bind="query-params",
+        label,
+        options,
+        default=default,
+        required=True,
+        format_func=written,
+        key=key,
+        bind="query-params",
         help=f"{what}; {written(options[0])} to {written(options[-1])}, default {written(default)}."
-        if not isinstance(options[0], str) else f"{what}; default {written(default)}.",
-    )  # fmt: skip
+        if not isinstance(options[0], str)
+        else f"{what}; default {written(default)}.",
+    )
 
 
 def amount(run: Run, value: float) -> str:
@@ -103,8 +140,9 @@ def said(run: Run, pair: Difference) -> str:
     """Say on which tests a difference exceeds the seeds' spread."""
     tests = [
         f"{amount(run, pair.mean[i])} on {lower(TESTS[name])}"
-        for i, name in enumerate(run.result.tests) if pair.exceeds[i]
-    ]  # fmt: skip
+        for i, name in enumerate(run.result.tests)
+        if pair.exceeds[i]
+    ]
     return layout.names(tests) if tests else ""
 
 
@@ -297,7 +335,7 @@ def long_table(run: Run) -> pd.DataFrame:
         for (name, seed), unit in found.units.items()
         for epoch, row in enumerate(unit.values)
         for test, value in zip(found.tests, row, strict=True)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -316,7 +354,7 @@ def draw_added(run: Run) -> None:
             rows = [" ".join(answers[i : i + COLUMNS]) for i in range(0, len(answers), COLUMNS)]
             said = f"{label}, {len(unit.shown)} of {count(unit.added)} of seed {run.seeds[0]}. "
             said += f"Right answers, row by row: {', '.join(rows)}."
-            sheet = pictures.side_by_side(pictures.spaced(pictures.pictures(unit.shown, 56)), COLUMNS)
+            sheet = input_images.side_by_side(input_images.spaced(input_images.pictures(unit.shown, 56)), COLUMNS)
             st.image(sheet, width="content", output_format="PNG", alt=said)
             st.caption(said)
 
@@ -356,11 +394,13 @@ def files(run: Run) -> dict[str, Any]:
     seed, name = run.seeds[0], view.model.card.name
     return {
         f"Weights, {ADDITIONS[addition]} (safetensors)": (
-            f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream",
+            f"idc-{name}-{addition}-{seed}.safetensors",
+            "application/octet-stream",
             lambda unit=run.result.units[addition, seed]: weights(unit),
         )
-        for addition in ADDITIONS if (addition, seed) in run.result.units
-    }  # fmt: skip
+        for addition in ADDITIONS
+        if (addition, seed) in run.result.units
+    }
 
 
 if view.test.inputs.ndim != 4:

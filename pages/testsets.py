@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.common import address, layout, pins
-from pages.common.frame import frame, open_bench
-from pages.common.results import View
-from pages.common.text import count, lower, percent, plural
+from studio.engine.results import View
+from studio.shell import address, pins
+from studio.shell.frame import frame, open_bench
+from studio.widgets import layout
+from studio.widgets.text import count, lower, percent, plural
 
 view = open_bench(frame("testsets"))
 finding = st.empty()
 
 from idc_core.figures import suites as figures  # noqa: E402 - after the frame is painted
-from pages.common import laboratory  # noqa: E402
-from pages.sections.testsets import adding, suitecontrols  # noqa: E402
-from pages.sections.testsets.weighed import Weighed, weigh  # noqa: E402
+from studio.engine import suite_catalog  # noqa: E402
+from studio.testsets import added_inputs, suite_controls  # noqa: E402
+from studio.testsets.suite_comparison import Weighed, weigh  # noqa: E402
 
 
 def what(found: Weighed, number: int) -> str:
@@ -146,8 +147,8 @@ def clicked(points: list[dict[str, Any]]) -> None:
     """Show the inputs of the suite whose mark was clicked, for the m of its panel."""
     number, m = points[0]["customdata"]
     if number:
-        address.keep(adding.SHOWN, found.offered[int(number)].name)
-        address.keep(adding.CELLS, str(int(m)))
+        address.keep(added_inputs.SHOWN, found.offered[int(number)].name)
+        address.keep(added_inputs.CELLS, str(int(m)))
 
 
 def share(value: float | None) -> str:
@@ -211,11 +212,14 @@ def draw_shared(found: Weighed) -> None:
     common = len(set.intersection(*(set(one.cells[found.m].codes.tolist()) for one in found.results)))
     title = f"All {len(found.results)} suites reach {plural(common, 'cell')} of m = {found.m} in common"
     layout.chart(
-        view, "shared", lambda dark: figures.shared(drawn(found), counts, title, dark=dark), alt=title,
+        view,
+        "shared",
+        lambda dark: figures.shared(drawn(found), counts, title, dark=dark),
+        alt=title,
         read="a square is the number of cells that two suites both reach; on the diagonal, how many one suite does. "
         "Two suites with the same numbers in their row reach the same cells.",
         depends=(found.key, found.m),
-    )  # fmt: skip
+    )
 
 
 def draw_in_turn(found: Weighed) -> None:
@@ -235,11 +239,14 @@ def draw_in_turn(found: Weighed) -> None:
     if not gains[1:].any():
         title = f"At m = {m} no suite adds a cell to the original tests"
     layout.chart(
-        view, "in-turn", lambda dark: figures.in_turn(drawn(found), orders, title, dark=dark), alt=title,
+        view,
+        "in-turn",
+        lambda dark: figures.in_turn(drawn(found), orders, title, dark=dark),
+        alt=title,
         read="from top to bottom, a bar is what a suite adds to the original tests and all suites above it. A suite "
         "that adds much alone and nothing in turn only repeats what another one reaches.",
         depends=(found.key, m),
-    )  # fmt: skip
+    )
 
 
 def draw_side(shown: View, chosen: Any, key: str) -> None:
@@ -251,7 +258,7 @@ def beside(shown: View) -> Weighed:
     """Return the same suites on one of two benches; what it does not have is left out."""
     if shown is view:
         return found
-    known = laboratory.offers(shown)
+    known = suite_catalog.offers(shown)
     return weigh(shown, [name for name in names if name in known])
 
 
@@ -267,16 +274,18 @@ def compare(here: View, there: View) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-names = suitecontrols.choose(view)
-suitecontrols.bring(view, names)
+names = suite_controls.choose(view)
+suite_controls.bring(view, names)
 found = weigh(view, names)
 for problem in found.problems:
     st.warning(problem)
 finding.markdown(verdict(found))
-perturbed = laboratory.perturbed_count(view)
+perturbed = suite_catalog.perturbed_count(view)
 if perturbed < len(view.chosen) and any(one.extra == perturbed for one in found.results):
-    st.caption(f"What is made is made of {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at "
-               "random: raise \u201cTests that are changed\u201d for more.")  # fmt: skip
+    st.caption(
+        f"What is made is made of {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at "
+        "random: raise \u201cTests that are changed\u201d for more."
+    )
 draw_gains(found, view, "gains")
 draw_table(found)
 
@@ -289,11 +298,11 @@ if found.rivals:
     st.header("One after the other", anchor=False)
     draw_in_turn(found)
     st.header("Which inputs add them", anchor=False)
-    number, m = adding.choose(found)
-    adding.draw(found, number, m)
-    adding.draw_keep(found, number, m)
+    number, m = added_inputs.choose(found)
+    added_inputs.draw(found, number, m)
+    added_inputs.draw_keep(found, number, m)
 if len(found.results) > 1:
-    files = adding.take_away(found, number or 1, m)
+    files = added_inputs.take_away(found, number or 1, m)
 
 pins.beside(view, draw_side, compare)
 
@@ -306,10 +315,11 @@ layout.computed(
     "Noise on random pixels (U_O+S) and on the most relevant ones (U_O+DI) is that of the paper's RQ2: the same values "
     "on 2 % of the pixels. A cell is added by a suite where none of the original tests reaches it.",
     "\n".join(
-        f"* {offered.label}: " + "; ".join(step.label + (f", seed {step.seed}" if step.seed is not None else "")
-                                            for step in suite.provenance) + f"; fingerprint `{suite.fingerprint}`"
+        f"* {offered.label}: "
+        + "; ".join(step.label + (f", seed {step.seed}" if step.seed is not None else "") for step in suite.provenance)
+        + f"; fingerprint `{suite.fingerprint}`"
         for offered, suite in zip(found.offered, found.suites, strict=True)
     ),
-)  # fmt: skip
+)
 # Without what has no meaning here: accuracy of a regression, or errors of a classification.
 layout.take_away({"test-sets": pd.DataFrame(found.comparison.rows()).dropna(axis=1, how="all")}, files)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from idc_core.alternatives import BY_HAND, outcomes
-from idc_core.clusterings import CLUSTERINGS
+from idc_core.analysis.cluster_choices import BY_HAND, outcomes
+from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.errors import CancelledError, SettingError
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from idc_core.clustering import cluster
+from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cells import assign
 from idc_core.errors import SettingError
 
@@ -77,9 +77,17 @@ def draw(kind, n, seed):
 
 
 KINDS = (
-    "normal", "uniform", "relu", "sparse relu", "clumps", "two clumps", "heavy tails", "long tail",
-    "few values", "even",
-)  # fmt: skip
+    "normal",
+    "uniform",
+    "relu",
+    "sparse relu",
+    "clumps",
+    "two clumps",
+    "heavy tails",
+    "long tail",
+    "few values",
+    "even",
+)
 samples = st.builds(draw, st.sampled_from(KINDS), st.integers(20, 400), st.integers(0, 10_000))
 without_ties = st.builds(draw, st.sampled_from(KINDS[:8]), st.integers(20, 400), st.integers(0, 10_000))
 

@@ -10,11 +10,11 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.metrics import silhouette_score
 from sklearn.mixture import GaussianMixture
 
-from idc_core.clustering import cluster, part
-from idc_core.clusterings import CLUSTERINGS, dense_labels, density_rule
+from idc_core.clustering.kmeans import cluster, part
+from idc_core.clustering.methods import CLUSTERINGS, dense_labels, density_rule
+from idc_core.clustering.points import Points
 from idc_core.coverage.cells import assign
 from idc_core.errors import SettingError
-from idc_core.partition import Points
 
 NAMES = list(CLUSTERINGS)
 

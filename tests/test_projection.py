@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.decomposition import PCA
 
+from idc_core.analysis.projection import alike, principal_components, sample, umap
 from idc_core.errors import CancelledError, SettingError
-from idc_core.projection import alike, principal_components, sample, umap
 
 
 def clumps(n=120, m=6, seed=0):

@@ -8,12 +8,11 @@ from torch import nn
 
 from idc_core.attribution import gradients
 from idc_core.attribution.methods import METHODS, attribute
-from idc_core.datasets.base import Dataset
+from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, SettingError, UnsupportedOperationError
-from idc_core.ranking import (
+from idc_core.importance.ranking import (
     ROWS,
     Ranking,
-    agreement,
     by_group,
     by_method,
     by_relevance,
@@ -28,8 +27,18 @@ from idc_core.ranking import (
 
 def dataset(targets, names=("a", "b", "c"), task="classification"):
     n = len(targets)
-    return Dataset("own", "train", np.zeros((n, 1, 2, 2), np.float32), np.asarray(targets), tuple(names), task, (), (),
-                   np.arange(n), "0" * 16)  # fmt: skip
+    return Dataset(
+        "own",
+        "train",
+        np.zeros((n, 1, 2, 2), np.float32),
+        np.asarray(targets),
+        tuple(names),
+        task,
+        (),
+        (),
+        np.arange(n),
+        "0" * 16,
+    )
 
 
 def spearman(first, second):
@@ -148,7 +157,7 @@ def test_methods_rank_by_their_mean_over_inputs(network, images, layer, method):
 def test_result_does_not_depend_on_how_inputs_are_cut(network, monkeypatch):
     images = np.random.default_rng(0).random((ROWS + 3, 1, 6, 6)).astype(np.float32)
     whole = by_method(network, images, "3", "deeplift")
-    monkeypatch.setattr("idc_core.ranking.ROWS", 7)
+    monkeypatch.setattr("idc_core.importance.ranking.ROWS", 7)
     assert by_method(network, images, "3", "deeplift").values == pytest.approx(whole.values, rel=1e-4)
 
 
@@ -168,7 +177,7 @@ def test_values_that_are_not_finite_are_refused_by_name(network, images, monkeyp
 
 
 def test_a_method_reports_one_way_to_the_end_and_can_be_stopped(network, images, monkeypatch):
-    monkeypatch.setattr("idc_core.ranking.ROWS", 4)
+    monkeypatch.setattr("idc_core.importance.ranking.ROWS", 4)
     monkeypatch.setattr(gradients, "PASS_BYTES", 1)
     seen = []
     by_method(network, images, "3", "gradient-x-input", on_progress=lambda *at: seen.append(at[:2]))
@@ -182,7 +191,7 @@ def test_a_method_reports_one_way_to_the_end_and_can_be_stopped(network, images,
 def test_agreement_is_spearmans():
     rng = np.random.default_rng(2)
     values = np.stack([rng.random(20), rng.integers(0, 3, 20), rng.random(20), np.full(20, 0.3)])
-    found = agreement(values)
+    found = spearman(values)
     for row in range(3):
         for column in range(3):
             assert found[row, column] == pytest.approx(spearman(values[row], values[column]))
@@ -190,7 +199,7 @@ def test_agreement_is_spearmans():
     assert np.isnan(found[3]).all()
     assert np.isnan(found[:, 3]).all()
     orders = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 21.0], [3.0, 2.0, 1.0]])
-    assert agreement(orders) == pytest.approx(np.array([[1, 1, -1], [1, 1, -1], [-1, -1, 1]]))
+    assert spearman(orders) == pytest.approx(np.array([[1, 1, -1], [1, 1, -1], [-1, -1, 1]]))
 
 
 def test_shared_counts_the_neurons_among_the_first_of_both():

@@ -3,12 +3,12 @@
 import pytest
 
 from idc_core.attribution.methods import METHODS
-from idc_core.clusterings import CLUSTERINGS
+from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage import CRITERIA
 from idc_core.errors import SettingError
 from idc_core.generation import CONSTRAINTS, SEEDS
 from idc_core.generation.objectives import OBJECTIVES
-from idc_core.importance import PRIORITIES
+from idc_core.importance.important_neurons import PRIORITIES
 from idc_core.registry import Registry
 from idc_core.suites import SUITES
 
@@ -26,11 +26,16 @@ def test_an_unknown_name_is_answered_with_the_names_there_are() -> None:
 @pytest.mark.parametrize(
     ("registry", "what"),
     [
-        (METHODS, "attribution method"), (CLUSTERINGS, "clustering"), (CRITERIA, "coverage criterion"),
-        (CONSTRAINTS, "constraint"), (OBJECTIVES, "objective"), (SEEDS, "way to choose seeds"),
-        (PRIORITIES, "priority"), (SUITES, "kind of suite"),
+        (METHODS, "attribution method"),
+        (CLUSTERINGS, "clustering"),
+        (CRITERIA, "coverage criterion"),
+        (CONSTRAINTS, "constraint"),
+        (OBJECTIVES, "objective"),
+        (SEEDS, "way to choose seeds"),
+        (PRIORITIES, "priority"),
+        (SUITES, "kind of suite"),
     ],
-)  # fmt: skip
+)
 def test_registries_name_what_is_unknown(registry: Registry[object], what: str) -> None:
     with pytest.raises(SettingError, match=f"Unknown {what} 'nowhere': expected one of {next(iter(registry))}"):
         registry["nowhere"]

@@ -7,12 +7,12 @@ import pytest
 import torch.nn.functional as F
 from torch import nn
 
-from idc_core.analysis import analyze
-from idc_core.attribution.rules import RelevanceSettings
+from idc_core.analysis.analysis import analyze
+from idc_core.analysis.layer_sweep import sweep
+from idc_core.analysis.layers import observe, respond
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, ModelError, SettingError
-from idc_core.layerwise import observe, respond
-from idc_core.sweep import sweep
+from idc_core.lrp.rules import RelevanceSettings
 from tests.attribution.networks import Written, numbers, settle
 
 LAYERS = ("conv", "hidden", "out")
@@ -23,18 +23,27 @@ def network(outputs=3):
     return settle(
         Written(
             lambda net, x: net.out(F.relu(net.hidden(F.max_pool2d(F.relu(net.conv(x)), 2).flatten(1)))),
-            conv=nn.Conv2d(1, 5, 3), hidden=nn.Linear(20, 40), out=nn.Linear(40, outputs),
+            conv=nn.Conv2d(1, 5, 3),
+            hidden=nn.Linear(20, 40),
+            out=nn.Linear(40, outputs),
         )
-    )  # fmt: skip
+    )
 
 
 def images(count, seed, names=("a", "b", "c"), split="test"):
     targets = np.random.default_rng(seed).integers(0, len(names), count) if names else np.zeros(count, np.float32)
     return Dataset(
-        name="toy", split=split, inputs=numbers(count, 1, 6, 6, seed=seed).numpy(), targets=targets,
-        class_names=names, task="classification" if names else "regression", vocabulary=(), texts=(),
-        ids=np.arange(count), fingerprint=str(seed),
-    )  # fmt: skip
+        name="toy",
+        split=split,
+        inputs=numbers(count, 1, 6, 6, seed=seed).numpy(),
+        targets=targets,
+        class_names=names,
+        task="classification" if names else "regression",
+        vocabulary=(),
+        texts=(),
+        ids=np.arange(count),
+        fingerprint=str(seed),
+    )
 
 
 TRAIN, TESTS = images(150, 1, split="train"), {"few": images(20, 2), "many": images(90, 3)}

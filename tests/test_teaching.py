@@ -8,8 +8,9 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from idc_core import relevance, teaching
-from idc_core.clustering import cluster
+from idc_core import relevance
+from idc_core.analysis.analysis import teaching
+from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cells import CellCounts
 from idc_core.errors import SettingError
 from idc_core.figures import learn as figures
@@ -194,14 +195,23 @@ class TestFigures:
     def test_cells_say_what_they_hold(self, dark):
         across, upwards = (found.boundaries for found in teaching.states())
         figure = figures.cells(
-            teaching.watched(teaching.TESTS), teaching.cells(teaching.TESTS), (across, upwards), ("a1", "a3"), "Title",
-            own=True, dark=dark,
-        )  # fmt: skip
+            teaching.watched(teaching.TESTS),
+            teaching.cells(teaching.TESTS),
+            (across, upwards),
+            ("a1", "a3"),
+            "Title",
+            own=True,
+            dark=dark,
+        )
         words = {note.text for note in figure.layout.annotations}
         assert words == {
-            "cell 0-0<br>empty", "cell 0-1<br>1 test", "cell 1-0<br>1 test",
-            "cell 1-1<br>empty", "cell 2-0<br>2 tests", "cell 2-1<br>empty",
-        }  # fmt: skip
+            "cell 0-0<br>empty",
+            "cell 0-1<br>1 test",
+            "cell 1-0<br>1 test",
+            "cell 1-1<br>empty",
+            "cell 2-0<br>2 tests",
+            "cell 2-1<br>empty",
+        }
         assert figure.data[0].text == ("test 1", "test 2", "test 3", "yours")
 
     @pytest.mark.parametrize("at", [0, 1, -1])

@@ -8,10 +8,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from idc_core import relevance
-from idc_core.attribution.rules import RelevanceSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError
-from idc_core.trace import collect, neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.tracing.trace import collect, neuron_activation, neuron_axes, neuron_relevance, trace
 from tests.attribution.networks import ROWS, SEQUENCES, TOKENS, Written, numbers, settle
 
 LAYERS = ["input", "conv", "pool", "out"]
@@ -23,17 +23,22 @@ def convolutional(dtype=torch.float64):
     def forward(net, x):
         return net.out(net.pool(F.relu(net.conv(x))).view(len(x), -1))
 
-    return settle(
-        Written(forward, conv=nn.Conv2d(2, 4, 3), pool=nn.MaxPool2d(2), out=nn.Linear(16, 3))
-    ).to(dtype)  # fmt: skip
+    return settle(Written(forward, conv=nn.Conv2d(2, 4, 3), pool=nn.MaxPool2d(2), out=nn.Linear(16, 3))).to(dtype)
 
 
 def dataset(inputs):
     return Dataset(
-        name="images", split="test", inputs=inputs, targets=np.zeros(len(inputs), np.int64),
-        class_names=("a", "b", "c"), task="classification", vocabulary=(), texts=(),
-        ids=np.arange(len(inputs)), fingerprint="0",
-    )  # fmt: skip
+        name="images",
+        split="test",
+        inputs=inputs,
+        targets=np.zeros(len(inputs), np.int64),
+        class_names=("a", "b", "c"),
+        task="classification",
+        vocabulary=(),
+        texts=(),
+        ids=np.arange(len(inputs)),
+        fingerprint="0",
+    )
 
 
 def read_only(array):
@@ -112,7 +117,7 @@ def test_batch_size_does_not_matter_in_single_precision(rule, batch_size):
 
 
 def test_the_batch_size_keeps_to_the_budget(monkeypatch):
-    monkeypatch.setattr("idc_core.batching.BATCH_BYTES", 2**16)
+    monkeypatch.setattr("idc_core.tracing.batching.BATCH_BYTES", 2**16)
     network = settle(nn.Sequential(nn.Linear(2, 200), nn.ReLU(), nn.Linear(200, 3)))
     sizes = [len(batch.scores) for batch in trace(network, numbers(100, 2), ["0"])]
     assert sum(sizes) == 100
@@ -219,9 +224,13 @@ class TestOutputs:
 
     def test_the_first_of_several_heads_counts(self):
         network = settle(
-            Written(lambda net, x: (net.out(net.a(x).relu()), net.b(x)), a=nn.Linear(6, 5), b=nn.Linear(6, 7),
-                    out=nn.Linear(5, 3))
-        )  # fmt: skip
+            Written(
+                lambda net, x: (net.out(net.a(x).relu()), net.b(x)),
+                a=nn.Linear(6, 5),
+                b=nn.Linear(6, 7),
+                out=nn.Linear(5, 3),
+            )
+        )
         found = collect(network, ROWS, ["a", "b"], Z)
         assert found.scores.shape == (4, 3)
         np.testing.assert_allclose(found.relevance["a"].sum(1), found.scores.max(1), rtol=1e-5)
@@ -230,8 +239,9 @@ class TestOutputs:
 
     @pytest.mark.parametrize("shape", [(-1, 1), (-1,)])
     def test_one_number_an_input(self, shape):
-        network = settle(Written(lambda net, x: net.out(net.a(x).tanh()).view(shape), a=nn.Linear(6, 5),
-                                 out=nn.Linear(5, 1)))  # fmt: skip
+        network = settle(
+            Written(lambda net, x: net.out(net.a(x).tanh()).view(shape), a=nn.Linear(6, 5), out=nn.Linear(5, 1))
+        )
         found = collect(network, ROWS, ["a"], Z)
         assert found.scores.shape == (4, 1)
         assert not found.predictions.any()
@@ -241,9 +251,12 @@ class TestOutputs:
 class TestNeurons:
     def test_a_layer_used_twice_is_averaged_and_its_relevance_summed(self):
         network = settle(
-            Written(lambda net, x: net.out(torch.cat([net.a(x).relu(), net.a(-x).relu()], 1)), a=nn.Linear(6, 5),
-                    out=nn.Linear(10, 3))
-        )  # fmt: skip
+            Written(
+                lambda net, x: net.out(torch.cat([net.a(x).relu(), net.a(-x).relu()], 1)),
+                a=nn.Linear(6, 5),
+                out=nn.Linear(10, 3),
+            )
+        )
         found = collect(network, ROWS, ["a", "out"], Z)
         uses = torch.stack([F.relu(network.a(ROWS)), F.relu(network.a(-ROWS))]).detach()
         np.testing.assert_allclose(found.activations["a"], uses.mean(0), rtol=1e-6)
@@ -265,8 +278,9 @@ class TestNeurons:
 
     @pytest.mark.parametrize("settings", [None, Z])
     def test_an_output_used_beside_its_activation_function_is_taken_before_it(self, settings):
-        network = settle(Written(lambda net, x: net.out((lambda y: y + F.relu(y))(net.a(x))), a=nn.Linear(6, 5),
-                                 out=nn.Linear(5, 3)))  # fmt: skip
+        network = settle(
+            Written(lambda net, x: net.out((lambda y: y + F.relu(y))(net.a(x))), a=nn.Linear(6, 5), out=nn.Linear(5, 3))
+        )
         found = collect(network, ROWS, ["a"], settings)
         np.testing.assert_allclose(found.activations["a"], network.a(ROWS).detach(), rtol=1e-6)
 
@@ -274,9 +288,12 @@ class TestNeurons:
         network = settle(
             Written(
                 lambda net, x: net.out(net.conv(net.norm(net.dense(x)).transpose(1, 2)).relu().mean(2)),
-                dense=nn.Linear(6, 4), norm=nn.LayerNorm(4), conv=nn.Conv1d(4, 7, 2), out=nn.Linear(7, 3),
+                dense=nn.Linear(6, 4),
+                norm=nn.LayerNorm(4),
+                conv=nn.Conv1d(4, 7, 2),
+                out=nn.Linear(7, 3),
             )
-        )  # fmt: skip
+        )
         layers = ["dense", "norm", "conv", "out"]
         assert neuron_axes(network, layers) == {"dense": -1, "norm": -1, "conv": 1, "out": -1}
         found = collect(network, SEQUENCES, layers, Z)

@@ -1,1 +1,1 @@
-"""Attribution: the rules of relevance propagation, and the propagation itself."""
+"""Attribution by name: the rules of relevance propagation, and methods through captum."""

@@ -21,10 +21,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.interception import INPUT
-from idc_core.attribution.opened import READABLE, MaxPool1d, MaxPool2d, MaxPool3d, Opened
-from idc_core.attribution.session import check_layers, undisturbed
+from idc_core.attribution.captum_adapter import READABLE, MaxPool1d, MaxPool2d, MaxPool3d, Opened
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
+from idc_core.lrp.interception import INPUT
+from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.progress import Progress, report
 
 PASS_BYTES = 24 * 2**20
@@ -157,15 +157,22 @@ def _mend_pooling() -> None:
     from captum.attr._core import deep_lift
 
     for ours, theirs in (
-        (MaxPool1d, deep_lift.maxpool1d), (MaxPool2d, deep_lift.maxpool2d), (MaxPool3d, deep_lift.maxpool3d),
-    ):  # fmt: skip
+        (MaxPool1d, deep_lift.maxpool1d),
+        (MaxPool2d, deep_lift.maxpool2d),
+        (MaxPool3d, deep_lift.maxpool3d),
+    ):
         deep_lift.SUPPORTED_NON_LINEAR.setdefault(ours, partial(_pooling, theirs))
 
 
 def _pooling(
-    theirs: Callable[..., Tensor], module: nn.Module, inputs: Tensor, outputs: Tensor, grad_input: Tensor,
-    grad_output: Tensor, eps: float,
-) -> Tensor:  # fmt: skip
+    theirs: Callable[..., Tensor],
+    module: nn.Module,
+    inputs: Tensor,
+    outputs: Tensor,
+    grad_input: Tensor,
+    grad_output: Tensor,
+    eps: float,
+) -> Tensor:
     found = theirs(module, inputs, outputs, grad_input, grad_output, eps=eps)
     here, baseline = inputs.chunk(2)
     unchanged = ((here - baseline).abs() < eps).repeat(2, *[1] * (inputs.dim() - 1))

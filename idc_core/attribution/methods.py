@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution import gradients
-from idc_core.attribution.interception import INPUT
 from idc_core.attribution.relevance import relevance
-from idc_core.attribution.rules import RULES
+from idc_core.lrp.interception import INPUT
+from idc_core.lrp.rules import RULES
 from idc_core.parameters import Parameter, Value, settle
 from idc_core.progress import Progress
 from idc_core.registry import Registry
@@ -24,32 +24,55 @@ PARAMETERS: dict[str, Parameter] = {
     parameter.name: parameter
     for parameter in (
         Parameter(
-            "epsilon", "Epsilon", "Damps sums that nearly cancel; larger values give sparser heatmaps.",
-            1e-6, offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
+            "epsilon",
+            "Epsilon",
+            "Damps sums that nearly cancel; larger values give sparser heatmaps.",
+            1e-6,
+            offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
         ),
         Parameter(
-            "gamma", "Gamma", "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
-            0.25, offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+            "gamma",
+            "Gamma",
+            "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
+            0.25,
+            offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
         ),
         Parameter(
-            "alpha", "Alpha", "Weight of supporting contributions; opposing ones weigh alpha - 1.",
-            2.0, 1.0, offered=(1.0, 1.5, 2.0, 3.0),
+            "alpha",
+            "Alpha",
+            "Weight of supporting contributions; opposing ones weigh alpha - 1.",
+            2.0,
+            1.0,
+            offered=(1.0, 1.5, 2.0, 3.0),
         ),
         Parameter(
-            "bias", "Biases", "Whether a bias keeps its share of the relevance or spreads it over the inputs.",
-            "absorb", offered=("absorb", "redistribute"),
+            "bias",
+            "Biases",
+            "Whether a bias keeps its share of the relevance or spreads it over the inputs.",
+            "absorb",
+            offered=("absorb", "redistribute"),
         ),
         Parameter(
-            "baseline", "Baseline", "Grey level of the picture that inputs are compared with, 0 black to 1 white; "
+            "baseline",
+            "Baseline",
+            "Grey level of the picture that inputs are compared with, 0 black to 1 white; "
             "texts are compared with an empty text.",
-            0.0, 0.0, 1.0, offered=(0.0, 0.25, 0.5, 0.75, 1.0),
+            0.0,
+            0.0,
+            1.0,
+            offered=(0.0, 0.25, 0.5, 0.75, 1.0),
         ),
         Parameter(
-            "steps", "Steps", "Points on the way from the baseline to the input; more follow the score more closely.",
-            50, 2, 1000, offered=(10, 20, 50, 100, 200),
+            "steps",
+            "Steps",
+            "Points on the way from the baseline to the input; more follow the score more closely.",
+            50,
+            2,
+            1000,
+            offered=(10, 20, 50, 100, 200),
         ),
     )
-}  # fmt: skip
+}
 """Parameters by name; a method names the ones it has."""
 
 Run = Callable[..., dict[str, NDArray[Any]]]
@@ -98,18 +121,27 @@ def _propagated(rule: str, *args: Any, **options: Any) -> dict[str, NDArray[Any]
 def _rules() -> Iterable[MethodEntry]:
     for rule in RULES.values():
         yield MethodEntry(
-            rule.name, rule.label, rule.help, (*rule.parameters, "bias"),
+            rule.name,
+            rule.label,
+            rule.help,
+            (*rule.parameters, "bias"),
             "the explained score, less what biases keep; exactly the score where biases are redistributed",
-            rule.citation, partial(_propagated, rule.name),
-        )  # fmt: skip
+            rule.citation,
+            partial(_propagated, rule.name),
+        )
 
 
 def _through_captum() -> Iterable[MethodEntry]:
     for method in gradients.GRADIENT_METHODS.values():
         yield MethodEntry(
-            method.name, method.label, method.help, method.parameters, method.sums_to, method.citation,
+            method.name,
+            method.label,
+            method.help,
+            method.parameters,
+            method.sums_to,
+            method.citation,
             partial(gradients.run, method),
-        )  # fmt: skip
+        )
 
 
 METHODS: Registry[MethodEntry] = Registry(

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.attribution.rules import Bias, RelevanceSettings
-from idc_core.batching import Inputs
+from idc_core.lrp.rules import Bias, RelevanceSettings
 from idc_core.progress import Progress
-from idc_core.trace import trace
+from idc_core.tracing.batching import Inputs
+from idc_core.tracing.trace import trace
 
 
 def relevance(
@@ -61,7 +61,7 @@ def relevance(
     Raises
     ------
     ModelError, UnsupportedOperationError, DataError, SettingError
-        As `idc_core.trace.trace`; each says what was expected and what came.
+        As `idc_core.tracing.trace.trace`; each says what was expected and what came.
 
     Notes
     -----

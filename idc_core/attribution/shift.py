@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
-from idc_core.ranking import agreement
+from idc_core.statistics import spearman
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def shift(before: NDArray[Any], after: NDArray[Any]) -> Shift:
     norms = np.sqrt(np.square(flat[0]).sum(1) * np.square(flat[1]).sum(1))
     cosine = np.full(len(first), np.nan)
     np.divide((flat[0] * flat[1]).sum(1), norms, out=cosine, where=norms > 0)
-    rank = np.array([agreement(np.stack(pair))[0, 1] for pair in zip(*flat, strict=True)], np.float64)
+    rank = np.array([spearman(np.stack(pair))[0, 1] for pair in zip(*flat, strict=True)], np.float64)
     return Shift(cosine.clip(-1.0, 1.0), rank, _centres(first), _centres(second))
 
 

@@ -13,7 +13,7 @@ from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, 
 from idc_core.errors import DataError
 
 if TYPE_CHECKING:
-    from idc_core.analysis import Analysis
+    from idc_core.analysis.analysis import Analysis
     from idc_core.datasets import Dataset
     from idc_core.models import ModelCard
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_folder(arguments.json, "--json")
 
     started = time.perf_counter()
-    from idc_core.analysis import analyze
+    from idc_core.analysis.analysis import analyze
     from idc_core.datasets import load_dataset
     from idc_core.models import load_model
 
@@ -138,11 +138,7 @@ def make_document(
     ]
     return {
         "format": JSON_FORMAT,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": numpy.__version__,
-        },
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
         "model": {"name": card.name, "label": card.label, "fingerprint": card.fingerprint},
         "train": {"name": train.name, "inputs": len(train), "fingerprint": train.fingerprint},
         "test": {"name": test.name, "inputs": len(test), "fingerprint": test.fingerprint},

@@ -226,10 +226,14 @@ def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]])
         seen = {None: "", True: "confused", False: "" if not one["reported"] else "not confused"}[one["truly_confused"]]
         rows.append(
             (
-                f"{one['rank']:,}", f"{one['first']} - {one['second']}", f"{one['distance']:.4f}",
-                f"{one['suspicion']:+.2f}", *(_short(one[name]) for name in ("bias", "confusion")), seen,
+                f"{one['rank']:,}",
+                f"{one['first']} - {one['second']}",
+                f"{one['distance']:.4f}",
+                f"{one['suspicion']:+.2f}",
+                *(_short(one[name]) for name in ("bias", "confusion")),
+                seen,
             )
-        )  # fmt: skip
+        )
     if top:
         parts.append(table(rows, "><>>>><"))
     reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())

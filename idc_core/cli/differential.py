@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_folder(arguments.csv, "--csv")
     from idc_core.datasets import load_dataset
     from idc_core.generation import differential_search
-    from idc_core.generation.pictures import as_seeds
+    from idc_core.generation.eight_bit import as_seeds
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")
@@ -75,11 +75,20 @@ def run(arguments: argparse.Namespace) -> int:
         positions = _seeds(arguments, models[0], test, progress)
         guidance = _guidance(arguments, models, test, progress)
         finds = differential_search(
-            models, test.inputs[positions], constraint, arguments.lambda1,
-            0.0 if arguments.guide == "none" else arguments.lambda2, arguments.step, arguments.iterations,
-            arguments.threshold, arguments.seed, guidance=guidance, objective=arguments.objective,
-            bound=arguments.bound, on_progress=progress,
-        )  # fmt: skip
+            models,
+            test.inputs[positions],
+            constraint,
+            arguments.lambda1,
+            0.0 if arguments.guide == "none" else arguments.lambda2,
+            arguments.step,
+            arguments.iterations,
+            arguments.threshold,
+            arguments.seed,
+            guidance=guidance,
+            objective=arguments.objective,
+            bound=arguments.bound,
+            on_progress=progress,
+        )
     seeds = as_seeds(test.inputs[positions]).numpy()[finds.seed_index]
     names = list(arguments.models)
     print(render(names, finds, seeds))
@@ -146,13 +155,13 @@ def _constraint(name: str, given: list[str]) -> Constraint:
 
 def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: Progress) -> Any:
     """Return the positions of the tests to start from."""
-    from idc_core.analysis import analyze
-    from idc_core.coverage.table import tabulate
+    from idc_core.analysis.analysis import analyze
+    from idc_core.coverage.cell_table import tabulate
     from idc_core.datasets import load_dataset
     from idc_core.generation import Pool, choose_seeds
-    from idc_core.generation.cell import CellSpace
+    from idc_core.generation.cell_search import CellSpace
     from idc_core.generation.seeds import uncovered_beside
-    from idc_core.trace import collect
+    from idc_core.tracing.trace import collect
 
     analysis, cell = None, None
     if arguments.choose == "cell":
@@ -164,8 +173,9 @@ def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: P
         if cell is None:
             raise SettingError("The tests reach every cell: choose seeds otherwise than by --choose cell.")
     scores = collect(model, test, [], on_progress=progress).scores
-    return choose_seeds(Pool(test.targets, scores, analysis, cell=cell), arguments.choose, arguments.seeds,
-                        arguments.seed)  # fmt: skip
+    return choose_seeds(
+        Pool(test.targets, scores, analysis, cell=cell), arguments.choose, arguments.seeds, arguments.seed
+    )
 
 
 def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, progress: Progress) -> Any:
@@ -232,8 +242,14 @@ def _write(path: Path, names: list[str], finds: Finds, seeds: Any, test: Dataset
     origin = positions[finds.seed_index]
     content = io.BytesIO()
     np.savez_compressed(
-        content, inputs=finds.inputs, seeds=seeds, seed_ids=test.ids[origin], seed_targets=test.targets[origin],
-        predictions=finds.predictions, iterations=finds.iterations, models=np.array(names),
+        content,
+        inputs=finds.inputs,
+        seeds=seeds,
+        seed_ids=test.ids[origin],
+        seed_targets=test.targets[origin],
+        predictions=finds.predictions,
+        iterations=finds.iterations,
+        models=np.array(names),
         settings=np.array(json.dumps({name: str(value) for name, value in finds.settings.items()})),
-    )  # fmt: skip
+    )
     write_whole(path, content.getvalue(), "--out")

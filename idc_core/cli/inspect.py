@@ -38,9 +38,10 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--seed", type=int, default=0, metavar="N", help="fixes the order of the records (%(default)s)")
     add("--most", type=int, default=30, metavar="N", help="lines to print (%(default)s)")
     add(
-        "--epochs", action="store_true",
+        "--epochs",
+        action="store_true",
         help="instead follow each hypothesis's strongest unit over the epochs of training whose weights were kept",
-    )  # fmt: skip
+    )
     add("--keep", metavar="NAME", help="keep the run in the database of inspections under this name")
     add("--out", type=Path, metavar="FILE", help="also write every score to FILE as CSV")
 
@@ -61,9 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.epochs:
             return _follow(arguments, data, hypotheses, progress)
         found = inspect(
-            model, data, hypotheses, arguments.measures, arguments.layers,
-            error=arguments.error, seed=arguments.seed, on_progress=progress,
-        )  # fmt: skip
+            model,
+            data,
+            hypotheses,
+            arguments.measures,
+            arguments.layers,
+            error=arguments.error,
+            seed=arguments.seed,
+            on_progress=progress,
+        )
     passed = discoveries(found, arguments.rate)
     lines = _best(found)[: max(arguments.most, 0)]
     heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "PASSES")
@@ -85,9 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _follow(
-    arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress
-) -> int:  # fmt: skip
+def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress) -> int:
     """Print the strongest unit of every hypothesis at every epoch that was kept, the most gained first."""
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect
@@ -103,18 +108,28 @@ def _follow(
     series = whole(name, next(iter(all_series(name)), None))
     models = {str(epoch): series.open(epoch) for epoch in series.epochs}
     found = inspect(
-        models, data, hypotheses, [measure], arguments.layers, error=arguments.error, seed=arguments.seed,
+        models,
+        data,
+        hypotheses,
+        [measure],
+        arguments.layers,
+        error=arguments.error,
+        seed=arguments.seed,
         on_progress=progress,
-    )  # fmt: skip
+    )
     layer = found.about["layers"][str(series.epochs[-1])][0]
     told = course({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
     lines = told.most_gained()[: max(arguments.most, 0)]
     heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in told.epochs), "GAIN", "UNIT AT LAST")
     rows = [
-        (told.names[at], *(f"{value:.3f}" for value in told.strongest[:, at]), f"{told.gain[at]:+.3f}",
-         str(told.unit[-1, at]))
+        (
+            told.names[at],
+            *(f"{value:.3f}" for value in told.strongest[:, at]),
+            f"{told.gain[at]:+.3f}",
+            str(told.unit[-1, at]),
+        )
         for at in lines
-    ]  # fmt: skip
+    ]
     print(table([heading, *rows], "<" + ">" * (len(heading) - 1)))
     print(
         f"\nThe strongest score of any unit of {layer} by {measure}, whatever its sign. {int(told.clear.sum())} of "
@@ -151,7 +166,13 @@ def _unscored(found: Inspection) -> list[tuple[str, str]]:
 def _row(found: Inspection, line: int, passes: bool) -> tuple[str, ...]:
     column = {name: values[line] for name, values in found.table.items()}
     return (
-        column["hypothesis"], column["measure"], column["layer"], column["group"] or str(column["unit"]),
-        f"{column['score']:.3f}", f"{column['low']:.3f}", f"{column['high']:.3f}", f"{column['records']:,}",
+        column["hypothesis"],
+        column["measure"],
+        column["layer"],
+        column["group"] or str(column["unit"]),
+        f"{column['score']:.3f}",
+        f"{column['low']:.3f}",
+        f"{column['high']:.3f}",
+        f"{column['records']:,}",
         "" if math.isnan(column["p_value"]) else "yes" if passes else "no",
-    )  # fmt: skip
+    )

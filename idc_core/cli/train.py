@@ -19,28 +19,24 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add = parser.add_argument
     add("name", metavar="NAME", help="the network, for example lenet5-digits")
-    add(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="fixes first weights, order and dropout (%(default)s)",
-    )
+    add("--seed", type=int, default=0, metavar="N", help="fixes first weights, order and dropout (%(default)s)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to train (%(default)s)")
     add(
-        "--out", type=Path, metavar="FOLDER",
+        "--out",
+        type=Path,
+        metavar="FOLDER",
         help="where to write (the project's own assets/weights; with --checkpoints nowhere: the last checkpoint "
         "holds what was reached)",
     )
     add(
-        "--checkpoints", type=int, nargs="*", metavar="EPOCH",
+        "--checkpoints",
+        type=int,
+        nargs="*",
+        metavar="EPOCH",
         help="keep the weights before training, after these epochs and at the end, in IDC_HOME/checkpoints/NAME, where "
         "the studio finds them (without epochs: every one of up to 10, else 1, 2, 4, 8 and so on)",
     )
-    add(
-        "--shipped", action="store_true",
-        help="keep them as the project ships them: small, in assets/checkpoints/NAME",
-    )  # fmt: skip
+    add("--shipped", action="store_true", help="keep them as the project ships them: small, in assets/checkpoints/NAME")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,9 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif out is None:
         out = WEIGHTS_FOLDER
     with ProgressLine() as progress:
-        card = train(
-            name, out=out, seed=arguments.seed, device=arguments.device, keeping=keeping, on_progress=progress
-        )
+        card = train(name, out=out, seed=arguments.seed, device=arguments.device, keeping=keeping, on_progress=progress)
     print(f"{card.label}: {card.parameters:,} parameters, fingerprint {card.fingerprint}")
     for metric, value in card.metrics.items():
         print(f"  {metric.replace('_', ' ')}: {value:.4f}")

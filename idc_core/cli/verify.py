@@ -63,14 +63,25 @@ def run(arguments: argparse.Namespace) -> int:
         )
         units = grid(found, arguments.measure, model.card.name, layer).units_of(0)[: max(arguments.units, 0)]
         told = verify(
-            model, layer, units.tolist(), data, hypothesis, pairs=arguments.pairs, sets=arguments.sets,
-            seed=arguments.seed, swaps=arguments.swaps, on_progress=progress,
-        )  # fmt: skip
+            model,
+            layer,
+            units.tolist(),
+            data,
+            hypothesis,
+            pairs=arguments.pairs,
+            sets=arguments.sets,
+            seed=arguments.seed,
+            swaps=arguments.swaps,
+            on_progress=progress,
+        )
     heading = ("UNITS", "SILHOUETTE", "KEPT TRUE", "MADE FALSE", "AS WELL OR BETTER")
     row = (
-        " ".join(map(str, units)), f"{told.silhouette:+.3f}", str(len(told.baseline)), str(len(told.treatment)),
+        " ".join(map(str, units)),
+        f"{told.silhouette:+.3f}",
+        str(len(told.baseline)),
+        str(len(told.treatment)),
         f"{100 * told.p_value:.0f} % of {len(told.random) + 1} sets",
-    )  # fmt: skip
+    )
     print(table([heading, row], "<>>>>"))
     print(
         f"\n{hypothesis.name}: {'confirmed' if told.confirmed else 'not confirmed'}. It is confirmed where at most "

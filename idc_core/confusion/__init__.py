@@ -1,22 +1,14 @@
 """Class-level errors without labels (DeepInspect): which classes a network confuses, and between which it is unfair."""
 
-from idc_core.confusion.activation import ActivationCounts, activation_probability, count_again
 from idc_core.confusion.bias import Triplet, average_bias, most_biased, near_cutoff, third_classes
 from idc_core.confusion.distance import class_distance
-from idc_core.confusion.evaluation import (
-    Curve,
-    Evaluation,
-    Reported,
-    cost_effectiveness,
-    cutoff,
-    evaluate,
-    suspects,
-)
+from idc_core.confusion.evaluation import Curve, Evaluation, Reported, cost_effectiveness, cutoff, evaluate, suspects
 from idc_core.confusion.evidence import Evidence, network_evidence, parse_groups
-from idc_core.confusion.found import ClassErrors, find_errors
-from idc_core.confusion.own import own_evidence
-from idc_core.confusion.statistics import Statistics, collect_statistics, countable_layers
-from idc_core.confusion.truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
+from idc_core.confusion.ground_truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
+from idc_core.confusion.predictions_file import own_evidence
+from idc_core.confusion.probability_matrix import ActivationCounts, activation_probability, count_again
+from idc_core.confusion.report import ClassErrors, find_errors
+from idc_core.confusion.scaled_activation import Statistics, collect_statistics, countable_layers
 
 __all__ = [
     "ActivationCounts",

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.truth import Form, check_form
+from idc_core.confusion.ground_truth import Form, check_form
 from idc_core.errors import DataError, SettingError
 
 Floats = NDArray[np.float64]

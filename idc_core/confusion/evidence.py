@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.labels import check_labels, check_together
-from idc_core.confusion.statistics import Statistics
+from idc_core.confusion.scaled_activation import Statistics
 from idc_core.errors import DataError, SettingError
 
 if TYPE_CHECKING:

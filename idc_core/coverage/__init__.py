@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["CRITERIA", "IDC"]
 
 _FAMILIES = tuple(
-    f"idc_core.coverage.{family}" for family in ("idc", "neuron", "boundary", "surprise", "distribution", "novelty")
+    f"idc_core.coverage.{family}"
+    for family in ("idc", "neuron", "boundary", "surprise", "distribution", "cluster_coverage")
 )
 """Modules that enter criteria into the registry."""
 

@@ -206,9 +206,13 @@ class LikelihoodAdequacy:
     """
 
     def __init__(
-        self, traces: NDArray[Any], classes: NDArray[Any] | None = None, variance: float = 1e-5,
-        drop: Drop = "any class", most: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        traces: NDArray[Any],
+        classes: NDArray[Any] | None = None,
+        variance: float = 1e-5,
+        drop: Drop = "any class",
+        most: int | None = None,
+    ) -> None:
         if drop not in get_args(Drop):
             raise SettingError(f"drop must be one of {', '.join(get_args(Drop))}, not {drop!r}.")
         classes = np.zeros(len(traces), np.int64) if classes is None else classes

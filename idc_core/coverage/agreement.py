@@ -10,16 +10,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.analysis import Analysis
-from idc_core.batching import Inputs
-from idc_core.coverage.cells import encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, profile_all, update_all
 from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
-from idc_core.ranking import agreement as spearman
-from idc_core.trace import Traces, collect
+from idc_core.statistics import kendall, spearman
+from idc_core.tracing.batching import Inputs
+from idc_core.tracing.trace import Traces, collect
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,9 +42,13 @@ class Comparison:
 
 
 def compare(
-    criteria: Mapping[str, Criterion], train: Inputs, suites: Mapping[str, Inputs], *, batch_size: int | None = None,
+    criteria: Mapping[str, Criterion],
+    train: Inputs,
+    suites: Mapping[str, Inputs],
+    *,
+    batch_size: int | None = None,
     on_progress: Progress | None = None,
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     """Score suites by criteria: one pass over the training inputs and one over each suite, none of which is kept.
 
     Parameters
@@ -150,9 +152,15 @@ class Reading:
 
 
 def read(
-    criteria: Sequence[Criterion], train: Inputs, tests: Inputs, parts: Mapping[str, NDArray[Any]], subsets: Subsets, *,
-    batch_size: int | None = None, on_progress: Progress | None = None,
-) -> list[Reading]:  # fmt: skip
+    criteria: Sequence[Criterion],
+    train: Inputs,
+    tests: Inputs,
+    parts: Mapping[str, NDArray[Any]],
+    subsets: Subsets,
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> list[Reading]:
     """Fit criteria and find out what they say of tests, of parts of them and of growing random subsets.
 
     Parameters
@@ -206,9 +214,12 @@ def read_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]], subsets
 
 
 def _read_scores(
-    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, NDArray[Any]], subsets: Subsets,
+    criterion: StreamedCriterion,
+    tests: Traces,
+    parts: Mapping[str, NDArray[Any]],
+    subsets: Subsets,
     on_progress: Progress | None,
-) -> Reading:  # fmt: skip
+) -> Reading:
     """Ask a criterion that has no targets for the scores of parts and subsets."""
 
     def score(chosen: Traces) -> float:
@@ -236,25 +247,6 @@ def joined(*parts: Traces) -> Traces:
     return Traces(np.concatenate([part.scores for part in parts]), activations, {}, parts[0].shapes)
 
 
-def cell_profiles(analysis: Analysis, activations: NDArray[Any]) -> Profiles:
-    """Return the cell of each input by clusters that are known already.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    activations : ndarray (n, neurons)
-        Of all neurons of its layer.
-
-    Returns
-    -------
-    Profiles
-        As `IDC.profile`.
-    """
-    codes = encode(analysis.assign(activations), [len(centroids) for centroids in analysis.centroids])
-    numbers = np.unique(codes, return_inverse=True)[1]
-    return Profiles.of_codes(numbers.reshape(-1, 1), analysis.total)
-
-
 def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
     """Return the rank correlation of every two criteria.
 
@@ -274,23 +266,11 @@ def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
     ------
     SettingError
         If `method` is neither.
-
-    Notes
-    -----
-    Equal scores share the mean of their ranks (Spearman), or count for neither side (Kendall, M. G., "The Treatment of
-    Ties in Ranking Problems", Biometrika 33, 1945: tau-b). Kendall's takes memory in k^2 a criterion.
     """
     if method not in get_args(Method):
         raise SettingError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
     values = np.asarray(values, np.float64)
-    if method == "spearman":
-        return spearman(values)
-    first, second = np.triu_indices(values.shape[1], 1)
-    signs = np.sign(values[:, first] - values[:, second])
-    norms = np.sqrt(np.square(signs).sum(1))
-    found = np.full((len(values), len(values)), np.nan)
-    np.divide(signs @ signs.T, np.outer(norms, norms), out=found, where=np.outer(norms, norms) > 0)
-    return found.clip(-1.0, 1.0)
+    return spearman(values) if method == "spearman" else kendall(values)
 
 
 def subset_correlations(growth: NDArray[Any], method: Method = "spearman", *, same_size: bool = False) -> Floats:

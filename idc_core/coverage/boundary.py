@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.coverage.activations import Seen
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.seen import Seen
 from idc_core.coverage.streamed import TargetCriterion
 from idc_core.errors import SettingError
 
@@ -217,9 +217,14 @@ class NBC(_BoundaryCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], margin: float = 0.0, inclusive: bool = False, *,
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        margin: float = 0.0,
+        inclusive: bool = False,
+        *,
         batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(model, layers, margin, inclusive, batch_size)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
@@ -255,9 +260,14 @@ class SNAC(_BoundaryCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], margin: float = 0.0, inclusive: bool = False, *,
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        margin: float = 0.0,
+        inclusive: bool = False,
+        *,
         batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(model, layers, margin, inclusive, batch_size)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:

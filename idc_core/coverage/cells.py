@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from idc_core.clustering import MAX_CLUSTERS
+from idc_core.clustering.kmeans import MAX_CLUSTERS
+from idc_core.clustering.points import Floats
 from idc_core.errors import SettingError
-from idc_core.partition import Floats
 
 Codes = NDArray[Any]
 """Cell codes: int64 while the number of cells is below 2**63, else an object array of Python ints."""
@@ -35,7 +35,7 @@ def assign(
         The centroids of each neuron, ascending, at most 256. Of equal ones only the first is ever nearest.
     boundaries : sequence of m float64 arrays (k_i - 1,), optional
         The largest value of every cluster but the last, ascending, for clusters that do not end half way between
-        their centroids (see `idc_core.clusterings`).
+        their centroids (see `idc_core.clustering.methods`).
 
     Returns
     -------

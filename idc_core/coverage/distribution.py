@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.coverage.activations import Seen
 from idc_core.coverage.adequacy import blocks
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.seen import Seen
 from idc_core.coverage.streamed import StreamedCriterion
 from idc_core.errors import SettingError
 
@@ -67,9 +67,14 @@ class NLC(StreamedCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], divide: Divide = "neurons", prior: bool = False, *,
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        divide: Divide = "neurons",
+        prior: bool = False,
+        *,
         batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         if divide not in get_args(Divide):
             raise SettingError(f"divide must be one of {', '.join(get_args(Divide))}, not {divide!r}.")

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.attribution.rules import Bias, RelevanceSettings
-from idc_core.batching import Inputs
-from idc_core.clustering import Clusters
-from idc_core.clusterings import CLUSTERINGS
+from idc_core.clustering.kmeans import Clusters
+from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cells import CellCounts, assign, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
-from idc_core.importance import PRIORITIES, check_m, most_important
+from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
+from idc_core.lrp.rules import Bias, RelevanceSettings
 from idc_core.progress import Progress, report
-from idc_core.trace import neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.tracing.batching import Inputs
+from idc_core.tracing.trace import neuron_activation, neuron_axes, neuron_relevance, trace
 
 DECIMALS = 2
 """To how many places the original program rounds its centroids."""
@@ -129,7 +129,7 @@ class IDC(Criterion):
         Raises
         ------
         ModelError, UnsupportedOperationError, DataError
-            As `idc_core.trace.trace`.
+            As `idc_core.tracing.trace.trace`.
         SettingError
             If m is larger than the layer, or targets are missing.
         """
@@ -156,9 +156,13 @@ class IDC(Criterion):
         return self.learn(np.concatenate(activations), importance, dense=dense, on_progress=on_progress)
 
     def learn(
-        self, activations: NDArray[Any], importance: NDArray[np.float64], *, dense: bool = True,
+        self,
+        activations: NDArray[Any],
+        importance: NDArray[np.float64],
+        *,
+        dense: bool = True,
         on_progress: Progress | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Find the important neurons and their clusters from what a trace has already given.
 
         Parameters

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.coverage.activations import Floats, Seen
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.seen import Floats, Seen
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError
 
@@ -64,9 +64,14 @@ class NC(TargetCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], threshold: float = 0.75, scale: Scale = "none", *,
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        threshold: float = 0.75,
+        scale: Scale = "none",
+        *,
         batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         if scale not in get_args(Scale):
             raise SettingError(f"scale must be one of {', '.join(get_args(Scale))}, not {scale!r}.")
@@ -194,9 +199,14 @@ class TKNP(_TopK, StreamedCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], k: int = 3, ordered: bool = False, *,
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        k: int = 3,
+        ordered: bool = False,
+        *,
         batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         self._set_k(k)
         self.ordered = ordered

@@ -44,9 +44,7 @@ class Profiles:
         return cls(_starts(counts), np.nonzero(mask)[1].astype(np.int32), mask.shape[1])
 
     @classmethod
-    def of_codes(
-        cls, codes: NDArray[Any], total: int | None, values: NDArray[np.float64] | None = None
-    ) -> Self:  # fmt: skip
+    def of_codes(cls, codes: NDArray[Any], total: int | None, values: NDArray[np.float64] | None = None) -> Self:
         """Return the profiles of inputs that each reach the targets in a row of `codes` (n, m); -1 is none."""
         reached = codes >= 0
         return cls(_starts(reached.sum(1)), codes[reached].astype(np.int32), total, values)

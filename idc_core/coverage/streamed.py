@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.attribution.session import check_layers
-from idc_core.batching import Inputs
+from idc_core.coverage.activations import Seen, View, views
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
-from idc_core.coverage.seen import Seen, View, views
 from idc_core.errors import DataError, SettingError
+from idc_core.lrp.session import check_layers
 from idc_core.progress import Progress
-from idc_core.trace import Traces
+from idc_core.tracing.batching import Inputs
+from idc_core.tracing.trace import Traces
 
 
 class Learner(Protocol):
@@ -74,7 +74,7 @@ class StreamedCriterion(Criterion):
         Raises
         ------
         ModelError, UnsupportedOperationError, DataError
-            As `idc_core.trace.trace`, and where activations are not finite.
+            As `idc_core.tracing.trace.trace`, and where activations are not finite.
         """
         fit_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
         return self
@@ -228,9 +228,13 @@ class TargetCriterion(StreamedCriterion):
 
 
 def measure(
-    criteria: Sequence[Criterion], train: Inputs, test: Inputs, *, batch_size: int | None = None,
+    criteria: Sequence[Criterion],
+    train: Inputs,
+    test: Inputs,
+    *,
+    batch_size: int | None = None,
     on_progress: Progress | None = None,
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """Score tests by several criteria: one pass over the training inputs and one over the tests for all of them.
 
     Parameters
@@ -321,7 +325,7 @@ def profile_all(
     return [
         Profiles.joined(parts[one]) if one in parts else one.profile(inputs, on_progress=on_progress)
         for one in criteria
-    ]  # fmt: skip
+    ]
 
 
 def _streamed(criteria: Sequence[Criterion], inputs: Inputs) -> list[StreamedCriterion]:

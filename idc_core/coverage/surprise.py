@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.coverage.activations import Seen
 from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequacy, MahalanobisAdequacy, Second
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.seen import Seen
 from idc_core.coverage.streamed import TargetCriterion
 from idc_core.errors import SettingError
 
@@ -83,9 +83,14 @@ class _SurpriseCriterion(TargetCriterion):
     _fingerprint = ""
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], upper: float, buckets: int, lower: float,
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        upper: float,
+        buckets: int,
+        lower: float,
         batch_size: int | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         if isinstance(buckets, bool) or not isinstance(buckets, int | np.integer) or buckets < 1:
             raise SettingError(f"buckets must be a whole number of at least 1, not {buckets!r}.")
@@ -171,10 +176,19 @@ class LSC(_SurpriseCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], upper: float = 2000.0, buckets: int = 1000,
-        lower: float = 0.0, *, variance: float = 1e-5, drop: Drop = "any class", most: int | None = None,
-        per_class: bool = True, batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        upper: float = 2000.0,
+        buckets: int = 1000,
+        lower: float = 0.0,
+        *,
+        variance: float = 1e-5,
+        drop: Drop = "any class",
+        most: int | None = None,
+        per_class: bool = True,
+        batch_size: int | None = None,
+    ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.variance, self.drop, self.most, self.per_class = variance, drop, most, per_class
 
@@ -225,9 +239,16 @@ class DSC(_SurpriseCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], upper: float = 2.0, buckets: int = 1000,
-        lower: float = 0.0, *, second: Second = "neighbour", batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        upper: float = 2.0,
+        buckets: int = 1000,
+        lower: float = 0.0,
+        *,
+        second: Second = "neighbour",
+        batch_size: int | None = None,
+    ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.second = second
 
@@ -277,9 +298,16 @@ class MDSC(_SurpriseCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], upper: float = 100.0, buckets: int = 1000,
-        lower: float = 0.0, *, per_class: bool = True, batch_size: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: nn.Module,
+        layers: str | Sequence[str],
+        upper: float = 100.0,
+        buckets: int = 1000,
+        lower: float = 0.0,
+        *,
+        per_class: bool = True,
+        batch_size: int | None = None,
+    ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.per_class = per_class
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from idc_core.datasets.archive import open_archive
-from idc_core.datasets.base import Items
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.idx import idx_files, read_labelled
 from idc_core.datasets.images import decode_jpegs
-from idc_core.datasets.labelled import idx_files, read_labelled
 from idc_core.datasets.openml import openml_source
 from idc_core.datasets.registry import register
 from idc_core.datasets.sources import obtain
+from idc_core.datasets.zip_archive import open_archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from idc_core.datasets.base import Items
+from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import register
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report

@@ -1,24 +1,13 @@
 """Fashion-MNIST, 70,000 pictures of clothes in the format of MNIST."""
 
-from idc_core.datasets.base import Items
-from idc_core.datasets.labelled import idx_files, read_labelled
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.idx import idx_files, read_labelled
 from idc_core.datasets.openml import openml_source
 from idc_core.datasets.registry import register
 from idc_core.datasets.sources import obtain
 from idc_core.progress import Progress
 
-CLASS_NAMES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
+CLASS_NAMES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 _SOURCE = openml_source("Fashion-MNIST", (28, 28), {"train": (6000,) * 10, "test": (1000,) * 10}, megabytes=31)
 
 

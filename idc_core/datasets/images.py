@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from idc_core.datasets.archive import Archive
+from idc_core.datasets.zip_archive import Archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
 

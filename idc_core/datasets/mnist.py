@@ -1,7 +1,7 @@
 """MNIST, 70,000 handwritten digits."""
 
-from idc_core.datasets.base import Items
-from idc_core.datasets.labelled import idx_files, read_labelled
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.idx import idx_files, read_labelled
 from idc_core.datasets.openml import openml_source
 from idc_core.datasets.registry import register
 from idc_core.datasets.sources import obtain

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.archive import Archive, open_archive
-from idc_core.datasets.base import Items
+from idc_core.datasets.dataset import Items
 from idc_core.datasets.download import Source
 from idc_core.datasets.registry import register
 from idc_core.datasets.sources import obtain
+from idc_core.datasets.zip_archive import Archive, open_archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
 

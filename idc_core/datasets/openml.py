@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.download import Source
-from idc_core.datasets.idx import write_idx
-from idc_core.datasets.labelled import idx_files
+from idc_core.datasets.idx import idx_files, write_idx
 
 
 def openml_source(name: str, item_shape: tuple[int, ...], counts: dict[str, tuple[int, ...]], megabytes: int) -> Source:

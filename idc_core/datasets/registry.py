@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from idc_core.datasets.base import Dataset, Items, Split, Task, content_fingerprint
+from idc_core.datasets.dataset import Dataset, Items, Split, Task, content_fingerprint
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 

@@ -20,11 +20,7 @@ def data_folder() -> Path | None:
 
 
 def obtain(
-    dataset: str,
-    label: str,
-    alternatives: Sequence[Files],
-    source: Source | None,
-    on_progress: Progress | None,
+    dataset: str, label: str, alternatives: Sequence[Files], source: Source | None, on_progress: Progress | None
 ) -> Path:
     """Find the files of a dataset, and download them where they are not found.
 

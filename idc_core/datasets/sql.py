@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.base import Items
+from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import register
 from idc_core.progress import Progress, report
 
@@ -71,9 +71,30 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], ...]] = {
 
 RULES = tuple(GRAMMAR)
 KEYWORDS = (
-    "SELECT", "DISTINCT", "FROM", "JOIN", "ON", "WHERE", "AND", "OR", "NOT", "LIKE", "BETWEEN", "IN", "GROUP BY",
-    "HAVING", "ORDER BY", "ASC", "DESC", "LIMIT", "SUM", "MIN", "MAX", "AVG", "COUNT",
-)  # fmt: skip
+    "SELECT",
+    "DISTINCT",
+    "FROM",
+    "JOIN",
+    "ON",
+    "WHERE",
+    "AND",
+    "OR",
+    "NOT",
+    "LIKE",
+    "BETWEEN",
+    "IN",
+    "GROUP BY",
+    "HAVING",
+    "ORDER BY",
+    "ASC",
+    "DESC",
+    "LIMIT",
+    "SUM",
+    "MIN",
+    "MAX",
+    "AVG",
+    "COUNT",
+)
 """Words of the language, as they are written."""
 
 DEEPEST = 14
@@ -181,9 +202,11 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     codes = encode(texts)
     report(on_progress, 1, 1, "Making SQL strings")
     return Items(
-        np.ascontiguousarray(codes[:, :SYMBOLS]), codes[:, SYMBOLS] - 2, VOCABULARY,
+        np.ascontiguousarray(codes[:, :SYMBOLS]),
+        codes[:, SYMBOLS] - 2,
+        VOCABULARY,
         tuple(text[:SYMBOLS] for text in texts),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)

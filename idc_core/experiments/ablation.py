@@ -10,13 +10,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.interception import INPUT, Habits, Watch
-from idc_core.attribution.session import check_layers, run_watched, undisturbed, watching
-from idc_core.batching import BATCH_BYTES, MOST_INPUTS, place, probe
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.experiments.drawing import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.lrp.interception import INPUT, Habits, Watch
+from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.progress import Progress, report
-from idc_core.trace import neuron_axes
+from idc_core.tracing.batching import BATCH_BYTES, MOST_INPUTS, place, probe
+from idc_core.tracing.trace import neuron_axes
 
 MOST_COUNTS = 13
 """How many numbers of silenced neurons are tried unless they are given."""
@@ -142,7 +142,7 @@ def ablate(
     SettingError
         If neurons, counts, seeds or the task are not as described.
     ModelError, UnsupportedOperationError, CancelledError
-        As `idc_core.trace.trace`.
+        As `idc_core.tracing.trace.trace`.
 
     Notes
     -----
@@ -171,9 +171,17 @@ def ablate(
     values = totals / len(inputs) if task == "classification" else np.sqrt(totals / len(inputs))
     found = np.where(which >= 0, values[which], np.nan)
     return Ablation(
-        layer, network.neurons, task, order, numbers, listed, float(found[0, 0]), found[0, 1:], found[1:, 1:],
+        layer,
+        network.neurons,
+        task,
+        order,
+        numbers,
+        listed,
+        float(found[0, 0]),
+        found[0, 1:],
+        found[1:, 1:],
         len(inputs),
-    )  # fmt: skip
+    )
 
 
 def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis import Analysis
+from idc_core.analysis.analysis import Analysis
 from idc_core.coverage.cells import Codes, assign, encode
-from idc_core.coverage.neighbours import spread, to_own_cell
+from idc_core.coverage.closest_inputs import spread, to_own_cell
+from idc_core.coverage.growth import smallest_subset
 from idc_core.coverage.overlap import among
-from idc_core.coverage.subset import smallest_subset
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.robustness import Addition, Examples, Start
 from idc_core.progress import Progress
 from idc_core.suites import SUITES, chosen, original, perturbed, union
-from idc_core.trace import collect
+from idc_core.tracing.trace import collect
 
 NONE, RANDOM, RAISING = "none", "random", "raising"
 """Names of the three additions."""
@@ -193,9 +193,15 @@ class Candidates:
         most = max(1, round(self.settings.added * len(self.train)))
         raising = new[in_rounds(codes[new], distances[new], most, random)]
         return Pool(
-            inputs, everything.targets, everything.origin, np.repeat(np.arange(len(made)), len(source)), codes, raising,
-            np.sort(random.permutation(len(codes))[: len(raising)]), len(np.unique(codes[raising])),
-        )  # fmt: skip
+            inputs,
+            everything.targets,
+            everything.origin,
+            np.repeat(np.arange(len(made)), len(source)),
+            codes,
+            raising,
+            np.sort(random.permutation(len(codes))[: len(raising)]),
+            len(np.unique(codes[raising])),
+        )
 
     def _settings_of(self, name: str) -> dict[str, Any]:
         noisy = SUITES[name].family == "noise"

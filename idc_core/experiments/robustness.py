@@ -14,8 +14,8 @@ from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
-from idc_core.experiments.drawing import Seeds, check_seeds
-from idc_core.experiments.outcome import Retraining, Unit
+from idc_core.experiments.random_neurons import Seeds, check_seeds
+from idc_core.experiments.retraining_results import Retraining, Unit
 from idc_core.models.entry import Recipe
 from idc_core.models.registry import MODELS
 from idc_core.models.training import fit, measure, reproducible
@@ -34,7 +34,7 @@ Test = Examples | Callable[[nn.Module], Examples]
 Start = Literal["trained", "scratch"]
 
 Store = MutableMapping[str, Mapping[str, NDArray[Any]]]
-"""Where finished units are kept, as arrays by name: a dict, or a folder (`idc_core.experiments.units.UnitFolder`)."""
+"""Where finished units are kept, as arrays by name: a dict, or a folder (`experiments.unit_store.UnitFolder`)."""
 
 GENTLY = 1 / 3
 """Retraining begins with this share of the learning rate that the network was trained with."""
@@ -179,9 +179,15 @@ class _Work:
                 parameter.requires_grad_(True)
             values = [self.measured(network)]
             fit(
-                network, data, self.recipe, seed=seed, label=name, steps=self.steps,
-                on_epoch=lambda done: values.append(self.measured(network)), on_progress=on_progress,
-            )  # fmt: skip
+                network,
+                data,
+                self.recipe,
+                seed=seed,
+                label=name,
+                steps=self.steps,
+                on_epoch=lambda done: values.append(self.measured(network)),
+                on_progress=on_progress,
+            )
         weights = {key: value.detach().contiguous().numpy().copy() for key, value in network.state_dict().items()}
         inputs, targets = (self.train.inputs[:0], self.train.targets[:0]) if added is None else added
         some = np.unique(np.linspace(0, len(targets) - 1, min(SHOWN, len(targets))).round().astype(int))

@@ -9,15 +9,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.interception import INPUT
-from idc_core.attribution.rules import Bias, RelevanceSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.experiments.drawing import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.lrp.interception import INPUT
+from idc_core.lrp.rules import Bias, RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
-from idc_core.perturbation.pictures import SHARE, part, strongest
+from idc_core.perturbation.inputs import SHARE, part, strongest
 from idc_core.progress import Progress
-from idc_core.trace import neuron_activation, neuron_axes, trace
+from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
 UNKNOWN = 1
 """Token of a word outside the vocabulary, which stands in for the words that are taken out; 0 is padding."""
@@ -184,9 +184,18 @@ def rq1(
         As `measure` and `compare`.
     """
     found = measure(
-        model, test, layer, share=share, rule=rule, epsilon=epsilon, gamma=gamma, alpha=alpha, bias=bias,
-        batch_size=batch_size, on_progress=on_progress,
-    )  # fmt: skip
+        model,
+        test,
+        layer,
+        share=share,
+        rule=rule,
+        epsilon=epsilon,
+        gamma=gamma,
+        alpha=alpha,
+        bias=bias,
+        batch_size=batch_size,
+        on_progress=on_progress,
+    )
     return compare(found, important, seeds)
 
 
@@ -234,7 +243,7 @@ def measure(
     SettingError
         If the share is outside 0..1, or the rule or its parameters are not as described.
     ModelError, UnsupportedOperationError, CancelledError
-        As `idc_core.trace.trace`.
+        As `idc_core.tracing.trace.trace`.
 
     Notes
     -----
@@ -266,13 +275,15 @@ def measure(
             yield perturbed
 
     after = [
-        _per_neuron(batch.activations[layer], axis)
-        for batch in trace(model, changed(), [layer], batch_size=batch_size)
+        _per_neuron(batch.activations[layer], axis) for batch in trace(model, changed(), [layer], batch_size=batch_size)
     ]
     return Changes(
-        layer, np.concatenate(before), np.concatenate(after), np.concatenate(counts),
+        layer,
+        np.concatenate(before),
+        np.concatenate(after),
+        np.concatenate(counts),
         {"share": share, "rule": rule, "epsilon": epsilon, "gamma": gamma, "alpha": alpha, "bias": bias},
-    )  # fmt: skip
+    )
 
 
 def _per_neuron(value: Tensor, axis: int) -> NDArray[np.float32]:
@@ -359,9 +370,18 @@ def compare(changes: Changes, important: ArrayLike, seeds: Seeds = 5) -> RQ1:
     plain = np.stack([_distance(changes, of, np.ones(m)) for of in (chosen, *drawn)])
     scaled = np.stack([_distance(changes, of, _scale(changes, of, varying)) for of in (chosen, *drawn)])
     return RQ1(
-        changes.layer, chosen, drawn, listed, plain[0], plain[1:], scaled[0], scaled[1:],
-        int((~varying).sum()), changes.changed, changes.settings,
-    )  # fmt: skip
+        changes.layer,
+        chosen,
+        drawn,
+        listed,
+        plain[0],
+        plain[1:],
+        scaled[0],
+        scaled[1:],
+        int((~varying).sum()),
+        changes.changed,
+        changes.settings,
+    )
 
 
 def _scale(changes: Changes, of: NDArray[np.int64], varying: NDArray[np.bool_]) -> NDArray[np.float64]:

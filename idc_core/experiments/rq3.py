@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from idc_core.errors import SettingError
-from idc_core.experiments.drawing import check_seeds
-from idc_core.experiments.readings import OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import OTHERS, Ask, Readings
+from idc_core.experiments.random_neurons import check_seeds
 from idc_core.experiments.rq2 import cells_row, deviation, grouped, mean, natural, noisy
-from idc_core.experiments.units import Record
+from idc_core.experiments.unit_store import Record
 from idc_core.perturbation import ATTACKS
 
 EVERYWHERE = {"share": 1.0, "deviation": 0.3}
@@ -28,7 +28,7 @@ SLOW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """Attacks that take minutes."""
 
 PAPER_CW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "U_O+CW, paper": ("cw", dict(ATTACKS["cw"].presets["paper"].settings)),
+    "U_O+CW, paper": ("cw", dict(ATTACKS["cw"].presets["paper"].settings))
 }
 """Carlini-Wagner with the paper's parameters: ten times as slow."""
 
@@ -39,9 +39,14 @@ def attacked(suites: Mapping[str, tuple[str, Mapping[str, Any]]], tests: int) ->
 
 
 def rq3(
-    readings: Readings, seeds: int = 5, ms: Sequence[int] = (6, 12), *, slow: int = 512, paper_cw: int = 64,
+    readings: Readings,
+    seeds: int = 5,
+    ms: Sequence[int] = (6, 12),
+    *,
+    slow: int = 512,
+    paper_cw: int = 64,
     share: float = 0.02,
-) -> list[Record]:  # fmt: skip
+) -> list[Record]:
     """Measure what attacks and noise add to their own original tests, by all criteria.
 
     Parameters
@@ -100,9 +105,12 @@ def _rows(readings: Readings, tests: int, asks: Sequence[Ask], ms: Sequence[int]
     for name, found in grouped(readings, possible).items():
         achieved = cells_row(found, readings.layer, 1)[1]
         about = {
-            "tests": tests, "suite": name, "seeds": len(found), "unit": achieved["unit"],
+            "tests": tests,
+            "suite": name,
+            "seeds": len(found),
+            "unit": achieved["unit"],
             "achieved": achieved["achieved"],
-        }  # fmt: skip
+        }
         for m in ms:
             row = cells_row(found, readings.layer, m)[1]
             before = cells_row([start], readings.layer, m)[1]["idc"]
@@ -114,10 +122,15 @@ def _rows(readings: Readings, tests: int, asks: Sequence[Ask], ms: Sequence[int]
 
 def _scores(criterion: str, before: float, row: Record) -> Record:
     return {
-        "criterion": criterion, "original": before, "together": row["idc"],
-        "together_deviation": row["idc_deviation"], "increase": row["idc"] - before, "alone": row["alone"],
-        "alone_deviation": row["alone_deviation"], "note": "",
-    }  # fmt: skip
+        "criterion": criterion,
+        "original": before,
+        "together": row["idc"],
+        "together_deviation": row["idc_deviation"],
+        "increase": row["idc"] - before,
+        "alone": row["alone"],
+        "alone_deviation": row["alone_deviation"],
+        "note": "",
+    }
 
 
 def _other(name: str, start: Record, found: Sequence[Record]) -> Record:
@@ -126,6 +139,12 @@ def _other(name: str, start: Record, found: Sequence[Record]) -> Record:
     before = float(start["scores"][name][0])
     alone, together = ([float(one["scores"][name][place]) for one in found] for place in (0, 1))
     return {
-        "criterion": name, "original": before, "together": mean(together), "together_deviation": deviation(together),
-        "increase": mean(together) - before, "alone": mean(alone), "alone_deviation": deviation(alone), "note": "",
-    }  # fmt: skip
+        "criterion": name,
+        "original": before,
+        "together": mean(together),
+        "together_deviation": deviation(together),
+        "increase": mean(together) - before,
+        "alone": mean(alone),
+        "alone_deviation": deviation(alone),
+        "note": "",
+    }

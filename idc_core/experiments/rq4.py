@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
-from idc_core.experiments.readings import OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import OTHERS, Ask, Readings
 from idc_core.experiments.rq2 import noisy
 from idc_core.experiments.rq3 import EVERYWHERE, FAST, attacked
-from idc_core.experiments.units import Record
+from idc_core.experiments.unit_store import Record
 from idc_core.perturbation import TRANSFORMS
 
 ORDERS = 20
@@ -69,14 +69,17 @@ def rq4(readings: Readings, ms: Sequence[int] = (6, 12), share: float = 0.02) ->
     }
     return [
         {
-            "points": point, "m": m, "criterion": name, "spearman": _plain(spearman, place, names.index(name)),
+            "points": point,
+            "m": m,
+            "criterion": name,
+            "spearman": _plain(spearman, place, names.index(name)),
             "kendall": _plain(kendall, place, names.index(name)),
         }
         for point, (spearman, kendall) in points.items()
         for place, m in enumerate(ms)
         for name in names
         if name != f"idc{m}"
-    ]  # fmt: skip
+    ]
 
 
 def _score(found: Record, layer: str, name: str) -> float:

@@ -10,25 +10,21 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis import Analysis
+from idc_core.analysis.analysis import Analysis
 from idc_core.datasets import Dataset
-from idc_core.datasets.base import Task
+from idc_core.datasets.dataset import Task
 from idc_core.errors import CancelledError, SettingError
 from idc_core.experiments.candidates import CLUSTERED, NONE, RAISING, RANDOM, Candidates, Settings
-from idc_core.experiments.drawing import Seeds, check_seeds
-from idc_core.experiments.outcome import Retraining, Unit
+from idc_core.experiments.random_neurons import Seeds, check_seeds
+from idc_core.experiments.retraining_results import Retraining, Unit
 from idc_core.experiments.robustness import Examples, Test, retrain, usual_recipe
-from idc_core.experiments.units import UnitFolder, runs_folder
+from idc_core.experiments.unit_store import UnitFolder, runs_folder
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import attack, guided_noise, random_noise
 from idc_core.progress import Progress
 from idc_core.suites.suite import address
 
-ADDITIONS = {
-    NONE: "nothing added",
-    RANDOM: "as many random perturbed inputs",
-    RAISING: "inputs that raise IDC",
-}
+ADDITIONS = {NONE: "nothing added", RANDOM: "as many random perturbed inputs", RAISING: "inputs that raise IDC"}
 """The additions by name, for a person."""
 
 TESTS = {
@@ -94,9 +90,13 @@ def make_tests(
 
 
 def _attacked(
-    model: nn.Module, name: str, inputs: NDArray[Any], targets: NDArray[Any], epsilon: float,
+    model: nn.Module,
+    name: str,
+    inputs: NDArray[Any],
+    targets: NDArray[Any],
+    epsilon: float,
     on_progress: Progress | None = None,
-) -> Examples:  # fmt: skip
+) -> Examples:
     steps: dict[str, Any] = {"step": 2 * epsilon / BIM_STEPS, "steps": BIM_STEPS} if name == "bim" else {}
     result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
     if not result.complete:
@@ -116,9 +116,16 @@ def gathered(
     start = settings.start
     steps = len(train) // min(usual_recipe(model, start).batch, len(train))
     return Retraining(
-        tuple(ADDITIONS), check_seeds(seeds), test_names(train.task), train.task, settings.epochs, steps, len(train),
-        start, units,
-    )  # fmt: skip
+        tuple(ADDITIONS),
+        check_seeds(seeds),
+        test_names(train.task),
+        train.task,
+        settings.epochs,
+        steps,
+        len(train),
+        start,
+        units,
+    )
 
 
 def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: Settings) -> UnitFolder:
@@ -154,9 +161,14 @@ class RQ6:
 
     @staticmethod
     def prepare(
-        model: nn.Module, train: Dataset, test: Dataset, learnt: Analysis, settings: Settings,
-        *, on_progress: Progress | None = None,
-    ) -> RQ6:  # fmt: skip
+        model: nn.Module,
+        train: Dataset,
+        test: Dataset,
+        learnt: Analysis,
+        settings: Settings,
+        *,
+        on_progress: Progress | None = None,
+    ) -> RQ6:
         """Make the tests, and what makes the additions.
 
         Raises
@@ -179,9 +191,13 @@ class RQ6:
         return RQ6(model, train, settings, candidates, tests, run_store(model, train, test, settings))
 
     def run(
-        self, seeds: int | tuple[int, ...] = 5, additions: tuple[str, ...] = tuple(ADDITIONS), *,
-        on_result: Callable[[str, int, Unit], None] | None = None, on_progress: Progress | None = None,
-    ) -> Retraining:  # fmt: skip
+        self,
+        seeds: int | tuple[int, ...] = 5,
+        additions: tuple[str, ...] = tuple(ADDITIONS),
+        *,
+        on_result: Callable[[str, int, Unit], None] | None = None,
+        on_progress: Progress | None = None,
+    ) -> Retraining:
         """Retrain; units that are in the store are not run again.
 
         Raises
@@ -191,6 +207,14 @@ class RQ6:
         """
         wanted = {name: addition for name, addition in self.candidates.additions().items() if name in additions}
         return retrain(
-            self.model, self.train, wanted, self.tests, seeds=seeds, epochs=self.settings.epochs,
-            start=self.settings.start, store=self.store, on_result=on_result, on_progress=on_progress,
-        )  # fmt: skip
+            self.model,
+            self.train,
+            wanted,
+            self.tests,
+            seeds=seeds,
+            epochs=self.settings.epochs,
+            start=self.settings.start,
+            store=self.store,
+            on_result=on_result,
+            on_progress=on_progress,
+        )

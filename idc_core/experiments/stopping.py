@@ -62,10 +62,16 @@ class _Rows:
         apart = np.array([abs(second[pair] - score) for pair, score in first.items() if np.isfinite(score)])
         known = apart[np.isfinite(apart)]
         read = early.table["records"]
-        self.rows.append((
-            float(known.max(initial=0)), len(known), int((known <= error).sum()), len(apart) - len(known),
-            int(np.median(read)), int(read.max()),
-        ))  # fmt: skip
+        self.rows.append(
+            (
+                float(known.max(initial=0)),
+                len(known),
+                int((known <= error).sum()),
+                len(apart) - len(known),
+                int(np.median(read)),
+                int(read.max()),
+            )
+        )
 
 
 def stopping(

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from idc_core.figures.input_images import pictures
 from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
-from idc_core.figures.pictures import pictures
 from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
 BINS = 15
@@ -44,19 +44,26 @@ def size_panels(
     for index, (values, where) in enumerate(zip(sizes.values(), places, strict=True)):
         edges = _edges(np.asarray(values, np.float64))
         for name, inside, colour, pattern in (
-            ("fooled", fooled, colours.error, ""), ("not fooled", ~fooled, colours.counts[1], "/"),
-        ):  # fmt: skip
+            ("fooled", fooled, colours.error, ""),
+            ("not fooled", ~fooled, colours.counts[1], "/"),
+        ):
             if not inside.any():
                 continue
             figure.add_bar(
-                x=(edges[1:] + edges[:-1]) / 2, y=np.histogram(values[inside], edges)[0], width=np.diff(edges),
-                name=name, legendgroup=name, showlegend=index == 0,
+                x=(edges[1:] + edges[:-1]) / 2,
+                y=np.histogram(values[inside], edges)[0],
+                width=np.diff(edges),
+                name=name,
+                legendgroup=name,
+                showlegend=index == 0,
                 marker={
-                    "color": colour, "line": {"color": colours.ground, "width": 1},
+                    "color": colour,
+                    "line": {"color": colours.ground, "width": 1},
                     "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7},
                 },
-                hovertemplate=f"%{{x:.4g}}<br>%{{y}} inputs {name}<extra></extra>", **where,
-            )  # fmt: skip
+                hovertemplate=f"%{{x:.4g}}<br>%{{y}} inputs {name}<extra></extra>",
+                **where,
+            )
     figure.update_layout(barmode="stack", bargap=0)
     return finish_panels(figure, places, "size of the change", "inputs", title, colours)
 
@@ -98,19 +105,36 @@ def confusions(
     for column, counts in enumerate((before, after), start=1):
         shown = np.where(counts > 0, counts, np.nan).astype(np.float32)
         figure.add_heatmap(
-            z=shown, x=places, y=places, zmin=1, zmax=max(2, most), colorscale=colours.scale, xgap=1, ygap=1,
-            texttemplate="%{z}", textfont={"color": ON_FILL, "size": 11}, hoverongaps=False, showscale=column == 2,
+            z=shown,
+            x=places,
+            y=places,
+            zmin=1,
+            zmax=max(2, most),
+            colorscale=colours.scale,
+            xgap=1,
+            ygap=1,
+            texttemplate="%{z}",
+            textfont={"color": ON_FILL, "size": 11},
+            hoverongaps=False,
+            showscale=column == 2,
             colorbar={"title": {"text": "inputs", "side": "right"}, "thickness": 12},
             customdata=np.array([[[row, said] for said in classes] for row in classes], dtype=object),
             hovertemplate="class %{customdata[0]} answered as %{customdata[1]}: %{z}<extra></extra>",
-            row=1, col=column,
-        )  # fmt: skip
+            row=1,
+            col=column,
+        )
         corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5], [np.nan, np.nan]])
         frames = np.concatenate([corners + place for place in places])
         figure.add_scatter(
-            x=frames[:, 0], y=frames[:, 1], mode="lines", line={"color": colours.muted, "width": 1}, hoverinfo="skip",
-            showlegend=False, row=1, col=column,
-        )  # fmt: skip
+            x=frames[:, 0],
+            y=frames[:, 1],
+            mode="lines",
+            line={"color": colours.muted, "width": 1},
+            hoverinfo="skip",
+            showlegend=False,
+            row=1,
+            col=column,
+        )
     ends = [len(classes) - 0.5, -0.5]
     axes = {"tickvals": places, "ticktext": list(classes), "showgrid": False, "zeroline": False}
     figure.update_xaxes(title="answer", range=ends[::-1], tickangle=-45 if _long(classes) else 0, **axes)

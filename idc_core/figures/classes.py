@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from idc_core.confusion.class_order import fold
 from idc_core.confusion.evaluation import Curve
-from idc_core.confusion.order import fold
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import SHORT, finish
 
@@ -72,11 +72,14 @@ def distance_map(
     place = {int(one): row for row, group in enumerate(groups) for one in group}
     steps = np.linspace(0, 1, len(colours.counts))
     heatmap = go.Heatmap(
-        z=np.asarray(folded, np.float32), xgap=int(small), ygap=int(small),
-        colorscale=list(zip(steps.tolist(), colours.counts[::-1], strict=True)), hoverongaps=False,
+        z=np.asarray(folded, np.float32),
+        xgap=int(small),
+        ygap=int(small),
+        colorscale=list(zip(steps.tolist(), colours.counts[::-1], strict=True)),
+        hoverongaps=False,
         colorbar={"title": {"text": "distance", "side": "right"}, "thickness": 12},
         hoverinfo="skip" if small else "z",
-    )  # fmt: skip
+    )
     if not small:
         heatmap.update(x=labels, y=labels, hovertemplate="%{y}<br>%{x}<br>distance %{z:.4g}<extra></extra>")
     figure = go.Figure(heatmap)
@@ -116,15 +119,20 @@ def _squares(
     values = distance[first, second]
     numbers = len(order) <= MOST_NUMBERS
     figure.add_scatter(
-        x=columns, y=rows, mode="markers+text" if numbers else "markers", showlegend=False,
+        x=columns,
+        y=rows,
+        mode="markers+text" if numbers else "markers",
+        showlegend=False,
         marker={"symbol": "square", "size": 20, "opacity": 0},
         customdata=[f"{a}-{b}" for a, b in zip(first, second, strict=True)],
-        text=[f"{value:.2f}" for value in values] if numbers else None, textposition="middle center",
+        text=[f"{value:.2f}" for value in values] if numbers else None,
+        textposition="middle center",
         textfont={"size": 10, "color": ON_FILL},
-        hovertext=[f"{names[a]} and {names[b]}<br>distance {v:.4g}" for a, b, v in zip(first, second, values,
-                                                                                      strict=True)],
+        hovertext=[
+            f"{names[a]} and {names[b]}<br>distance {v:.4g}" for a, b, v in zip(first, second, values, strict=True)
+        ],
         hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping[int, int], colours: Palette) -> None:
@@ -137,24 +145,34 @@ def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping
         (colours.ink, [None], [None], True),
     ):
         figure.add_scatter(
-            x=x, y=y, mode="markers", name=f"{label} ({len(drawn)})", hoverinfo="skip", showlegend=shown,
-            legendgroup=key, marker={"symbol": symbol, "size": 7, "color": ink, "line": {"width": 1.6, "color": ink}},
-        )  # fmt: skip
+            x=x,
+            y=y,
+            mode="markers",
+            name=f"{label} ({len(drawn)})",
+            hoverinfo="skip",
+            showlegend=shown,
+            legendgroup=key,
+            marker={"symbol": symbol, "size": 7, "color": ink, "line": {"width": 1.6, "color": ink}},
+        )
 
 
 def _frame(figure: go.Figure, row: int, column: int, small: bool, colours: Palette) -> None:
     half = 0.5 if small else 1.5
     for x, y in ((column, row), (row, column)):
         figure.add_shape(
-            type="rect", x0=x - half, x1=x + half, y0=y - half, y1=y + half,
-            line={"color": colours.error, "width": 3},
-        )  # fmt: skip
+            type="rect", x0=x - half, x1=x + half, y0=y - half, y1=y + half, line={"color": colours.error, "width": 3}
+        )
 
 
 def third_classes(
-    bias: NDArray[np.floating], names: Sequence[str], pair: tuple[str, str], title: str, *, most: int = 16,
+    bias: NDArray[np.floating],
+    names: Sequence[str],
+    pair: tuple[str, str],
+    title: str,
+    *,
+    most: int = 16,
     dark: bool = False,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """Draw towards which of two classes each third class leans.
 
     Parameters
@@ -187,11 +205,18 @@ def third_classes(
     ):
         bars = shown[inside]
         figure.add_bar(
-            x=bias[bars], y=[names[one] for one in bars], orientation="h", name=name, customdata=bars,
-            marker={"color": colour, "line": {"color": colours.ink, "width": 1},
-                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7}},
+            x=bias[bars],
+            y=[names[one] for one in bars],
+            orientation="h",
+            name=name,
+            customdata=bars,
+            marker={
+                "color": colour,
+                "line": {"color": colours.ink, "width": 1},
+                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7},
+            },
             hovertemplate="%{y}<br>bias %{x:+.3f}<extra></extra>",
-        )  # fmt: skip
+        )
     limit = float(np.abs(bias[shown]).max(initial=0.0)) * 1.15 or 1.0
     figure.update_xaxes(title="bias of the third class", range=[-limit, limit], zeroline=True)
     order = [names[one] for one in shown]
@@ -220,19 +245,26 @@ def cost_effectiveness(curves: Mapping[str, Curve], title: str, *, dark: bool = 
     colours = palette(dark)
     figure = go.Figure()
     figure.add_scatter(
-        x=[0, 100], y=[0, 100], mode="lines", name="random order", line={"color": colours.muted, "dash": "dot"},
+        x=[0, 100],
+        y=[0, 100],
+        mode="lines",
+        name="random order",
+        line={"color": colours.muted, "dash": "dot"},
         hoverinfo="skip",
-    )  # fmt: skip
+    )
     for (name, curve), colour in zip(curves.items(), (colours.accent, colours.error), strict=False):
         for label, values, dash, width in (
             (name, curve.found, "solid", 2.5),
             (f"{name}, best possible", curve.optimal, "dash", 1.2),
         ):
             figure.add_scatter(
-                x=100 * curve.inspected, y=100 * values, mode="lines", name=label,
+                x=100 * curve.inspected,
+                y=100 * values,
+                mode="lines",
+                name=label,
                 line={"color": colour, "dash": dash, "width": width},
                 hovertemplate=f"{label}<br>%{{x:.3g}} % inspected: %{{y:.3g}} % found<extra></extra>",
-            )  # fmt: skip
+            )
     figure.update_xaxes(title="pairs inspected, the most suspected first (%)", range=[0, 101])
     figure.update_yaxes(title="true pairs found (%)", range=[0, 103])
     finish(figure, title, colours, height=420)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from plotly.subplots import make_subplots
 
-from idc_core.clustering import Clusters
+from idc_core.analysis.cluster_choices import Outcome
+from idc_core.clustering.kmeans import Clusters
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
 
@@ -95,59 +98,94 @@ class _Panel:
         middles = (edges[1:] + edges[:-1]) / 2
         cluster = np.searchsorted(self.clusters.boundaries, middles)
         self.figure.add_bar(
-            x=middles, y=_share(train, edges), width=np.diff(edges), name="training inputs", legendgroup="train",
-            showlegend=self.legend, marker={"color": self.colours.accent, "opacity": 0.55, "line": {"width": 0}},
+            x=middles,
+            y=_share(train, edges),
+            width=np.diff(edges),
+            name="training inputs",
+            legendgroup="train",
+            showlegend=self.legend,
+            marker={"color": self.colours.accent, "opacity": 0.55, "line": {"width": 0}},
             customdata=np.stack([np.full_like(cluster, self.neuron), cluster], axis=1),
             hovertemplate="activation %{x:.3g}, cluster %{customdata[1]}<br>%{y:.1f} % of training inputs"
-            "<extra></extra>", **self.where,
-        )  # fmt: skip
+            "<extra></extra>",
+            **self.where,
+        )
         self.figure.add_scatter(
-            x=middles, y=_share(test, edges), mode="lines", name="tests", legendgroup="test", showlegend=self.legend,
+            x=middles,
+            y=_share(test, edges),
+            mode="lines",
+            name="tests",
+            legendgroup="test",
+            showlegend=self.legend,
             line={"shape": "hvh", "color": self.colours.tests, "width": 1.4},
-            hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of tests<extra></extra>", **self.where,
-        )  # fmt: skip
+            hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of tests<extra></extra>",
+            **self.where,
+        )
 
     def lines(self, places: NDArray[np.float64], name: str, colour: str, dash: str, hover: str) -> None:
         """Draw vertical lines as one trace."""
         self.figure.add_scatter(
-            x=np.repeat(places, 3), y=np.tile([1e-6, _TOP, np.nan], len(places)), mode="lines", name=name,
-            line={"color": colour, "dash": dash, "width": 2}, legendgroup=name, showlegend=self.legend,
-            hoverinfo=hover, hovertemplate=f"{name} %{{x:.4g}}<extra></extra>" if hover == "all" else None,
+            x=np.repeat(places, 3),
+            y=np.tile([1e-6, _TOP, np.nan], len(places)),
+            mode="lines",
+            name=name,
+            line={"color": colour, "dash": dash, "width": 2},
+            legendgroup=name,
+            showlegend=self.legend,
+            hoverinfo=hover,
+            hovertemplate=f"{name} %{{x:.4g}}<extra></extra>" if hover == "all" else None,
             **self.where,
-        )  # fmt: skip
+        )
 
     def handles(self) -> None:
         """Draw a diamond on top of every centroid: a bar can be too low to be clicked."""
         self.figure.add_scatter(
-            x=self.clusters.centroids, y=np.full(self.clusters.k, _TOP), mode="markers", showlegend=False,
+            x=self.clusters.centroids,
+            y=np.full(self.clusters.k, _TOP),
+            mode="markers",
+            showlegend=False,
             customdata=[[self.neuron, cluster] for cluster in range(self.clusters.k)],
             marker={
-                "symbol": "diamond", "size": 11, "color": self.colours.error,
+                "symbol": "diamond",
+                "size": 11,
+                "color": self.colours.error,
                 "line": {"color": self.colours.ink, "width": 1},
             },
             hovertemplate="cluster %{customdata[1]}, centroid %{x:.4g}<br>click to select it<extra></extra>",
             **self.where,
-        )  # fmt: skip
+        )
 
     def star(self, activation: float) -> None:
         """Mark the activation of the selected test."""
         self.figure.add_scatter(
-            x=[activation], y=[_MARK], mode="markers", name="selected test", legendgroup="marked",
-            showlegend=self.legend, hovertemplate="selected test, activation %{x:.4g}<extra></extra>",
+            x=[activation],
+            y=[_MARK],
+            mode="markers",
+            name="selected test",
+            legendgroup="marked",
+            showlegend=self.legend,
+            hovertemplate="selected test, activation %{x:.4g}<extra></extra>",
             marker={
-                "symbol": "star", "size": 14, "color": self.colours.ground,
+                "symbol": "star",
+                "size": 14,
+                "color": self.colours.ground,
                 "line": {"color": self.colours.ink, "width": 2},
             },
             **self.where,
-        )  # fmt: skip
+        )
 
     def shade(self, cluster: int, edges: NDArray[np.float64]) -> None:
         """Shade and frame a cluster."""
         ends = np.concatenate((edges[:1], self.clusters.boundaries, edges[-1:]))
         self.figure.add_vrect(
-            x0=ends[cluster], x1=ends[cluster + 1], fillcolor=self.colours.muted, opacity=0.25, layer="below",
-            line={"color": self.colours.ink, "width": 2}, **self.where,
-        )  # fmt: skip
+            x0=ends[cluster],
+            x1=ends[cluster + 1],
+            fillcolor=self.colours.muted,
+            opacity=0.25,
+            layer="below",
+            line={"color": self.colours.ink, "width": 2},
+            **self.where,
+        )
 
 
 def _edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -193,10 +231,7 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
             y=[one.silhouettes[k] for k in tried],
             mode="lines+markers",
             name=name,
-            line={
-                "color": colours.accent if index % 2 == 0 else colours.ink,
-                "dash": dashes[index % len(dashes)],
-            },
+            line={"color": colours.accent if index % 2 == 0 else colours.ink, "dash": dashes[index % len(dashes)]},
             marker={
                 "symbol": ["star" if k == one.k else "circle" for k in tried],
                 "size": [14 if k == one.k else 6 for k in tried],
@@ -207,3 +242,95 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
     figure.update_yaxes(title="mean silhouette (\u22121 to 1)")
     # Room for half of the last number: plotly would make it by drawing everything again.
     return finish(figure, title, colours, height=390).update_layout(margin_r=24)
+
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+"""Marks of the ways to cluster, in the order in which they are drawn."""
+
+
+def choices(
+    found: Sequence[Outcome], labels: Mapping[str, str], title: str, present: Outcome, *, dark: bool = False
+) -> go.Figure:
+    """Draw how many cells there are, and which share is covered, for every choice of clusters.
+
+    Parameters
+    ----------
+    found : sequence of Outcome
+        One a choice; marks carry their place in it as `customdata`.
+    labels : mapping of str to str
+        What each way to cluster is called.
+    title : str
+        The finding.
+    present : Outcome
+        The choice that holds; it is framed.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    figure = make_subplots(1, 2, subplot_titles=["cells in all", "covered cells (IDC)"], horizontal_spacing=0.1)
+    places = {id(one): place for place, one in enumerate(found)}
+    for index, name in enumerate(dict.fromkeys(one.clustering for one in found)):
+        for dropped in (False, True):
+            line = [one for one in found if one.clustering == name and one.drop_zeros == dropped]
+            label = f"{labels[name]}, zeros {'dropped' if dropped else 'kept'}"
+            symbol = SYMBOLS[index % len(SYMBOLS)] + ("-open" if dropped else "")
+            colour = (colours.accent, colours.error, colours.ink, colours.muted)[index % 4]
+            for column, values in ((1, [one.total for one in line]), (2, [100 * one.score for one in line])):
+                figure.add_scatter(
+                    x=[_choice(one.k) for one in line],
+                    y=[float(value) for value in values],
+                    name=label,
+                    mode="lines+markers",
+                    legendgroup=label,
+                    showlegend=column == 1,
+                    line={"color": colour, "dash": "dot" if dropped else "solid", "width": 1.5},
+                    marker={"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}},
+                    customdata=[places[id(one)] for one in line],
+                    text=[_told(one) for one in line],
+                    hovertemplate=f"{label}, %{{x}}<br>%{{text}}<br>click to choose it<extra></extra>",
+                    row=1,
+                    col=column,
+                )
+    for column, value in ((1, float(present.total)), (2, 100 * present.score)):
+        figure.add_scatter(
+            x=[_choice(present.k)],
+            y=[value],
+            mode="markers",
+            name="this bench",
+            legendgroup="present",
+            showlegend=column == 1,
+            hoverinfo="skip",
+            row=1,
+            col=column,
+            marker={"symbol": "circle-open", "size": 20, "color": colours.ink, "line": {"width": 2}},
+        )
+    figure.update_xaxes(title="number of clusters k", type="category", categoryarray=["auto", *map(str, range(2, 9))])
+    figure.update_yaxes(
+        title="cells", range=_decades([one.total for one in found]), exponentformat="power", row=1, col=1
+    )
+    figure.update_yaxes(
+        title="covered (%)", range=_decades([100 * one.score for one in found]), tickformat="~g", row=1, col=2
+    )
+    figure.update_yaxes(type="log", dtick=1)
+    finish(figure, title, colours, height=450)
+    figure.update_annotations(font={"size": 13, "color": colours.ink})
+    figure.update_layout(margin={"t": figure.layout.margin.t + 22})  # room between the title and the panels' titles
+    return figure
+
+
+def _decades(values: Sequence[float]) -> list[int]:
+    """Return a logarithmic range of whole decades, so that it has a tick at either end."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return [low, max(high, low + 1)]
+
+
+def _choice(k: int | None) -> str:
+    return "auto" if k is None else str(k)
+
+
+def _told(one: Outcome) -> str:
+    return f"{one.covered:,} of {one.total:,} cells, IDC {100 * one.score:.3g} %"

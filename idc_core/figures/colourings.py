@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.coverage.table import CellTable
+from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import SettingError
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import Palette, class_colour
@@ -251,7 +251,9 @@ COLOURINGS: Final = {
     "covered": Colouring(
         "covered",
         "A number counts tests or, in a tile of several cells, covered cells.",
-        _covered, _covered_mark, _covered_legend,
+        _covered,
+        _covered_mark,
+        _covered_legend,
     ),
     "count": Colouring(
         "how often",
@@ -261,15 +263,21 @@ COLOURINGS: Final = {
         lambda colours, _, __: _count_legend(colours, "test"),
     ),
     "class": Colouring(
-        "class", "The colour and the mark name the true class of most tests.", _class, _class_mark, _class_legend,
+        "class",
+        "The colour and the mark name the true class of most tests.",
+        _class,
+        _class_mark,
+        _class_legend,
         crosses=False,
     ),
     "errors": Colouring(
         "share misclassified",
         "The circle fills with the share of the tests that are misclassified.",
-        _errors, lambda *given: _ERROR_MARKS[given[2] - 1], _errors_legend,
+        _errors,
+        lambda *given: _ERROR_MARKS[given[2] - 1],
+        _errors_legend,
     ),
-}  # fmt: skip
+}
 """Meanings that a person can choose."""
 
 SHARED: Final = "shared"
@@ -278,5 +286,8 @@ SHARED: Final = "shared"
 _SHARED: Final = Colouring(
     "shared",
     f"{_SHARED_MARKS[0]} marks what both benches reach, {_SHARED_MARKS[2]} what only this one reaches.",
-    _shared, lambda *given: _SHARED_MARKS[given[2] - 1], _shared_legend, crosses=False,
-)  # fmt: skip
+    _shared,
+    lambda *given: _SHARED_MARKS[given[2] - 1],
+    _shared_legend,
+    crosses=False,
+)

@@ -8,13 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.coverage.table import CellTable
+from idc_core.coverage.cell_table import CellTable
+from idc_core.coverage.growth import Growth
 from idc_core.figures.colourings import Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
-from idc_core.figures.style import FONT
+from idc_core.figures.style import FONT, finish
 from idc_core.figures.wording import balanced
 
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
@@ -147,22 +149,42 @@ def coverage_grid(
     if selected is not None:
         series.append(_outline(selected, roomy, colours))
     return {
-        "title": {"text": "\n".join(lines), "left": 0, "top": 0,
-                  "textStyle": {"fontSize": 15, "fontWeight": "normal", "color": colours.ink,
-                                "lineHeight": 20}},
+        "title": {
+            "text": "\n".join(lines),
+            "left": 0,
+            "top": 0,
+            "textStyle": {"fontSize": 15, "fontWeight": "normal", "color": colours.ink, "lineHeight": 20},
+        },
         "dataset": {"source": rows},
-        "grid": {"left": 40 + room, "right": 8, "top": 18 + 20 * len(lines),
-                 "bottom": 66 + _LEGEND_ROW * rows_of_legend, "outerBoundsMode": "none"},
-        "xAxis": {**_axis(grid, grid.axes.columns, _MOST_COLUMN_LABELS, colours),
-                  "data": list(grid.column_labels), "name": grid.column_title, "nameGap": 34},
-        "yAxis": {**_axis(grid, grid.axes.rows, _MOST_ROW_LABELS, colours),
-                  "data": list(grid.row_labels), "name": grid.row_title, "nameGap": room + 12, "inverse": True},
-        "tooltip": {"formatter": "{@cell}<br>{@tests}", "backgroundColor": colours.ground,
-                    "textStyle": {"color": colours.ink}},
+        "grid": {
+            "left": 40 + room,
+            "right": 8,
+            "top": 18 + 20 * len(lines),
+            "bottom": 66 + _LEGEND_ROW * rows_of_legend,
+            "outerBoundsMode": "none",
+        },
+        "xAxis": {
+            **_axis(grid, grid.axes.columns, _MOST_COLUMN_LABELS, colours),
+            "data": list(grid.column_labels),
+            "name": grid.column_title,
+            "nameGap": 34,
+        },
+        "yAxis": {
+            **_axis(grid, grid.axes.rows, _MOST_ROW_LABELS, colours),
+            "data": list(grid.row_labels),
+            "name": grid.row_title,
+            "nameGap": room + 12,
+            "inverse": True,
+        },
+        "tooltip": {
+            "formatter": "{@cell}<br>{@tests}",
+            "backgroundColor": colours.ground,
+            "textStyle": {"color": colours.ink},
+        },
         "visualMap": {"type": "piecewise", "dimension": 2, "seriesIndex": 0, "show": False, "pieces": pieces},
         "graphic": drawn,
         "series": series,
-    }  # fmt: skip
+    }
 
 
 def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, Any]:
@@ -173,10 +195,13 @@ def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> di
             break
         step *= grid.sizes[rank]
     return {
-        "type": "category", "axisTick": {"show": False}, "axisLine": {"show": False}, "nameLocation": "middle",
+        "type": "category",
+        "axisTick": {"show": False},
+        "axisLine": {"show": False},
+        "nameLocation": "middle",
         "nameTextStyle": {"color": colours.muted, "fontSize": 12},
         "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True, "interval": step - 1},
-    }  # fmt: skip
+    }
 
 
 def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, Any]], int]:
@@ -192,11 +217,22 @@ def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[di
         line, column = divmod(place, len(columns))
         left, bottom = sum(columns[:column]), 6 + _LEGEND_ROW * (rows - 1 - line)
         elements += [
-            {"type": "rect", "left": left, "bottom": bottom, "silent": True, "shape": {"width": 16, "height": 12},
-             "style": {"fill": piece["color"], "stroke": colours.muted}},
-            {"type": "text", "left": left + 22, "bottom": bottom - 1, "silent": True,
-             "style": {"text": piece["label"], "fill": colours.ink, "font": f"12px {FONT}"}},
-        ]  # fmt: skip
+            {
+                "type": "rect",
+                "left": left,
+                "bottom": bottom,
+                "silent": True,
+                "shape": {"width": 16, "height": 12},
+                "style": {"fill": piece["color"], "stroke": colours.muted},
+            },
+            {
+                "type": "text",
+                "left": left + 22,
+                "bottom": bottom - 1,
+                "silent": True,
+                "style": {"text": piece["label"], "fill": colours.ink, "font": f"12px {FONT}"},
+            },
+        ]
     return elements, rows
 
 
@@ -211,20 +247,89 @@ def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
     """Draw the tiles; every one has a name of its own, or a click would select a whole column."""
     outlined = {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}}
     return {
-        "type": "heatmap", "name": "cells", "animation": False,
+        "type": "heatmap",
+        "name": "cells",
+        "animation": False,
         "encode": {"x": "column", "y": "row", "value": "category", "itemName": "cell"},
         "label": {"show": True, "formatter": "{@mark}", "fontSize": 11 if roomy else 8, "color": ON_FILL},
         "itemStyle": {"borderColor": colours.line, "borderWidth": 1 if roomy else 0.5},
-        "emphasis": outlined, "select": outlined, "selectedMode": "single" if clickable else False,
-    }  # fmt: skip
+        "emphasis": outlined,
+        "select": outlined,
+        "selectedMode": "single" if clickable else False,
+    }
 
 
 def _outline(selected: tuple[str, str], roomy: bool, colours: Palette) -> dict[str, Any]:
     """Frame the selected tile with a series of its own: a specification cannot set selections."""
     row, column = selected
     return {
-        "type": "heatmap", "name": "selected", "silent": True, "animation": False, "z": 5,
+        "type": "heatmap",
+        "name": "selected",
+        "silent": True,
+        "animation": False,
+        "z": 5,
         "data": [{"value": [column, row, 0]}],
-        "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colours.error,
-                      "borderWidth": 3 if roomy else 2},
-    }  # fmt: skip
+        "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colours.error, "borderWidth": 3 if roomy else 2},
+    }
+
+
+def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) -> go.Figure:
+    """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one.
+
+    Parameters
+    ----------
+    growth : Growth
+        Covered cells after the first tests.
+    total : int
+        Number of cells there are.
+    title : str
+        The finding.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    share = 100.0 / total
+    figure = go.Figure()
+    figure.add_scatter(
+        x=np.concatenate([growth.tests, growth.tests[::-1]]),
+        y=np.concatenate([growth.high, growth.low[::-1]]) * share,
+        fill="toself",
+        fillcolor=colours.counts[1],
+        opacity=0.35,
+        line={"width": 0},
+        hoverinfo="skip",
+        name="fewest to most",
+    )
+    figure.add_scatter(
+        x=growth.tests,
+        y=growth.mean * share,
+        mode="lines",
+        name=f"mean of {growth.orders} shuffled orders",
+        line={"color": colours.accent, "dash": "dash", "width": 2},
+        hovertemplate="%{x:,} tests<br>IDC %{y:.3g} % on average<extra></extra>",
+    )
+    figure.add_scatter(
+        x=growth.tests,
+        y=growth.given * share,
+        mode="lines",
+        name="given order",
+        line={"color": colours.tests, "width": 2},
+        customdata=growth.given,
+        hovertemplate="%{x:,} tests<br>%{customdata:,} cells, IDC %{y:.3g} %<extra></extra>",
+    )
+    figure.add_scatter(
+        x=growth.tests,
+        y=growth.greedy * share,
+        mode="lines",
+        name="greedy order",
+        line={"color": colours.muted, "dash": "dot", "width": 2},
+        customdata=growth.greedy,
+        hovertemplate="%{x:,} tests<br>%{customdata:,} cells at best, IDC %{y:.3g} %<extra></extra>",
+    )
+    figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
+    figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")
+    return finish(figure, title, colours, height=390)

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.coverage.orders import Finding
+from idc_core.coverage.prioritisation import Finding
 from idc_core.figures.palette import palette
 from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
@@ -86,15 +86,26 @@ def growth_panels(
         values = curves * (100.0 if share else 1.0)
         unit = " %" if share else ""
         figure.add_scatter(
-            x=np.concatenate([sizes, sizes[::-1]]), y=np.concatenate([values.max(0), values.min(0)[::-1]]),
-            fill="toself", fillcolor=colours.counts[1], opacity=0.5, line={"width": 0}, hoverinfo="skip",
-            showlegend=False, **place,
-        )  # fmt: skip
+            x=np.concatenate([sizes, sizes[::-1]]),
+            y=np.concatenate([values.max(0), values.min(0)[::-1]]),
+            fill="toself",
+            fillcolor=colours.counts[1],
+            opacity=0.5,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            **place,
+        )
         figure.add_scatter(
-            x=sizes, y=values.mean(0), mode="lines+markers", line={"color": colours.accent, "width": 2},
-            marker={"size": 4}, showlegend=False,
-            hovertemplate=f"{name}<br>%{{x:,}} tests: %{{y:.4g}}{unit} on average<extra></extra>", **place,
-        )  # fmt: skip
+            x=sizes,
+            y=values.mean(0),
+            mode="lines+markers",
+            line={"color": colours.accent, "width": 2},
+            marker={"size": 4},
+            showlegend=False,
+            hovertemplate=f"{name}<br>%{{x:,}} tests: %{{y:.4g}}{unit} on average<extra></extra>",
+            **place,
+        )
         figure.update_yaxes(ticksuffix=unit, exponentformat="none", **place)
     figure.update_xaxes(rangemode="tozero", tickformat=",d")
     figure.update_yaxes(rangemode="tozero", tickformat="~s", nticks=5)
@@ -129,23 +140,37 @@ def mistakes(
     figure.add_scatter(
         x=np.concatenate([finding.tests, finding.tests[::-1]]),
         y=100 * np.concatenate([finding.high, finding.low[::-1]]),
-        fill="toself", fillcolor=colours.counts[1], opacity=0.5, line={"width": 0}, hoverinfo="skip",
+        fill="toself",
+        fillcolor=colours.counts[1],
+        opacity=0.5,
+        line={"width": 0},
+        hoverinfo="skip",
         name=f"{len(finding.random)} random orders",
-    )  # fmt: skip
+    )
     thin = [key for key in finding.curves if key not in marked]
     for place, key in enumerate(thin):
         figure.add_scatter(
-            x=finding.tests, y=100 * finding.curves[key], mode="lines", line={"color": colours.muted, "width": 1},
-            opacity=0.5, name="the other orders", legendgroup="others", showlegend=place == 0, text=[labels[key]],
+            x=finding.tests,
+            y=100 * finding.curves[key],
+            mode="lines",
+            line={"color": colours.muted, "width": 1},
+            opacity=0.5,
+            name="the other orders",
+            legendgroup="others",
+            showlegend=place == 0,
+            text=[labels[key]],
             hovertemplate=f"{labels[key]}<br>%{{x:,}} tests: %{{y:.3g}} %<extra></extra>",
-        )  # fmt: skip
+        )
     inks = (colours.accent, colours.ink, colours.error)
     for key, dash, ink in zip(marked, STYLES, inks, strict=False):
         figure.add_scatter(
-            x=finding.tests, y=100 * finding.curves[key], mode="lines",
-            line={"color": ink, "width": 2.5, "dash": dash}, name=f"{labels[key]} (APFD {finding.apfd[key]:.3f})",
+            x=finding.tests,
+            y=100 * finding.curves[key],
+            mode="lines",
+            line={"color": ink, "width": 2.5, "dash": dash},
+            name=f"{labels[key]} (APFD {finding.apfd[key]:.3f})",
             hovertemplate=f"{labels[key]}<br>%{{x:,}} tests: %{{y:.3g}} %<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="tests run, in the order", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="misclassified tests met (%)", range=[0, 102])
     finish(figure, title, colours, height=420)

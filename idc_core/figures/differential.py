@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
 from idc_core.figures.adversarial import magnification, magnified
+from idc_core.figures.input_images import GAP, SMALLEST_SIDE, pictures
 from idc_core.figures.palette import palette
-from idc_core.figures.pictures import GAP, SMALLEST_SIDE, pictures
 from idc_core.figures.style import finish
 
 
@@ -40,9 +40,7 @@ def triplet(
     return np.concatenate([covered[0], gap, covered[1], gap, covered[2]], axis=1), factor
 
 
-def found_by_step(
-    iterations: NDArray[np.int64], seeds: int, most: int, title: str, *, dark: bool = False
-) -> go.Figure:
+def found_by_step(iterations: NDArray[np.int64], seeds: int, most: int, title: str, *, dark: bool = False) -> go.Figure:
     """Draw how many of the seeds have a find after so many steps.
 
     Parameters
@@ -74,10 +72,16 @@ def found_by_step(
     counts = (iterations[None] <= steps[:, None]).sum(1)
     figure = go.Figure()
     figure.add_scatter(
-        x=steps, y=100 * counts / seeds, mode="lines", line={"color": colours.accent, "width": 2.5, "shape": "hv"},
-        fill="tozeroy", fillcolor=colours.counts[0], customdata=counts, showlegend=False,
+        x=steps,
+        y=100 * counts / seeds,
+        mode="lines",
+        line={"color": colours.accent, "width": 2.5, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor=colours.counts[0],
+        customdata=counts,
+        showlegend=False,
         hovertemplate="after %{x} steps: %{customdata:,} finds, %{y:.3g} % of the seeds<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_xaxes(title="steps", range=[0, most], tickformat=",d", rangemode="tozero")
     figure.update_yaxes(title="seeds with a find (%)", range=[0, 102])
     finish(figure, title, colours, height=300)

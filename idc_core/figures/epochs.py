@@ -52,9 +52,17 @@ def lines(colours: Palette) -> tuple[Line, ...]:
 
 
 def by_epoch(
-    epochs: Sequence[str], values: NDArray[np.float64], names: Sequence[str], told: Sequence[int], title: str,
-    axis: str, *, keys: NDArray[np.int64], chosen: int | None = None, dark: bool = False,
-) -> go.Figure:  # fmt: skip
+    epochs: Sequence[str],
+    values: NDArray[np.float64],
+    names: Sequence[str],
+    told: Sequence[int],
+    title: str,
+    axis: str,
+    *,
+    keys: NDArray[np.int64],
+    chosen: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
     """Draw a line a hypothesis over the epochs; those that are told apart bear their names, the others are grey.
 
     Parameters
@@ -86,34 +94,52 @@ def by_epoch(
     places = list(range(len(epochs)))
     for one, style in reversed(list(zip(told, styles, strict=False))):
         figure.add_scatter(
-            x=places, y=values[:, one].tolist(), mode="lines+markers", showlegend=False, name=names[one],
+            x=places,
+            y=values[:, one].tolist(),
+            mode="lines+markers",
+            showlegend=False,
+            name=names[one],
             customdata=keys[:, one].tolist(),
             line={"color": style.colour, "dash": style.dash, "width": 4 if one == chosen else 2},
             marker={"color": style.colour, "symbol": style.mark, "size": 11 if one == chosen else 9},
             text=[_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)],
             hovertemplate="%{text}<extra></extra>",
-        )  # fmt: skip
+        )
     low, high = _range(values)
     ends = _spread(np.nan_to_num(values[-1, told]).tolist(), low, high)
     for one, style, height in zip(told, styles, ends, strict=False):
         name = f"{_short(names[one])} {_number(float(values[-1, one]))}"
         figure.add_annotation(
-            x=places[-1], y=height, xanchor="left", xshift=16, showarrow=False, align="left",
+            x=places[-1],
+            y=height,
+            xanchor="left",
+            xshift=16,
+            showarrow=False,
+            align="left",
             text=f'<span style="color:{style.colour}">{style.sign}</span> '
-            + (f"<b>{name}</b>" if one == chosen else name), font={"size": 12, "color": colours.ink},
-        )  # fmt: skip
+            + (f"<b>{name}</b>" if one == chosen else name),
+            font={"size": 12, "color": colours.ink},
+        )
     figure.update_xaxes(
-        title="epochs of training that were finished", tickvals=places, ticktext=list(epochs), zeroline=False,
-        showgrid=False, range=[-0.15, len(epochs) - 0.85],
-    )  # fmt: skip
+        title="epochs of training that were finished",
+        tickvals=places,
+        ticktext=list(epochs),
+        zeroline=False,
+        showgrid=False,
+        range=[-0.15, len(epochs) - 0.85],
+    )
     figure.update_yaxes(title=axis, range=[low, high], zeroline=low < 0)
     return finish(figure, title, colours, height=HEIGHT).update_layout(margin={"r": LABELS, "b": 76})
 
 
 def _others(
-    values: NDArray[np.float64], names: Sequence[str], which: NDArray[np.int64], keys: NDArray[np.int64],
-    epochs: Sequence[str], colours: Palette,
-) -> go.Scatter:  # fmt: skip
+    values: NDArray[np.float64],
+    names: Sequence[str],
+    which: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    epochs: Sequence[str],
+    colours: Palette,
+) -> go.Scatter:
     """Return all other lines as one trace, each broken off from the next."""
     x: list[int | None] = []
     y: list[float | None] = []
@@ -126,10 +152,18 @@ def _others(
         text += [_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)]
         text.append("")
     return go.Scatter(
-        x=x, y=y, customdata=told, text=text, mode="lines+markers", showlegend=False, connectgaps=False,
-        line={"color": colours.muted, "width": 1}, marker={"color": colours.muted, "size": 5}, opacity=FAINT,
+        x=x,
+        y=y,
+        customdata=told,
+        text=text,
+        mode="lines+markers",
+        showlegend=False,
+        connectgaps=False,
+        line={"color": colours.muted, "width": 1},
+        marker={"color": colours.muted, "size": 5},
+        opacity=FAINT,
         hovertemplate="%{text}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def _hover(name: str, epoch: str, value: float) -> str:

@@ -42,24 +42,39 @@ def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool
     figure = go.Figure()
     low, high = ablation.random_low[drawn] * factor, ablation.random_high[drawn] * factor
     figure.add_scatter(
-        x=np.concatenate([known, known[::-1]]), y=np.concatenate([high, low[::-1]]), mode="lines", fill="toself",
-        fillcolor=colours.counts[1], opacity=0.35, line={"width": 0}, hoverinfo="skip",
+        x=np.concatenate([known, known[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        mode="lines",
+        fill="toself",
+        fillcolor=colours.counts[1],
+        opacity=0.35,
+        line={"width": 0},
+        hoverinfo="skip",
         name=f"random, lowest to highest of {len(ablation.seeds)}",
-    )  # fmt: skip
+    )
     figure.add_scatter(
-        x=known, y=ablation.random_mean[drawn] * factor, mode="lines+markers", name="random, mean",
-        line={"color": colours.accent, "dash": "dash", "width": 2}, marker={"symbol": "circle-open", "size": 7},
+        x=known,
+        y=ablation.random_mean[drawn] * factor,
+        mode="lines+markers",
+        name="random, mean",
+        line={"color": colours.accent, "dash": "dash", "width": 2},
+        marker={"symbol": "circle-open", "size": 7},
         hovertemplate=f"%{{x}} random neurons silenced<br>{ablation.unit} %{{y:.4g}}{ending}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.add_scatter(
-        x=counts, y=ablation.important * factor, mode="lines+markers", name="most important",
-        line={"color": colours.error, "width": 2}, marker={"symbol": "diamond", "size": 8},
+        x=counts,
+        y=ablation.important * factor,
+        mode="lines+markers",
+        name="most important",
+        line={"color": colours.error, "width": 2},
+        marker={"symbol": "diamond", "size": 8},
         hovertemplate=f"%{{x}} most important silenced<br>{ablation.unit} %{{y:.4g}}{ending}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.add_hline(
-        ablation.baseline * factor, line={"color": colours.muted, "dash": "dot", "width": 1},
+        ablation.baseline * factor,
+        line={"color": colours.muted, "dash": "dot", "width": 1},
         annotation={"text": "none silenced", "font": {"size": 11, "color": colours.muted}},
-    )  # fmt: skip
+    )
     figure.update_xaxes(title=f"neurons silenced, of the layer's {ablation.neurons:,}", rangemode="tozero")
     figure.update_yaxes(title=f"{ablation.unit} on {ablation.tests:,} tests{' (%)' if share else ''}")
     return finish(figure, title, colours, height=390, wrap=wrap)
@@ -94,13 +109,18 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
     names = [f"seed {seed}" for seed in result.seeds]
     figure = go.Figure()
     figure.add_box(
-        **_box([summarise(own)], ["important"]), name="important neurons", fillcolor=colours.error,
-        line={"color": colours.ink, "width": 2.5}, opacity=0.85,
-    )  # fmt: skip
+        **_box([summarise(own)], ["important"]),
+        name="important neurons",
+        fillcolor=colours.error,
+        line={"color": colours.ink, "width": 2.5},
+        opacity=0.85,
+    )
     figure.add_box(
-        **_box([summarise(row) for row in others], names), name="random neurons, a box a seed",
-        fillcolor=colours.counts[0], line={"color": colours.accent, "width": 1.5},
-    )  # fmt: skip
+        **_box([summarise(row) for row in others], names),
+        name="random neurons, a box a seed",
+        fillcolor=colours.counts[0],
+        line={"color": colours.accent, "width": 1.5},
+    )
     unit = "in each neuron's standard deviations" if scaled else "in units of activation"
     figure.update_xaxes(
         title="neurons", type="category", categoryarray=["important", *names], categoryorder="array", showgrid=False

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.coverage.table import CellTable
+from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import SettingError
 
 MOST_CELLS = 4096

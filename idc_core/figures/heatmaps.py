@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
+from idc_core.figures.input_images import enlarge, pictures
 from idc_core.figures.palette import relevance_colours
-from idc_core.figures.pictures import enlarge, pictures
 
 Maps = Mapping[str, NDArray[np.float64]]
 
@@ -124,11 +124,7 @@ def _dotted(shown: NDArray[np.uint8], marked: NDArray[np.bool_]) -> NDArray[np.u
 
 
 def overlay(
-    image: NDArray[np.floating],
-    values: NDArray[np.floating],
-    strength: float,
-    smallest: int,
-    scheme: str = "red-blue",
+    image: NDArray[np.floating], values: NDArray[np.floating], strength: float, smallest: int, scheme: str = "red-blue"
 ) -> NDArray[np.uint8]:
     """Lay a heatmap over its image, in grey: the more relevant a pixel, the more of it is covered by colour.
 

@@ -34,10 +34,18 @@ def _scale(colours: Palette, signed: bool) -> list[tuple[float, str]]:
 
 
 def score_map(
-    scores: NDArray[np.float64], hypotheses: Sequence[str], units: Sequence[int], title: str, measure: str, *,
-    keys: tuple[Sequence[int], Sequence[int]], signed: bool, passes: NDArray[np.bool_],
-    selected: tuple[int | None, int | None] = (None, None), dark: bool = False,
-) -> go.Figure:  # fmt: skip
+    scores: NDArray[np.float64],
+    hypotheses: Sequence[str],
+    units: Sequence[int],
+    title: str,
+    measure: str,
+    *,
+    keys: tuple[Sequence[int], Sequence[int]],
+    signed: bool,
+    passes: NDArray[np.bool_],
+    selected: tuple[int | None, int | None] = (None, None),
+    dark: bool = False,
+) -> go.Figure:
     """Draw a square a hypothesis and unit; empty where the association does not pass.
 
     Parameters
@@ -73,44 +81,69 @@ def score_map(
     side = f"{measure} %{{z:.3f}}"
     figure = go.Figure(
         go.Heatmap(
-            z=shown, x=list(range(len(units))), y=list(range(len(hypotheses))), zmin=-limit if signed else 0,
-            zmax=limit, xgap=1, ygap=1, colorscale=_scale(colours, signed), hoverongaps=False,
+            z=shown,
+            x=list(range(len(units))),
+            y=list(range(len(hypotheses))),
+            zmin=-limit if signed else 0,
+            zmax=limit,
+            xgap=1,
+            ygap=1,
+            colorscale=_scale(colours, signed),
+            hoverongaps=False,
             text=[["\u2212" if value < -MINUS_FROM else "" for value in row] for row in shown],
-            texttemplate="%{text}", textfont={"size": 11, "color": colours.ground if not dark else "#ffffff"},
+            texttemplate="%{text}",
+            textfont={"size": 11, "color": colours.ground if not dark else "#ffffff"},
             hovertemplate=side + "<extra></extra>",
             colorbar={"title": {"text": measure, "side": "right"}, "thickness": 12},
         )
-    )  # fmt: skip
+    )
     if scores.size <= MOST_MARKS:
         figure.add_trace(_marks(scores, hypotheses, units, measure, keys, passes))
     for index, along in enumerate(selected):
         if along is not None:
             low, high = along - 0.5, along + 0.5
-            ends = {"y0": low, "y1": high, "x0": -0.5, "x1": len(units) - 0.5} if index == 0 else {
-                "x0": low, "x1": high, "y0": -0.5, "y1": len(hypotheses) - 0.5}  # fmt: skip
+            ends = (
+                {"y0": low, "y1": high, "x0": -0.5, "x1": len(units) - 0.5}
+                if index == 0
+                else {"x0": low, "x1": high, "y0": -0.5, "y1": len(hypotheses) - 0.5}
+            )
             figure.add_shape(type="rect", line={"color": colours.error, "width": 2}, **ends)
     figure.update_xaxes(
-        title="unit, strongest associations first", tickvals=list(range(0, len(units), step)),
-        ticktext=[str(units[at]) for at in range(0, len(units), step)], tickangle=-90, showgrid=False, zeroline=False,
+        title="unit, strongest associations first",
+        tickvals=list(range(0, len(units), step)),
+        ticktext=[str(units[at]) for at in range(0, len(units), step)],
+        tickangle=-90,
+        showgrid=False,
+        zeroline=False,
         range=[-0.5, len(units) - 0.5],
-    )  # fmt: skip
+    )
     figure.update_yaxes(
-        tickvals=list(range(len(hypotheses))), ticktext=list(map(_short, hypotheses)), showgrid=False, zeroline=False,
+        tickvals=list(range(len(hypotheses))),
+        ticktext=list(map(_short, hypotheses)),
+        showgrid=False,
+        zeroline=False,
         range=[len(hypotheses) - 0.5, -0.5],
-    )  # fmt: skip
+    )
     finish(figure, title, colours, height=150 + ROW_PIXELS * max(6, len(hypotheses)))
     longest = max((len(_short(name)) for name in hypotheses), default=0)
     return figure.update_layout(margin={"l": 30 + 6 * longest, "r": 92, "b": 64}, showlegend=False)
 
 
 def _marks(
-    scores: NDArray[np.float64], hypotheses: Sequence[str], units: Sequence[int], measure: str,
-    keys: tuple[Sequence[int], Sequence[int]], passes: NDArray[np.bool_],
-) -> go.Scatter:  # fmt: skip
+    scores: NDArray[np.float64],
+    hypotheses: Sequence[str],
+    units: Sequence[int],
+    measure: str,
+    keys: tuple[Sequence[int], Sequence[int]],
+    passes: NDArray[np.bool_],
+) -> go.Scatter:
     """Return a mark a square, not to be seen but to be clicked: heatmaps tell of no clicks."""
     rows, columns = (axis.ravel() for axis in np.mgrid[0 : len(hypotheses), 0 : len(units)])
     return go.Scatter(
-        x=columns.tolist(), y=rows.tolist(), mode="markers", showlegend=False,
+        x=columns.tolist(),
+        y=rows.tolist(),
+        mode="markers",
+        showlegend=False,
         customdata=np.stack([np.take(keys[0], rows), np.take(keys[1], columns)], 1).tolist(),
         marker={"symbol": "square", "size": 12, "opacity": 0},
         text=[
@@ -119,7 +152,7 @@ def _marks(
             for row, column in zip(rows, columns, strict=True)
         ],
         hovertemplate="%{text}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def _hatched(shape: str, colours: Palette) -> dict[str, Any]:
@@ -132,10 +165,18 @@ def _short(name: str) -> str:
 
 
 def ranked_scores(
-    names: Sequence[str], keys: Sequence[int], scores: NDArray[np.float64], low: NDArray[np.float64],
-    high: NDArray[np.float64], passes: NDArray[np.bool_], title: str, measure: str, *, chosen: int | None = None,
+    names: Sequence[str],
+    keys: Sequence[int],
+    scores: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    passes: NDArray[np.bool_],
+    title: str,
+    measure: str,
+    *,
+    chosen: int | None = None,
     dark: bool = False,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """Draw the strongest scores as marks with their confidence intervals, strongest on top.
 
     Parameters
@@ -160,35 +201,57 @@ def ranked_scores(
     around = [np.nan_to_num(high - scores), np.nan_to_num(scores - low)]
     figure = go.Figure(
         go.Scatter(
-            x=scores.tolist(), y=list(range(len(names))), mode="markers", customdata=list(keys),
-            error_x={"array": around[0].tolist(), "arrayminus": around[1].tolist(), "color": colours.muted,
-                     "thickness": 1.5, "width": 4},
-            marker={
-                "size": [15 if key == chosen else 10 for key in keys], "color": colours.accent,
-                "symbol": ["circle" if one else "circle-open" for one in passes],
-                "line": {"color": [colours.error if key == chosen else colours.accent for key in keys],
-                         "width": [3 if key == chosen else 1.5 for key in keys]},
+            x=scores.tolist(),
+            y=list(range(len(names))),
+            mode="markers",
+            customdata=list(keys),
+            error_x={
+                "array": around[0].tolist(),
+                "arrayminus": around[1].tolist(),
+                "color": colours.muted,
+                "thickness": 1.5,
+                "width": 4,
             },
-            text=[f"{name}<br>{score:.3f} ({a:.3f} to {b:.3f})"
-                  for name, score, a, b in zip(names, scores, low, high, strict=True)],
-            hovertemplate="%{text}<extra></extra>", showlegend=False,
+            marker={
+                "size": [15 if key == chosen else 10 for key in keys],
+                "color": colours.accent,
+                "symbol": ["circle" if one else "circle-open" for one in passes],
+                "line": {
+                    "color": [colours.error if key == chosen else colours.accent for key in keys],
+                    "width": [3 if key == chosen else 1.5 for key in keys],
+                },
+            },
+            text=[
+                f"{name}<br>{score:.3f} ({a:.3f} to {b:.3f})"
+                for name, score, a, b in zip(names, scores, low, high, strict=True)
+            ],
+            hovertemplate="%{text}<extra></extra>",
+            showlegend=False,
         )
-    )  # fmt: skip
+    )
     figure.add_vline(x=0, line={"color": colours.line, "width": 1})
     figure.update_xaxes(title=measure, zeroline=False)
     figure.update_yaxes(
-        tickvals=list(range(len(names))), ticktext=list(map(_short, names)), range=[len(names) - 0.5, -0.5],
+        tickvals=list(range(len(names))),
+        ticktext=list(map(_short, names)),
+        range=[len(names) - 0.5, -0.5],
         zeroline=False,
-    )  # fmt: skip
+    )
     finish(figure, title, colours, height=150 + 26 * max(4, len(names)), wrap=52)
     longest = max((len(_short(name)) for name in names), default=0)
     return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})
 
 
 def string_trace(
-    symbols: Sequence[str], activations: NDArray[np.floating], behaviour: NDArray[np.floating], title: str,
-    unit: str, hypothesis: str, *, dark: bool = False,
-) -> go.Figure:  # fmt: skip
+    symbols: Sequence[str],
+    activations: NDArray[np.floating],
+    behaviour: NDArray[np.floating],
+    title: str,
+    unit: str,
+    hypothesis: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
     """Draw what a unit does at every symbol of a text, and the hypothesis under it.
 
     Parameters
@@ -210,42 +273,69 @@ def string_trace(
     figure = go.Figure(
         [
             go.Scatter(
-                y=np.asarray(activations, float).tolist(), mode="lines+markers", yaxis="y",
-                line={"color": colours.accent, "width": 2}, marker={"size": 6},
-                hovertemplate=f"“%{{text}}”<br>{unit} %{{y:.3f}}<extra></extra>", **common,
+                y=np.asarray(activations, float).tolist(),
+                mode="lines+markers",
+                yaxis="y",
+                line={"color": colours.accent, "width": 2},
+                marker={"size": 6},
+                hovertemplate=f"“%{{text}}”<br>{unit} %{{y:.3f}}<extra></extra>",
+                **common,
             ),
             go.Bar(
-                y=np.asarray(behaviour, float).tolist(), yaxis="y2", width=1,
-                marker={"color": colours.error, "line": {"width": 0},
-                        "pattern": _hatched("/", colours)},
-                textposition="none", hovertemplate=f"“%{{text}}”<br>{hypothesis}: %{{y:.3g}}<extra></extra>", **common,
+                y=np.asarray(behaviour, float).tolist(),
+                yaxis="y2",
+                width=1,
+                marker={"color": colours.error, "line": {"width": 0}, "pattern": _hatched("/", colours)},
+                textposition="none",
+                hovertemplate=f"“%{{text}}”<br>{hypothesis}: %{{y:.3g}}<extra></extra>",
+                **common,
             ),
         ]
-    )  # fmt: skip
+    )
     wide = max((len(symbol) for symbol in symbols), default=1) > 2
     shown = ["␣" if symbol == " " else symbol for symbol in symbols]
     figure.update_xaxes(
-        tickvals=places, ticktext=shown, tickangle=-60 if wide else 0, showgrid=False, zeroline=False, anchor="y2",
+        tickvals=places,
+        ticktext=shown,
+        tickangle=-60 if wide else 0,
+        showgrid=False,
+        zeroline=False,
+        anchor="y2",
         range=[-0.6, len(symbols) - 0.4],
-    )  # fmt: skip
+    )
     high = max(1.0, float(np.max(behaviour, initial=0)))
     finish(figure, title, colours, height=330 if wide else 290)
-    line = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line,
-            "tickfont": {"size": 11, "color": colours.muted}}
+    line = {
+        "gridcolor": colours.line,
+        "linecolor": colours.line,
+        "zerolinecolor": colours.line,
+        "tickfont": {"size": 11, "color": colours.muted},
+    }
     words = {"size": 12, "color": colours.muted}
     figure.update_layout(
         yaxis={"domain": [0.36, 1], "title": {"text": unit, "font": words}, **line},
-        yaxis2={"domain": [0, 0.24], "range": [min(0.0, float(np.min(behaviour, initial=0))), high],
-                "title": {"text": "hypothesis", "font": words}, "nticks": 2, **line},
-        margin={"l": 64, "b": 76 if wide else 40}, bargap=0,
-    )  # fmt: skip
+        yaxis2={
+            "domain": [0, 0.24],
+            "range": [min(0.0, float(np.min(behaviour, initial=0))), high],
+            "title": {"text": "hypothesis", "font": words},
+            "nticks": 2,
+            **line,
+        },
+        margin={"l": 64, "b": 76 if wide else 40},
+        bargap=0,
+    )
     return figure
 
 
 def by_truth(
-    true: NDArray[np.floating], false: NDArray[np.floating], title: str, unit: str, hypothesis: str, *,
+    true: NDArray[np.floating],
+    false: NDArray[np.floating],
+    title: str,
+    unit: str,
+    hypothesis: str,
+    *,
     dark: bool = False,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """Draw how often a unit has which mean, where a hypothesis is true of the record and where it is not.
 
     Parameters
@@ -265,16 +355,22 @@ def by_truth(
     values = np.concatenate([true, false]).astype(np.float64)
     edges = np.linspace(values.min(), max(values.max(), values.min() + 1e-9), 25)
     figure = go.Figure()
-    looks = ((f"{hypothesis} (n = {len(true):,})", true, colours.error, "/"),
-             (f"not so (n = {len(false):,})", false, colours.accent, ""))  # fmt: skip
+    looks = (
+        (f"{hypothesis} (n = {len(true):,})", true, colours.error, "/"),
+        (f"not so (n = {len(false):,})", false, colours.accent, ""),
+    )
     for name, part, colour, pattern in looks:
         counts, _ = np.histogram(part, edges)
         share = 100 * counts / max(1, len(part))
         figure.add_bar(
-            x=((edges[1:] + edges[:-1]) / 2).tolist(), y=share.tolist(), name=name, width=float(edges[1] - edges[0]),
-            opacity=0.75, marker={"color": colour, "pattern": _hatched(pattern, colours)},
+            x=((edges[1:] + edges[:-1]) / 2).tolist(),
+            y=share.tolist(),
+            name=name,
+            width=float(edges[1] - edges[0]),
+            opacity=0.75,
+            marker={"color": colour, "pattern": _hatched(pattern, colours)},
             hovertemplate="%{x:.3g}: %{y:.1f} %<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title=f"mean activation of {unit}")
     figure.update_yaxes(title="share of records (%)")
@@ -310,27 +406,38 @@ def by_class(
     for place, (start, end) in enumerate(zip(low, high, strict=True)):
         figure.add_shape(type="line", x0=start, x1=end, y0=place, y1=place, line={"color": colours.muted, "width": 4})
     figure.add_scatter(
-        x=means, y=list(range(len(there))), mode="markers", showlegend=False,
+        x=means,
+        y=list(range(len(there))),
+        mode="markers",
+        showlegend=False,
         marker={"size": 11, "symbol": "diamond", "color": colours.accent},
         text=[f"{names[at]}: {len(values[at]):,} values" for at in there],
         customdata=np.stack([low, high], 1).tolist(),
         hovertemplate="%{text}<br>mean %{x:.3f}, middle half %{customdata[0]:.3f} to %{customdata[1]:.3f}"
         "<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_xaxes(title=f"activation of {unit}")
     figure.update_yaxes(
-        tickvals=list(range(len(there))), ticktext=[_short(names[at]) for at in there],
-        range=[len(there) - 0.5, -0.5], zeroline=False,
-    )  # fmt: skip
+        tickvals=list(range(len(there))),
+        ticktext=[_short(names[at]) for at in there],
+        range=[len(there) - 0.5, -0.5],
+        zeroline=False,
+    )
     finish(figure, title, colours, height=150 + 22 * max(4, len(there)))
     longest = max((len(_short(names[at])) for at in there), default=0)
     return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})
 
 
 def importance_against(
-    importance: NDArray[np.float64], best: NDArray[np.float64], important: NDArray[np.int64], names: Sequence[str],
-    title: str, measure: str, *, dark: bool = False,
-) -> go.Figure:  # fmt: skip
+    importance: NDArray[np.float64],
+    best: NDArray[np.float64],
+    important: NDArray[np.int64],
+    names: Sequence[str],
+    title: str,
+    measure: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
     """Draw every unit by its importance and its strongest association.
 
     Parameters
@@ -357,11 +464,15 @@ def importance_against(
         ("important neurons", important, colours.error, "diamond", 12),
     ):
         figure.add_scatter(
-            x=importance[units].tolist(), y=best[units].tolist(), mode="markers", name=label, customdata=units.tolist(),
+            x=importance[units].tolist(),
+            y=best[units].tolist(),
+            mode="markers",
+            name=label,
+            customdata=units.tolist(),
             marker={"color": colour, "symbol": symbol, "size": size},
             text=[f"unit {unit}: {names[unit]}<br>{best[unit]:.3f}" for unit in units],
             hovertemplate="%{text}<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="importance: relevance summed over the training inputs")
     figure.update_yaxes(title=f"strongest association ({measure})", rangemode="tozero")
     return finish(figure, title, colours, height=420)

@@ -13,7 +13,7 @@ from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import finish
 
 if TYPE_CHECKING:
-    from idc_core.sweep import Cell, Sweep
+    from idc_core.analysis.layer_sweep import Cell, Sweep
 
 ROW_PIXELS = 36
 """Height of a row: two lines of text fit."""
@@ -65,13 +65,22 @@ def sweep_grid(
         figure.add_trace(_squares(sweep, cells, selected, colours), index // columns + 1, index % columns + 1)
     figure.update_layout(coloraxis=_scale(sweep, colours), barmode="overlay", bargap=0, showlegend=False)
     figure.update_xaxes(
-        title="important neurons m", tickvals=list(range(len(sweep.ms))), ticktext=list(map(str, sweep.ms)),
-        range=[-0.5, len(sweep.ms) - 0.5], showgrid=False, zeroline=False, fixedrange=True,
-    )  # fmt: skip
+        title="important neurons m",
+        tickvals=list(range(len(sweep.ms))),
+        ticktext=list(map(str, sweep.ms)),
+        range=[-0.5, len(sweep.ms) - 0.5],
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
     figure.update_yaxes(
-        tickvals=list(range(len(sweep.layers))), ticktext=list(sweep.layers),
-        range=[len(sweep.layers) - 0.5, -0.5], showgrid=False, zeroline=False, fixedrange=True,
-    )  # fmt: skip
+        tickvals=list(range(len(sweep.layers))),
+        ticktext=list(sweep.layers),
+        range=[len(sweep.layers) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
     figure.update_yaxes(title="layer, from input to output", title_standoff=14, col=1)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=56, margin_l=84)
@@ -88,14 +97,20 @@ def _squares(sweep: Sweep, cells: list[Cell], selected: tuple[str, str, int] | N
         base=[sweep.layers.index(cell.layer) - SIDE / 2 for cell in cells],
         width=SIDE,
         marker={
-            "color": [math.log10(100 * cell.score) for cell in cells], "coloraxis": "coloraxis",
+            "color": [math.log10(100 * cell.score) for cell in cells],
+            "coloraxis": "coloraxis",
             "line": {"color": colours.error, "width": [3 if chosen else 0 for chosen in outlined]},
         },
-        text=[_written(cell) for cell in cells], textposition="inside", insidetextanchor="middle", textangle=0,
-        constraintext="none", insidetextfont={"color": ON_FILL, "size": 12},
+        text=[_written(cell) for cell in cells],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        constraintext="none",
+        insidetextfont={"color": ON_FILL, "size": 12},
         customdata=[[cell.suite, cell.layer, cell.m] for cell in cells],
-        hovertext=[_spoken(cell) for cell in cells], hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        hovertext=[_spoken(cell) for cell in cells],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
 
 
 def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
@@ -104,13 +119,17 @@ def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
     ticks = range(min(lowest, 1), 3)
     return {
         "colorscale": colours.scale,
-        "cmin": ticks[0], "cmax": ticks[-1],
+        "cmin": ticks[0],
+        "cmax": ticks[-1],
         "colorbar": {
             "title": {"text": "IDC (%)", "font": {"size": 12, "color": colours.muted}},
-            "tickvals": list(ticks), "ticktext": [f"{10.0**tick:g}" for tick in ticks],
-            "tickfont": {"size": 11, "color": colours.muted}, "thickness": 12, "outlinewidth": 0,
+            "tickvals": list(ticks),
+            "ticktext": [f"{10.0**tick:g}" for tick in ticks],
+            "tickfont": {"size": 11, "color": colours.muted},
+            "thickness": 12,
+            "outlinewidth": 0,
         },
-    }  # fmt: skip
+    }
 
 
 def _written(cell: Cell) -> str:

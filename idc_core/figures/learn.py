@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
+from idc_core.analysis.teaching import Step
 from idc_core.figures.palette import CLASSES, ON_FILL, Palette, palette
 from idc_core.figures.style import finish
-from idc_core.teaching import Step
 
 SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 """Marks of the clusters, so that colour is not their only sign."""
@@ -99,23 +99,33 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
     for index, centroid in enumerate(step.centroids):
         # One above the other: centroids start close together.
         figure.add_scatter(
-            x=[centroid, centroid], y=[0, top + 1.3 * index], mode="lines+text", showlegend=index == 0,
-            name="centroid", line={"color": colours.error, "width": 2}, text=["", f"{index}: {centroid:.2f}"],
-            textposition="top center", textfont={"color": colours.ink},
+            x=[centroid, centroid],
+            y=[0, top + 1.3 * index],
+            mode="lines+text",
+            showlegend=index == 0,
+            name="centroid",
+            line={"color": colours.error, "width": 2},
+            text=["", f"{index}: {centroid:.2f}"],
+            textposition="top center",
+            textfont={"color": colours.ink},
             hovertemplate=f"centroid {index}: %{{x:.3f}}<extra></extra>",
-        )  # fmt: skip
+        )
     for index in range(-1, len(step.centroids)):
         own = step.assignment == index
         if own.any():
             figure.add_scatter(
-                x=places[own], y=heights[own], mode="markers", name="no cluster yet" if index < 0 else f"state {index}",
+                x=places[own],
+                y=heights[own],
+                mode="markers",
+                name="no cluster yet" if index < 0 else f"state {index}",
                 marker={
-                    "size": 13, "symbol": "circle-open" if index < 0 else SYMBOLS[index % len(SYMBOLS)],
+                    "size": 13,
+                    "symbol": "circle-open" if index < 0 else SYMBOLS[index % len(SYMBOLS)],
                     "color": colours.ink if index < 0 else CLASSES[index],
                     "line": {"color": colours.ink, "width": 1.2},
                 },
                 hovertemplate="activation %{x:.3f}<extra></extra>",
-            )  # fmt: skip
+            )
     figure.update_xaxes(title="activation, one mark a picture", range=[places.min() - 0.06, places.max() + 0.06])
     figure.update_yaxes(visible=False, range=[0, top + 1.3 * len(step.centroids)])
     finish(figure, title, colours, height=370)
@@ -181,9 +191,13 @@ def cells(
             _cell(figure, corner, f"cell {across}-{upwards}", held, colours)
     given = len(activations) - own
     figure.add_scatter(
-        x=activations[:, 0], y=activations[:, 1], mode="markers+text", showlegend=False,
+        x=activations[:, 0],
+        y=activations[:, 1],
+        mode="markers+text",
+        showlegend=False,
         text=[f"test {index + 1}" for index in range(given)] + ["yours"] * own,
-        textposition=["top center"] * given + ["middle right"] * own, textfont={"color": ON_FILL, "size": 13},
+        textposition=["top center"] * given + ["middle right"] * own,
+        textfont={"color": ON_FILL, "size": 13},
         marker={
             "opacity": 1,
             "size": [12] * given + [20] * own,
@@ -192,7 +206,7 @@ def cells(
             "line": {"color": ON_FILL, "width": 1},
         },
         hovertemplate=f"{neurons[0]} %{{x:.2f}}, {neurons[1]} %{{y:.2f}}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_xaxes(title=f"activation of {neurons[0]}", range=[-0.08, top], showgrid=False, zeroline=False)
     figure.update_yaxes(title=f"activation of {neurons[1]}", range=[-0.08, top], showgrid=False, zeroline=False)
     finish(figure, title, colours, height=430)
@@ -205,11 +219,22 @@ def _cell(figure: go.Figure, corner: tuple[float, float, float, float], name: st
     left, bottom, right, upper = corner
     words = f"{held} test{'s' if held > 1 else ''}" if held else "empty"
     figure.add_shape(
-        type="rect", x0=left, y0=bottom, x1=right, y1=upper, layer="below",
+        type="rect",
+        x0=left,
+        y0=bottom,
+        x1=right,
+        y1=upper,
+        layer="below",
         line={"color": colours.muted, "width": 1.5, "dash": "solid" if held else "dot"},
         fillcolor=colours.counts[0] if held else "rgba(0,0,0,0)",
-    )  # fmt: skip
+    )
     figure.add_annotation(
-        x=left, y=upper, xanchor="left", yanchor="top", showarrow=False, align="left",
-        text=f"{name}<br>{words}", font={"size": 12, "color": ON_FILL if held else colours.ink},
-    )  # fmt: skip
+        x=left,
+        y=upper,
+        xanchor="left",
+        yanchor="top",
+        showarrow=False,
+        align="left",
+        text=f"{name}<br>{words}",
+        font={"size": 12, "color": ON_FILL if held else colours.ink},
+    )

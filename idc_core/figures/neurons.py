@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import Palette, palette
-from idc_core.figures.style import finish, finish_panels, panels
+from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette
+from idc_core.figures.style import SHORT, finish, finish_panels, panels
 
 MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
@@ -85,16 +85,26 @@ def ranking(
             where = np.flatnonzero(chosen == inside)
             label = f"important, m = {len(important)}" if inside else "others"
             figure.add_bar(
-                x=[str(neuron) for neuron in shown[where]], y=row.values[shown[where]], customdata=shown[where],
+                x=[str(neuron) for neuron in shown[where]],
+                y=row.values[shown[where]],
+                customdata=shown[where],
                 name=label,
-                marker=_fill(inside, colours), legendgroup=label, showlegend=place == 1,
-                hovertemplate=f"neuron %{{x}}<br>{row.unit} %{{y:.4g}}<extra></extra>", row=place, col=1,
-            )  # fmt: skip
+                marker=_fill(inside, colours),
+                legendgroup=label,
+                showlegend=place == 1,
+                hovertemplate=f"neuron %{{x}}<br>{row.unit} %{{y:.4g}}<extra></extra>",
+                row=place,
+                col=1,
+            )
         figure.update_yaxes(title=row.unit, row=place)
     figure.update_xaxes(
-        type="category", categoryorder="array", categoryarray=names, showgrid=False, showticklabels=True,
+        type="category",
+        categoryorder="array",
+        categoryarray=names,
+        showgrid=False,
+        showticklabels=True,
         tickangle=-90 if len(names) > MOST_BARS // 3 else 0,
-    )  # fmt: skip
+    )
     figure.update_xaxes(title=f"neuron, by {rows[0].title[0].lower()}{rows[0].title[1:]}", row=len(rows))
     framed = None if selected is None else names.index(str(selected))
     # The frame's name needs the room above its bar.
@@ -122,13 +132,26 @@ def _frame(figure: go.Figure, rows: int, place: int, label: str, colours: Palett
     """Frame one bar in every row, and name it at the top of the first one."""
     for row in range(1, rows + 1):
         figure.add_vrect(
-            x0=place - 0.5, x1=place + 0.5, row=row, col=1, line={"color": colours.error, "width": 1.5},
-            fillcolor=colours.error, opacity=0.25, layer="below",
-        )  # fmt: skip
+            x0=place - 0.5,
+            x1=place + 0.5,
+            row=row,
+            col=1,
+            line={"color": colours.error, "width": 1.5},
+            fillcolor=colours.error,
+            opacity=0.25,
+            layer="below",
+        )
     figure.add_annotation(
-        x=place, y=1, yref="y domain", xref="x", text=label, showarrow=False, yanchor="bottom",
-        font={"size": 12, "color": colours.ink}, bgcolor=colours.ground,
-    )  # fmt: skip
+        x=place,
+        y=1,
+        yref="y domain",
+        xref="x",
+        text=label,
+        showarrow=False,
+        yanchor="bottom",
+        font={"size": 12, "color": colours.ink},
+        bgcolor=colours.ground,
+    )
 
 
 def _fill(chosen: bool, colours: Palette) -> dict[str, Any]:
@@ -197,22 +220,31 @@ def activation_relevance(
         for kept, label, colour, symbol, size in groups:
             if kept.any():
                 figure.add_scatter(
-                    x=activations[kept, index], y=relevance[kept, index], mode="markers", name=label,
-                    legendgroup=label, showlegend=index == 0,
+                    x=activations[kept, index],
+                    y=relevance[kept, index],
+                    mode="markers",
+                    name=label,
+                    legendgroup=label,
+                    showlegend=index == 0,
                     marker={"color": colour, "symbol": symbol, "size": size, "opacity": 0.75},
                     customdata=numbers[kept],
                     hovertemplate="test %{customdata}<br>activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>",
                     **where,
-                )  # fmt: skip
+                )
         if selected is not None:
             name = f"test {numbers[selected]}"
             figure.add_scatter(
-                x=activations[selected : selected + 1, index], y=relevance[selected : selected + 1, index],
-                mode="markers", name=name, legendgroup=name, showlegend=index == 0,
+                x=activations[selected : selected + 1, index],
+                y=relevance[selected : selected + 1, index],
+                mode="markers",
+                name=name,
+                legendgroup=name,
+                showlegend=index == 0,
                 customdata=numbers[selected : selected + 1],
                 marker={"symbol": "star-diamond-open", "size": 16, "color": colours.ink, "line": {"width": 2}},
-                hovertemplate=f"{name}<br>activation %{{x:.3g}}<br>relevance %{{y:.3g}}<extra></extra>", **where,
-            )  # fmt: skip
+                hovertemplate=f"{name}<br>activation %{{x:.3g}}<br>relevance %{{y:.3g}}<extra></extra>",
+                **where,
+            )
     return finish_panels(figure, places, "activation", "relevance", title, colours)
 
 
@@ -245,3 +277,138 @@ def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floati
     values = np.full(a.shape[1], np.nan)
     np.divide((a * r).sum(axis=0), scale, out=values, where=scale > 0)
     return values
+
+
+WIDE = 120
+"""Characters of all labels up to which they fit beside each other."""
+
+MOST_NUMBERS = 16
+"""Rankings up to which every correlation is written into its square."""
+
+
+def agreement(
+    correlations: NDArray[np.float64], labels: Sequence[str], title: str, axis: str = "ranking", *, dark: bool = False
+) -> go.Figure:
+    """Draw the rank correlation of every two rankings as a square.
+
+    Parameters
+    ----------
+    correlations : ndarray of float64 (k, k)
+        In -1..1; NaN leaves a square empty.
+    labels : sequence of str
+        Names of the k rankings.
+    title : str
+        The finding.
+    axis : str
+        What the labels name.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    anchors = SCHEMES["orange-purple"].anchors
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(correlations, np.float32),
+            x=list(labels),
+            y=list(labels),
+            zmin=-1,
+            zmax=1,
+            xgap=1,
+            ygap=1,
+            colorscale=[
+                (place, f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})")
+                for place, anchor in zip(np.linspace(0, 1, len(anchors)), anchors, strict=True)
+            ],
+            texttemplate="%{z:.2f}" if len(labels) <= MOST_NUMBERS else "",
+            hoverongaps=False,
+            hovertemplate="%{y}<br>%{x}<br>rank correlation %{z:.3f}<extra></extra>",
+            colorbar={"title": {"text": "rank correlation", "side": "right"}, "thickness": 12, "tickvals": [-1, 0, 1]},
+        )
+    )
+    longest = max(map(len, labels), default=0)
+    angle = -45 if longest > SHORT else 0
+    figure.update_xaxes(title=axis, title_standoff=8, type="category", tickangle=angle, showgrid=False)
+    figure.update_yaxes(title=axis, title_standoff=8, type="category", autorange="reversed", showgrid=False)
+    finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
+    # Room for the labels: plotly would make it by drawing everything again.
+    return figure.update_layout(margin={"l": 40 + 5 * longest, "r": 96, "b": 48 + 4 * longest})
+
+
+def relevance_by_group(
+    values: NDArray[np.float64],
+    labels: Sequence[str],
+    title: str,
+    axis: str,
+    *,
+    chosen: Sequence[str] = (),
+    dark: bool = False,
+) -> go.Figure:
+    """Draw a neuron's mean relevance over the inputs of each class.
+
+    Parameters
+    ----------
+    values : ndarray of float64 (classes,)
+        NaN for a class without inputs.
+    labels : sequence of str
+        Names of the classes.
+    title : str
+        The finding.
+    axis : str
+        What the labels are.
+    chosen : sequence of str
+        Labels that get a mark.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        `customdata` of a bar is its class's index.
+    """
+    colours = palette(dark)
+    known = np.nan_to_num(values)
+    figure = go.Figure()
+    for name, inside, anchor, pattern in (
+        ("for", known >= 0, RELEVANCE[4], ""),
+        ("against", known < 0, RELEVANCE[2], "/"),
+    ):
+        places = np.flatnonzero(inside & np.isfinite(values)).tolist()
+        figure.add_bar(
+            x=[labels[i] for i in places],
+            y=values[places],
+            customdata=places,
+            name=name,
+            marker={
+                "color": f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})",
+                "line": {"color": colours.ink, "width": 1},
+                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#12161a", "size": 7, "solidity": 0.2},
+            },
+            hovertemplate=f"%{{x}}<br>mean relevance %{{y:.4g}}<extra>{name}</extra>",
+        )
+    marked = [i for i, label in enumerate(labels) if label in chosen]
+    if marked:
+        figure.add_scatter(
+            x=[labels[i] for i in marked],
+            y=values[marked],
+            customdata=marked,
+            mode="markers",
+            name="chosen classes",
+            marker={"symbol": "diamond", "size": 10, "color": colours.ink},
+            hoverinfo="skip",
+        )
+    figure.update_layout(bargap=0.3, barmode="overlay")
+    longest = max(map(len, labels), default=0)
+    figure.update_xaxes(
+        title=axis,
+        type="category",
+        categoryorder="array",
+        categoryarray=list(labels),
+        showgrid=False,
+        tickangle=-45 if longest > SHORT or len(labels) * (longest + 1) > WIDE else 0,
+    )
+    figure.update_yaxes(title="mean relevance (score units)")
+    return finish(figure, title, colours, height=300, wrap=68)

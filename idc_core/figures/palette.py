@@ -70,9 +70,17 @@ DARK: Final = Palette(
 )
 
 CLASSES: Final = (
-    "#7aa6d6", "#f2a154", "#8cc77f", "#c79fc0", "#edc948",
-    "#f28080", "#8fd0cb", "#c2a189", "#ffb3c1", "#b5b0ab",
-)  # fmt: skip
+    "#7aa6d6",
+    "#f2a154",
+    "#8cc77f",
+    "#c79fc0",
+    "#edc948",
+    "#f28080",
+    "#8fd0cb",
+    "#c2a189",
+    "#ffb3c1",
+    "#b5b0ab",
+)
 """One fixed colour a class for up to ten classes; more classes are told apart by their labels."""
 
 ON_FILL: Final = "#12161a"

@@ -17,8 +17,17 @@ MOST_GROUPS: Final = len(CLASSES)
 """Groups that are told apart; smaller ones are drawn as one."""
 
 SYMBOLS: Final = (
-    "circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star", "pentagon", "hourglass",
-)  # fmt: skip
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "cross",
+    "x",
+    "triangle-down",
+    "star",
+    "pentagon",
+    "hourglass",
+)
 """A mark a group, so that colour is never the only sign."""
 
 
@@ -111,21 +120,32 @@ def plane(
             continue
         # SVG marks: those drawn on a canvas of WebGL cannot be clicked everywhere.
         figure.add_scatter(
-            x=points[inside, 0], y=points[inside, 1], mode="markers", name=f"{name} ({int(inside.sum())})",
+            x=points[inside, 0],
+            y=points[inside, 1],
+            mode="markers",
+            name=f"{name} ({int(inside.sum())})",
             customdata=ids[inside],
             marker={
-                "symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8, "opacity": 0.85,
-                "color": _colour(index, groups, colours), "line": {"color": colours.ink, "width": 0.6},
+                "symbol": SYMBOLS[index % len(SYMBOLS)],
+                "size": 8,
+                "opacity": 0.85,
+                "color": _colour(index, groups, colours),
+                "line": {"color": colours.ink, "width": 0.6},
             },
             hovertemplate=f"test %{{customdata}}<br>{name}<extra></extra>",
-        )  # fmt: skip
+        )
     if selected is not None:
         figure.add_scatter(
-            x=points[selected : selected + 1, 0], y=points[selected : selected + 1, 1], mode="markers+text",
-            name=f"selected test {ids[selected]}", customdata=ids[selected : selected + 1],
+            x=points[selected : selected + 1, 0],
+            y=points[selected : selected + 1, 1],
+            mode="markers+text",
+            name=f"selected test {ids[selected]}",
+            customdata=ids[selected : selected + 1],
             marker={"symbol": "circle-open", "size": 20, "color": colours.ink, "line": {"width": 3}},
-            text=[f"test {ids[selected]}"], textposition="top center", hoverinfo="skip",
-        )  # fmt: skip
+            text=[f"test {ids[selected]}"],
+            textposition="top center",
+            hoverinfo="skip",
+        )
     figure.update_xaxes(title=axes[0], zeroline=False)
     figure.update_yaxes(title=axes[1], zeroline=False)
     finish(figure, title, colours, height=560)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from idc_core.experiments.outcome import Difference, Retraining
+from idc_core.experiments.retraining_results import Difference, Retraining
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
 
@@ -75,15 +75,27 @@ def curves(
                 above, below = np.minimum(middle + spread, most), np.maximum(middle - spread, 0.0)
                 figure.add_scatter(
                     x=np.concatenate([epochs, epochs[::-1]]),
-                    y=np.concatenate([above, below[::-1]]), mode="lines", fill="toself",
-                    fillcolor=_clear(mark.colour), line={"width": 0}, hoverinfo="skip", showlegend=False, **place,
-                )  # fmt: skip
+                    y=np.concatenate([above, below[::-1]]),
+                    mode="lines",
+                    fill="toself",
+                    fillcolor=_clear(mark.colour),
+                    line={"width": 0},
+                    hoverinfo="skip",
+                    showlegend=False,
+                    **place,
+                )
             figure.add_scatter(
-                x=epochs, y=middle, mode="lines+markers", name=additions[name], legendgroup=name,
-                showlegend=column == 0, line={"color": mark.colour, "dash": mark.dash, "width": 2},
+                x=epochs,
+                y=middle,
+                mode="lines+markers",
+                name=additions[name],
+                legendgroup=name,
+                showlegend=column == 0,
+                line={"color": mark.colour, "dash": mark.dash, "width": 2},
                 marker={"symbol": mark.symbol, "size": 7, "color": mark.colour},
-                hovertemplate=f"{additions[name]}<br>after %{{x}} epochs: %{{y:.4g}}{ending}<extra></extra>", **place,
-            )  # fmt: skip
+                hovertemplate=f"{additions[name]}<br>after %{{x}} epochs: %{{y:.4g}}{ending}<extra></extra>",
+                **place,
+            )
     figure.update_xaxes(dtick=max(1, found.epochs // 5), range=[-0.2, found.epochs + 0.2])
     figure.update_yaxes(ticksuffix=ending, nticks=6)
     finish_panels(figure, places, "epochs", found.unit, title, colours)
@@ -127,12 +139,15 @@ def differences(
         label = f"{additions[pair.addition]} \u2212 {additions[pair.against]}"
         half = factor * (pair.high - pair.mean)
         figure.add_scatter(
-            x=factor * pair.mean, y=rows + APART * (place - (len(pairs) - 1) / 2), mode="markers", name=label,
+            x=factor * pair.mean,
+            y=rows + APART * (place - (len(pairs) - 1) / 2),
+            mode="markers",
+            name=label,
             marker={"symbol": mark.symbol, "size": 9, "color": mark.colour},
             error_x={"array": np.nan_to_num(half), "color": mark.colour, "thickness": 2, "width": 5},
             customdata=np.stack([factor * pair.low, factor * pair.high], axis=1),
             hovertemplate=f"{label}<br>%{{x:+.3g}} (%{{customdata[0]:+.3g}} to %{{customdata[1]:+.3g}})<extra></extra>",
-        )  # fmt: skip
+        )
     figure.add_vline(0, line={"color": colours.ink, "width": 1})
     figure.update_yaxes(
         tickvals=rows,

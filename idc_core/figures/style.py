@@ -65,7 +65,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
         template="none",
         hoverlabel={"bgcolor": colours.ground, "font": {"color": colours.ink}},
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
-    )  # fmt: skip
+    )
     quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title_font": {"size": 12, "color": colours.muted}}
     figure.update_xaxes(**quiet)
     figure.update_yaxes(**quiet)
@@ -159,24 +159,42 @@ def bar_panels(
     rows = -(-len(values) // columns)
     height = 90 + rows * (54 + BAR_PIXELS * len(labels))
     figure = make_subplots(
-        rows, columns, subplot_titles=list(values), shared_yaxes=True, horizontal_spacing=0.03,
+        rows,
+        columns,
+        subplot_titles=list(values),
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
         vertical_spacing=50 / height if rows > 1 else 0,
-    )  # fmt: skip
+    )
     for index, ((name, row), texts) in enumerate(zip(values.items(), written, strict=True)):
         place = {"row": index // columns + 1, "col": index % columns + 1}
         figure.add_bar(
-            x=row, y=list(range(len(labels))), orientation="h", text=list(texts), textposition="outside", textangle=0,
-            cliponaxis=False, constraintext="none", showlegend=False, marker=marker,
-            textfont={"size": 11, "color": colours.ink}, hovertext=[f"{name}<br>{label}" for label in labels],
-            hovertemplate="%{hovertext}: %{text}<extra></extra>", **place,
-        )  # fmt: skip
+            x=row,
+            y=list(range(len(labels))),
+            orientation="h",
+            text=list(texts),
+            textposition="outside",
+            textangle=0,
+            cliponaxis=False,
+            constraintext="none",
+            showlegend=False,
+            marker=marker,
+            textfont={"size": 11, "color": colours.ink},
+            hovertext=[f"{name}<br>{label}" for label in labels],
+            hovertemplate="%{hovertext}: %{text}<extra></extra>",
+            **place,
+        )
         # Room for the number behind the longest bar.
         most = 1.4 * float(np.nanmax(row, initial=0.0)) or 1.0
         figure.update_xaxes(range=[0, most], showgrid=False, showticklabels=False, fixedrange=True, **place)
     figure.update_yaxes(
-        tickvals=list(range(len(labels))), ticktext=list(labels), range=[len(labels) - 0.4, -0.6], showgrid=False,
-        zeroline=False, fixedrange=True,
-    )  # fmt: skip
+        tickvals=list(range(len(labels))),
+        ticktext=list(labels),
+        range=[len(labels) - 0.4, -0.6],
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=12, bargap=0.25)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})

@@ -94,9 +94,13 @@ def gains(
     rows = -(-len(ms) // columns)
     height = 96 + rows * (58 + ROW_PIXELS * len(suites))
     figure = make_subplots(
-        rows, columns, subplot_titles=[f"m = {m}" for m in ms], shared_yaxes=True, horizontal_spacing=0.05,
+        rows,
+        columns,
+        subplot_titles=[f"m = {m}" for m in ms],
+        shared_yaxes=True,
+        horizontal_spacing=0.05,
         vertical_spacing=74 / height if rows > 1 else 0,
-    )  # fmt: skip
+    )
     for index, (m, row, more) in enumerate(zip(ms, 100 * scores, added, strict=True)):
         place = {"row": index // columns + 1, "col": index % columns + 1}
         for number, suite in enumerate(suites):
@@ -106,9 +110,13 @@ def gains(
         spread = float(row.max() - row.min()) or float(row.max()) or 1.0
         figure.update_xaxes(range=[row.min() - 0.06 * spread, row.max() + 0.42 * spread], nticks=5, **place)
     figure.update_yaxes(
-        tickvals=list(range(len(suites))), ticktext=[suite.wrapped for suite in suites],
-        range=[len(suites) - 0.4, -0.6], showgrid=False, zeroline=False, fixedrange=True,
-    )  # fmt: skip
+        tickvals=list(range(len(suites))),
+        ticktext=[suite.wrapped for suite in suites],
+        range=[len(suites) - 0.4, -0.6],
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
     figure.update_xaxes(ticksuffix=" %", exponentformat="none", zeroline=False, fixedrange=True)
     figure.update_xaxes(title="IDC (axis not from zero)", row=rows)
     finish(figure, title, colours, height=height)
@@ -117,29 +125,46 @@ def gains(
 
 
 def _gain(
-    figure: go.Figure, place: dict[str, int], suite: Drawn, which: tuple[int, int], start: float, end: float,
-    cells: int, dark: bool,
-) -> None:  # fmt: skip
+    figure: go.Figure,
+    place: dict[str, int],
+    suite: Drawn,
+    which: tuple[int, int],
+    start: float,
+    end: float,
+    cells: int,
+    dark: bool,
+) -> None:
     """Draw one suite's row: a line from the first suite's IDC to its own, a mark, and the cells that it adds."""
     number, style, y = which[0], SUITE_COLOURS[suite.kind], [which[0]]
     figure.add_scatter(
-        x=[start, end], y=2 * y, mode="lines", hoverinfo="skip", showlegend=False,
-        line={"color": style.colour(dark), "width": 3, "dash": style.dash}, **place,
-    )  # fmt: skip
+        x=[start, end],
+        y=2 * y,
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"color": style.colour(dark), "width": 3, "dash": style.dash},
+        **place,
+    )
     said = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
     if not number or suite.within:
         said = f"{np.format_float_positional(end, 3, fractional=False, trim='-')} %"
     figure.add_scatter(
-        x=[end], y=y, mode="markers+text", marker=suite.marker(dark), showlegend=False, cliponaxis=False,
-        text=[f"  {said}"], textfont={"size": 11, "color": palette(dark).ink},
-        textposition="middle right" if end >= start else "top center", customdata=[list(which)],
-        hovertemplate=f"{suite.label}<br>IDC {end:.4g} %, {cells:,} new cells<extra></extra>", **place,
-    )  # fmt: skip
+        x=[end],
+        y=y,
+        mode="markers+text",
+        marker=suite.marker(dark),
+        showlegend=False,
+        cliponaxis=False,
+        text=[f"  {said}"],
+        textfont={"size": 11, "color": palette(dark).ink},
+        textposition="middle right" if end >= start else "top center",
+        customdata=[list(which)],
+        hovertemplate=f"{suite.label}<br>IDC {end:.4g} %, {cells:,} new cells<extra></extra>",
+        **place,
+    )
 
 
-def shared(
-    suites: Sequence[Drawn], counts: NDArray[np.int64], title: str, *, dark: bool = False
-) -> go.Figure:  # fmt: skip
+def shared(suites: Sequence[Drawn], counts: NDArray[np.int64], title: str, *, dark: bool = False) -> go.Figure:
     """Draw how many cells every two suites share.
 
     Parameters
@@ -160,13 +185,21 @@ def shared(
     labels = [suite.wrapped for suite in suites]
     figure = go.Figure(
         go.Heatmap(
-            z=counts, x=list(range(len(suites))), y=list(range(len(suites))), colorscale=colours.scale, showscale=False,
-            texttemplate="%{z:,}", textfont={"size": 13, "color": ON_FILL}, xgap=2, ygap=2,
-            zmin=int(counts.min()), zmax=max(int(counts.max()), int(counts.min()) + 1),
+            z=counts,
+            x=list(range(len(suites))),
+            y=list(range(len(suites))),
+            colorscale=colours.scale,
+            showscale=False,
+            texttemplate="%{z:,}",
+            textfont={"size": 13, "color": ON_FILL},
+            xgap=2,
+            ygap=2,
+            zmin=int(counts.min()),
+            zmax=max(int(counts.max()), int(counts.min()) + 1),
             customdata=[[f"{one.label} and {other.label}" for other in suites] for one in suites],
             hovertemplate="%{customdata}: %{z:,} cells<extra></extra>",
         )
-    )  # fmt: skip
+    )
     ticks = {"tickvals": list(range(len(suites))), "ticktext": labels, "showgrid": False, "zeroline": False}
     figure.update_xaxes(**ticks, fixedrange=True)
     figure.update_yaxes(**ticks, autorange="reversed", fixedrange=True)
@@ -204,25 +237,42 @@ def in_turn(
     colours = palette(dark)
     height = 96 + len(orders) * (50 + ROW_PIXELS * (len(suites) - 1))
     figure = make_subplots(
-        len(orders), 1, subplot_titles=[name for name, _, _ in orders], shared_xaxes=True,
+        len(orders),
+        1,
+        subplot_titles=[name for name, _, _ in orders],
+        shared_xaxes=True,
         vertical_spacing=40 / height if len(orders) > 1 else 0,
-    )  # fmt: skip
+    )
     most = max([1, *(int(gains[1:].sum()) for _, _, gains in orders)])
     for row, (_, numbers, adds) in enumerate(orders, 1):
         ends = np.cumsum(adds[1:])
         later = list(range(len(numbers) - 1))
         inks = [suites[number].marker(dark)["color"] for number in numbers[1:]]
         figure.add_bar(
-            x=adds[1:], base=ends - adds[1:], y=later, orientation="h", row=row, col=1, showlegend=False,
+            x=adds[1:],
+            base=ends - adds[1:],
+            y=later,
+            orientation="h",
+            row=row,
+            col=1,
+            showlegend=False,
             marker={"color": inks, "line": {"width": 1, "color": colours.ink}},
-            text=[f"{gain:+,}" if gain else "none" for gain in adds[1:]], textposition="outside", cliponaxis=False,
-            textfont={"size": 12, "color": colours.ink}, customdata=ends,
+            text=[f"{gain:+,}" if gain else "none" for gain in adds[1:]],
+            textposition="outside",
+            cliponaxis=False,
+            textfont={"size": 12, "color": colours.ink},
+            customdata=ends,
             hovertemplate="%{x:,} more cells, %{customdata:,} so far<extra></extra>",
-        )  # fmt: skip
+        )
         figure.update_yaxes(
-            tickvals=later, ticktext=[suites[number].wrapped for number in numbers[1:]],
-            range=[len(numbers) - 1.4, -0.6], showgrid=False, zeroline=False, fixedrange=True, row=row,
-        )  # fmt: skip
+            tickvals=later,
+            ticktext=[suites[number].wrapped for number in numbers[1:]],
+            range=[len(numbers) - 1.4, -0.6],
+            showgrid=False,
+            zeroline=False,
+            fixedrange=True,
+            row=row,
+        )
     figure.update_xaxes(range=[0, 1.12 * most], fixedrange=True, nticks=8, tickformat=",d")
     if most <= FEW:
         # Between whole numbers there are no cells, and a tick there would be written as one of them.

@@ -97,13 +97,22 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
 
     figure = go.Figure(
         go.Heatmap(
-            x=x["data"], y=y["data"], z=rows["category"].map(index).to_numpy().reshape(shape),
-            text=laid_out("mark"), texttemplate="%{text}", textfont={"size": 11, "color": ON_FILL},
+            x=x["data"],
+            y=y["data"],
+            z=rows["category"].map(index).to_numpy().reshape(shape),
+            text=laid_out("mark"),
+            texttemplate="%{text}",
+            textfont={"size": 11, "color": ON_FILL},
             customdata=rows[["cell", "tests"]].to_numpy().reshape(*shape, 2),
             hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
-            colorscale=scale, zmin=-0.5, zmax=len(pieces) - 0.5, showscale=False, xgap=1, ygap=1,
+            colorscale=scale,
+            zmin=-0.5,
+            zmax=len(pieces) - 0.5,
+            showscale=False,
+            xgap=1,
+            ygap=1,
         )
-    )  # fmt: skip
+    )
     for piece in pieces:
         outline = {"width": 1, "color": colours.muted}
         marker = {"symbol": "square", "size": 12, "color": piece["color"], "line": outline}

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
-from idc_core.generation.pictures import LEVELS, eight_bits
+from idc_core.generation.eight_bit import LEVELS, eight_bits
 from idc_core.parameters import Parameter
 from idc_core.registry import Registry
 

@@ -1,6 +1,6 @@
 """What a search should cover besides: from a criterion's uncovered targets to activations that are pulled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,15 +9,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.coverage import CRITERIA
 from idc_core.coverage.boundary import KMNC, NBC, SNAC
 from idc_core.coverage.cells import encode
+from idc_core.coverage.closest_inputs import adjacent
 from idc_core.coverage.idc import IDC
-from idc_core.coverage.neighbours import adjacent
 from idc_core.coverage.neuron import NC, TKNC
 from idc_core.coverage.registry import Criterion
-from idc_core.coverage.streamed import TargetCriterion
-from idc_core.errors import SettingError
-from idc_core.generation.cell import CellSpace
+from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
+from idc_core.errors import SettingError, UnsupportedOperationError
+from idc_core.generation.cell_search import CellSpace
+from idc_core.generation.networks import neuron_layers
+from idc_core.progress import Progress
+from idc_core.tracing.trace import collect
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -191,6 +195,83 @@ def _span(criterion: TargetCriterion) -> Floats | None:
 
 def _aims(neurons: NDArray[Any], goals: NDArray[Any], units: NDArray[Any]) -> Aims:
     return Aims(
-        torch.tensor(neurons.astype(np.int64)), torch.tensor(goals.astype(np.float32)),
+        torch.tensor(neurons.astype(np.int64)),
+        torch.tensor(goals.astype(np.float32)),
         torch.tensor(units.astype(np.float32)),
-    )  # fmt: skip
+    )
+
+
+GUIDES: tuple[str, ...] = (*(one.card.name for one in AIMS), "idc")
+"""Names of the criteria that can guide a search; one is chosen for all of its models."""
+
+
+def make_guidance(
+    name: str,
+    models: Sequence[nn.Module],
+    train: Any,
+    covered: Any = None,
+    *,
+    layers: Sequence[str] | None = None,
+    m: int = 6,
+    on_progress: Progress | None = None,
+) -> list[Criterion]:
+    """Make and fit one criterion a model for `differential_search` to aim at.
+
+    Parameters
+    ----------
+    name : str
+        One of `GUIDES`.
+    models : sequence of Module
+    train : Tensor, array or Dataset, (n, ...)
+        What criteria learn from; neuron coverage and its k most active neurons learn nothing.
+    covered : the same, optional
+        What counts as covered before the search; without it nothing does.
+    layers : sequence of str, optional
+        For IDC: the layer of each model. Default: the one on its card, else its last hidden layer.
+    m : int
+        For IDC: important neurons; fewer where a layer has fewer.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    list of Criterion
+        In the order of the models; a model that comes twice has one.
+
+    Raises
+    ------
+    SettingError
+        If nothing of this name can guide a search.
+    UnsupportedOperationError
+        If a model has no layer with neurons.
+    ModelError, DataError
+        As the criteria's `fit` and `update`.
+    """
+    if name not in GUIDES:
+        raise SettingError(f"Expected a criterion that can guide a search, one of {', '.join(GUIDES)}, got {name!r}.")
+    kind: Any = CRITERIA[name]
+    found: list[Criterion] = []
+    for number, model in enumerate(models):
+        if any(model is earlier for earlier in models[:number]):
+            continue
+        hidden = neuron_layers(model)
+        if not hidden:
+            raise UnsupportedOperationError(
+                f"Model {number + 1} has no convolution or dense layer whose neurons a search could aim at; search "
+                "without guidance."
+            )
+        if name == "idc":
+            layer = layers[number] if layers is not None else _usual_layer(model, hidden)
+            neurons = collect(model, getattr(train, "inputs", train)[:1], [layer]).activations[layer].shape[1]
+            one: Criterion = kind(model, layer, m=min(m, neurons))
+        else:
+            one = kind(model, hidden)
+        learns = not isinstance(one, StreamedCriterion) or one.learns
+        if learns or covered is not None:
+            one.fit(train, on_progress=on_progress)
+        found.append(one if covered is None else one.update(covered, on_progress=on_progress))
+    return found
+
+
+def _usual_layer(model: nn.Module, hidden: Sequence[str]) -> str:
+    card = getattr(model, "card", None)
+    return str(card.default_layer) if card is not None else hidden[max(0, len(hidden) - 2)]

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from idc_core.attribution.opened import Opened
-from idc_core.attribution.session import check_layers, undisturbed
-from idc_core.batching import place
+from idc_core.attribution.captum_adapter import Opened
 from idc_core.errors import UnsupportedOperationError
-from idc_core.trace import neuron_activation, neuron_axes
+from idc_core.lrp.session import check_layers, undisturbed
+from idc_core.tracing.batching import place
+from idc_core.tracing.trace import neuron_activation, neuron_axes
 
 PASS_BYTES = 32 * 2**20
 """Activations of one pass; gradients double them."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.generation.constraints import Constraint, constraint, normalised
-from idc_core.generation.pictures import LEVELS, towards
+from idc_core.generation.eight_bit import LEVELS, towards
 from idc_core.parameters import Parameter
 
 

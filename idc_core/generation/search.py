@@ -14,10 +14,10 @@ from idc_core.coverage.neuron import NC
 from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, find_constraint
+from idc_core.generation.eight_bit import as_seeds
 from idc_core.generation.guidance import Aims, Guide, make_guide
 from idc_core.generation.networks import Objective, Searched, neuron_layers
 from idc_core.generation.objectives import OBJECTIVES, Part
-from idc_core.generation.pictures import as_seeds
 from idc_core.progress import Progress, report
 
 
@@ -195,10 +195,18 @@ def differential_search(
         searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn, part
     )
     settings = {
-        "constraint": rule, "weight_difference": weight_difference, "weight_coverage": weight_coverage, "step": step,
-        "iterations": iterations, "threshold": threshold, "seed": seed, "turn": turn, "bound": bound,
-        "objective": objective, "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
-    }  # fmt: skip
+        "constraint": rule,
+        "weight_difference": weight_difference,
+        "weight_coverage": weight_coverage,
+        "step": step,
+        "iterations": iterations,
+        "threshold": threshold,
+        "seed": seed,
+        "turn": turn,
+        "bound": bound,
+        "objective": objective,
+        "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
+    }
 
     def finds(stopped: bool) -> Finds:
         return search.finds(settings, stopped, time.perf_counter() - started)
@@ -210,10 +218,19 @@ class _Search:
     """The state of one search: which seeds are still without a find, and how far each has come."""
 
     def __init__(
-        self, models: list[Searched], guides: Sequence[Guide | None], seeds: Tensor, rule: Constraint,
-        weight_difference: float, weight_coverage: float, step: float, bound: float, seed: int, turn: int | None,
+        self,
+        models: list[Searched],
+        guides: Sequence[Guide | None],
+        seeds: Tensor,
+        rule: Constraint,
+        weight_difference: float,
+        weight_coverage: float,
+        step: float,
+        bound: float,
+        seed: int,
+        turn: int | None,
         part: Part,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.part = part
         self.models, self.guides, self.seeds, self.rule, self.step = models, guides, seeds, rule, step
         self.weight_difference, self.weight_coverage = weight_difference, weight_coverage
@@ -375,9 +392,14 @@ def _guides(
 
 
 def _check(
-    models: Sequence[nn.Module], weight_difference: float, weight_coverage: float, step: float, iterations: int,
-    turn: int | None, bound: float,
-) -> None:  # fmt: skip
+    models: Sequence[nn.Module],
+    weight_difference: float,
+    weight_coverage: float,
+    step: float,
+    iterations: int,
+    turn: int | None,
+    bound: float,
+) -> None:
     if isinstance(models, nn.Module) or len(models) < 2:
         raise SettingError("A difference needs at least two models; give a list of them.")
     weights = {"weight_difference": weight_difference, "weight_coverage": weight_coverage}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.analysis import Analysis
+from idc_core.analysis.analysis import Analysis
+from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.cells import decode, encode
-from idc_core.coverage.neighbours import adjacent, closest, spread
+from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
-from idc_core.coverage.table import CellTable
 from idc_core.errors import SettingError
 from idc_core.registry import Registry
 
@@ -99,20 +99,32 @@ def _near_cell(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     return closest(active, analysis.centroids, pool.cell, spread(analysis.train_activations), count)[0]
 
 
-SEEDS: Registry[SeedChoice] = Registry("way to choose seeds", {
-    one.name: one
-    for one in (
-        SeedChoice("random", "At random", "Any tests, each as likely as another.", _at_random),
-        SeedChoice("classes", "As many of each class", "Random tests, one of each class in turn.", _each_class, True),
-        SeedChoice(
-            "uncertain", "Least certain", "The tests whose two highest classes are closest (margin).", _uncertain, True
-        ),
-        SeedChoice(
-            "cell", "Closest to an uncovered cell", "The tests whose activations lie closest to a chosen cell.",
-            _near_cell, cell=True,
-        ),
-    )
-})  # fmt: skip
+SEEDS: Registry[SeedChoice] = Registry(
+    "way to choose seeds",
+    {
+        one.name: one
+        for one in (
+            SeedChoice("random", "At random", "Any tests, each as likely as another.", _at_random),
+            SeedChoice(
+                "classes", "As many of each class", "Random tests, one of each class in turn.", _each_class, True
+            ),
+            SeedChoice(
+                "uncertain",
+                "Least certain",
+                "The tests whose two highest classes are closest (margin).",
+                _uncertain,
+                True,
+            ),
+            SeedChoice(
+                "cell",
+                "Closest to an uncovered cell",
+                "The tests whose activations lie closest to a chosen cell.",
+                _near_cell,
+                cell=True,
+            ),
+        )
+    },
+)
 """Ways to choose seeds by name; the paper leaves the choice to the user."""
 
 

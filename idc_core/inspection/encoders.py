@@ -179,10 +179,14 @@ class Binned:
         above = [(units.values > edge).float() for edge in self.edges]
         both = [products(x, y).reshape(count, wide, -1) for x in above]
         found = [by_place(x, y, places) for x in above]
-        in_place = {} if places == 1 else {
-            "x_place": np.stack([one["x_place"] for one in found]),
-            "y_place": found[0]["y_place"].reshape(places, count, wide, 1).swapaxes(0, 1),
-        }  # fmt: skip
+        in_place = (
+            {}
+            if places == 1
+            else {
+                "x_place": np.stack([one["x_place"] for one in found]),
+                "y_place": found[0]["y_place"].reshape(places, count, wide, 1).swapaxes(0, 1),
+            }
+        )
         return {
             "n": np.full((1, 1), float(len(units))),
             "x": np.stack([_plain(x.sum(0)) for x in above])[:, None],

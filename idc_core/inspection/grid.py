@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from idc_core.errors import DataError
 from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.result import WHOLE_GROUP, Inspection
-from idc_core.ranking import agreement
+from idc_core.statistics import spearman
 
 DRAWS = 5000
 """Random sets of units that important ones are compared with."""
@@ -113,9 +113,15 @@ def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 
     records = np.zeros(len(names), np.int64)
     np.maximum.at(records, rows, column["records"][lines])
     return Grid(
-        names, tuple(known[name] for name in names), laid(column["score"]), laid(column["low"]), laid(column["high"]),
-        laid(column["p_value"]), passes, records,
-    )  # fmt: skip
+        names,
+        tuple(known[name] for name in names),
+        laid(column["score"]),
+        laid(column["low"]),
+        laid(column["high"]),
+        laid(column["p_value"]),
+        passes,
+        records,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +154,13 @@ class Meaning:
 
 
 def meaning(
-    found: Grid, importance: NDArray[np.float64], important: NDArray[np.int64], changes: NDArray[np.bool_], *,
+    found: Grid,
+    importance: NDArray[np.float64],
+    important: NDArray[np.int64],
+    changes: NDArray[np.bool_],
+    *,
     seed: int = 0,
-) -> Meaning:  # fmt: skip
+) -> Meaning:
     """Compare the strongest associations of important units with those of the others.
 
     Parameters
@@ -186,7 +196,7 @@ def meaning(
     source = np.random.default_rng(seed)
     drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(DRAWS)])
     chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (DRAWS + 1)
-    related = float(agreement(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
+    related = float(spearman(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
     return Meaning(best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related)
 
 

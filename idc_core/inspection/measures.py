@@ -89,9 +89,12 @@ def correlation(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
 
 
 def _correlated(
-    shared: NDArray[np.float64], units: NDArray[np.float64], behaviours: NDArray[np.float64],
-    still: NDArray[np.bool_], fixed: NDArray[np.bool_],
-) -> NDArray[np.float64]:  # fmt: skip
+    shared: NDArray[np.float64],
+    units: NDArray[np.float64],
+    behaviours: NDArray[np.float64],
+    still: NDArray[np.bool_],
+    fixed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
     """Turn covariances into correlations, in place: a jackknife asks for many thousands of them, many times."""
     shared *= np.where(still, 0, 1 / np.sqrt(np.where(still, 1, units)))
     shared *= 1 / np.sqrt(np.where(fixed, np.nan, behaviours))
@@ -179,8 +182,12 @@ def information(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
 
 def _between(above: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """Turn counts above each of rising edges, all rows first, into counts between neighbouring edges."""
-    return np.asarray(above - np.concatenate([np.take(above, range(1, above.shape[axis]), axis),
-                                              np.zeros_like(np.take(above, [0], axis))], axis))  # fmt: skip
+    return np.asarray(
+        above
+        - np.concatenate(
+            [np.take(above, range(1, above.shape[axis]), axis), np.zeros_like(np.take(above, [0], axis))], axis
+        )
+    )
 
 
 _DEEPBASE = "T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019"
@@ -190,34 +197,62 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
     one.name: one
     for one in (
         PairMeasure(
-            "pearson", "Pearson correlation", "How far the unit rises and falls with the hypothesis, on a line.",
-            _DEEPBASE, ("binary", "number"), lambda x, y, classes, settings: Moments.of(x, y), "moments",
-            correlation, beyond_place,
+            "pearson",
+            "Pearson correlation",
+            "How far the unit rises and falls with the hypothesis, on a line.",
+            _DEEPBASE,
+            ("binary", "number"),
+            lambda x, y, classes, settings: Moments.of(x, y),
+            "moments",
+            correlation,
+            beyond_place,
         ),
         PairMeasure(
-            "spearman", "Spearman correlation", "The same of ranks, so that only the order of values counts.",
-            _DEEPBASE, ("binary", "number"), lambda x, y, classes, settings: Ranks.of(x, y), "ranks",
-            correlation, beyond_place,
+            "spearman",
+            "Spearman correlation",
+            "The same of ranks, so that only the order of values counts.",
+            _DEEPBASE,
+            ("binary", "number"),
+            lambda x, y, classes, settings: Ranks.of(x, y),
+            "ranks",
+            correlation,
+            beyond_place,
         ),
         PairMeasure(
-            "difference", "Difference of means",
+            "difference",
+            "Difference of means",
             "The unit's mean where the hypothesis is true less its mean elsewhere, in parts of its range.",
-            _DEEPBASE, ("binary",), lambda x, y, classes, settings: Moments.of(x, y), "moments",
-            difference, beyond_place,
+            _DEEPBASE,
+            ("binary",),
+            lambda x, y, classes, settings: Moments.of(x, y),
+            "moments",
+            difference,
+            beyond_place,
         ),
         PairMeasure(
-            "information", "Mutual information",
+            "information",
+            "Mutual information",
             "The share of the hypothesis's entropy that the unit's value tells, whatever the form of their relation.",
-            _DEEPBASE, ("binary", "number", "classes"),
-            lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes), "binned",
-            information, cells, settings=(("bins", 8),),
+            _DEEPBASE,
+            ("binary", "number", "classes"),
+            lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes),
+            "binned",
+            information,
+            cells,
+            settings=(("bins", 8),),
         ),
         PairMeasure(
-            "iou", "Intersection over union",
+            "iou",
+            "Intersection over union",
             "Of the rows where the unit is among its highest or the hypothesis is true: the share with both.",
-            _DISSECTION, ("binary",), lambda x, y, classes, settings: Exceedance.of(x, settings["share"]), "exceedance",
-            overlap, joint, settings=(("share", 0.05),),
+            _DISSECTION,
+            ("binary",),
+            lambda x, y, classes, settings: Exceedance.of(x, settings["share"]),
+            "exceedance",
+            overlap,
+            joint,
+            settings=(("share", 0.05),),
         ),
     )
-}  # fmt: skip
+}
 """Measures of a unit and a hypothesis by name."""

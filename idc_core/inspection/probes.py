@@ -14,17 +14,10 @@ from idc_core.errors import SettingError
 from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.extraction import BLOCK_ROWS, Stream
 from idc_core.inspection.hypothesis import Kind
-from idc_core.inspection.pairs import Sureness
+from idc_core.inspection.pairwise import Sureness
 from idc_core.inspection.rows import pieces
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
-from idc_core.inspection.sums import (
-    FEWEST_GROUPS,
-    FEWEST_SUPPORT,
-    GroupedSums,
-    Sums,
-    jackknife,
-    no_association,
-)
+from idc_core.inspection.sums import FEWEST_GROUPS, FEWEST_SUPPORT, GroupedSums, Sums, jackknife, no_association
 from idc_core.progress import Progress
 
 EVERY = 4
@@ -145,35 +138,80 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
     one.name: one
     for one in (
         GroupMeasure(
-            "logistic", "Logistic probe", "F1 of a logistic regression from all units of the group, penalised by L2.",
-            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, agreement, l2=1.0,
+            "logistic",
+            "Logistic probe",
+            "F1 of a logistic regression from all units of the group, penalised by L2.",
+            _DEEPBASE,
+            ("binary",),
+            lambda classes: YES_NO,
+            f1,
+            agreement,
+            l2=1.0,
         ),
         GroupMeasure(
-            "logistic-l1", "Sparse logistic probe", "The same with an L1 penalty, which leaves most units out.",
-            _DEEPBASE, ("binary",), lambda classes: YES_NO, f1, agreement, l1=1.0,
+            "logistic-l1",
+            "Sparse logistic probe",
+            "The same with an L1 penalty, which leaves most units out.",
+            _DEEPBASE,
+            ("binary",),
+            lambda classes: YES_NO,
+            f1,
+            agreement,
+            l1=1.0,
         ),
         GroupMeasure(
-            "linear", "Linear probe", "R2 of a linear regression from all units of the group, penalised by L2.",
-            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, followed, l2=1.0,
+            "linear",
+            "Linear probe",
+            "R2 of a linear regression from all units of the group, penalised by L2.",
+            _DEEPBASE,
+            ("binary", "number"),
+            lambda classes: SQUARE,
+            determination,
+            followed,
+            l2=1.0,
         ),
         GroupMeasure(
-            "linear-l1", "Sparse linear probe", "The same with an L1 penalty, which leaves most units out.",
-            _DEEPBASE, ("binary", "number"), lambda classes: SQUARE, determination, followed, l1=0.01,
+            "linear-l1",
+            "Sparse linear probe",
+            "The same with an L1 penalty, which leaves most units out.",
+            _DEEPBASE,
+            ("binary", "number"),
+            lambda classes: SQUARE,
+            determination,
+            followed,
+            l1=0.01,
         ),
         GroupMeasure(
-            "multiclass", "Multiclass probe", "Mean F1 of the classes, told by a softmax regression from all units.",
-            _DEEPBASE, ("classes",), of_classes, f1, agreement, l2=1.0,
+            "multiclass",
+            "Multiclass probe",
+            "Mean F1 of the classes, told by a softmax regression from all units.",
+            _DEEPBASE,
+            ("classes",),
+            of_classes,
+            f1,
+            agreement,
+            l2=1.0,
         ),
         GroupMeasure(
-            "majority", "Always the commonest answer", "F1 of the answer that is right most often; looks at no unit.",
-            _DEEPBASE, ("binary",), None, always,
+            "majority",
+            "Always the commonest answer",
+            "F1 of the answer that is right most often; looks at no unit.",
+            _DEEPBASE,
+            ("binary",),
+            None,
+            always,
         ),
         GroupMeasure(
-            "chance", "Answers at random", "F1 of answering yes as often as the hypothesis is true; looks at no unit.",
-            _DEEPBASE, ("binary",), None, by_chance,
+            "chance",
+            "Answers at random",
+            "F1 of answering yes as often as the hypothesis is true; looks at no unit.",
+            _DEEPBASE,
+            ("binary",),
+            None,
+            by_chance,
         ),
     )
-}  # fmt: skip
+}
 """Measures of a group of units and a hypothesis by name."""
 
 
@@ -378,8 +416,12 @@ def _sums(scores: Tensor | None, wanted: Tensor, classes: int, square: bool) -> 
         missed = ((scores[..., 0] - wanted) ** 2).sum(0)
         said = scores[..., 0]
         parts = {
-            "missed": missed, "y": wanted.sum(0), "yy": (wanted**2).sum(0), "p": said.sum(0), "pp": (said**2).sum(0),
-        }  # fmt: skip
+            "missed": missed,
+            "y": wanted.sum(0),
+            "yy": (wanted**2).sum(0),
+            "p": said.sum(0),
+            "pp": (said**2).sum(0),
+        }
         return rows | {name: value.numpy()[:, None] for name, value in parts.items()}
     if scores is None:
         return rows | {"true": wanted.sum(0).numpy()[None, :, None]}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from idc_core.errors import DataError, SettingError
-from idc_core.inspection import answering
-from idc_core.inspection.answering import UNANSWERED, UNOPENED, Question
+from idc_core.inspection import query_process
+from idc_core.inspection.query_process import UNANSWERED, UNOPENED, Question
 from idc_core.inspection.store import bring_up_to_date, store_path
 
 SECONDS = 10.0
@@ -19,6 +19,7 @@ SECONDS = 10.0
 
 MOST_ROWS = 10_000
 """Rows of an answer; more are cut off."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -39,7 +40,8 @@ PREPARED: dict[str, Prepared] = {
     one.name: one
     for one in (
         Prepared(
-            "best-units", "Best unit for each hypothesis",
+            "best-units",
+            "Best unit for each hypothesis",
             "The unit that correlates most with each hypothesis, in the latest run.",
             "SELECT hypothesis, model, layer, unit, round(score, 3) AS score, round(low, 3) AS low,\n"
             "       round(high, 3) AS high, discovery\nFROM scores\n"
@@ -48,7 +50,8 @@ PREPARED: dict[str, Prepared] = {
             "ORDER BY abs(score) DESC NULLS LAST",
         ),
         Prepared(
-            "best-hypotheses", "Best hypothesis for each unit",
+            "best-hypotheses",
+            "Best hypothesis for each unit",
             "What each unit correlates with most, in the latest run.",
             "SELECT model, layer, unit, hypothesis, round(score, 3) AS score, discovery\nFROM scores\n"
             "WHERE measure = 'pearson' AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
@@ -56,14 +59,16 @@ PREPARED: dict[str, Prepared] = {
             "ORDER BY model, layer, unit",
         ),
         Prepared(
-            "known-together", "What a layer knows as a whole",
+            "known-together",
+            "What a layer knows as a whole",
             "How well probes on groups of units tell each hypothesis, beside answers at random.",
             "SELECT hypothesis, model, layer, unit_group, measure, round(score, 3) AS score\nFROM scores\n"
             "WHERE unit = -1 AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
             "ORDER BY hypothesis, score DESC",
         ),
         Prepared(
-            "families", "Which families of hypotheses are found",
+            "families",
+            "Which families of hypotheses are found",
             "Associations at the stated false-discovery rate, by family and measure.",
             "SELECT h.family, s.measure, count(*) FILTER (s.discovery) AS found, count(*) AS tested\n"
             "FROM scores s JOIN hypotheses h USING (run, hypothesis)\n"
@@ -71,7 +76,8 @@ PREPARED: dict[str, Prepared] = {
             "GROUP BY ALL ORDER BY found DESC",
         ),
         Prepared(
-            "unexplained", "Units that nothing explains",
+            "unexplained",
+            "Units that nothing explains",
             "Units of the latest run that vary, but correlate with no hypothesis by more than 0.2.",
             "SELECT u.model, u.layer, u.unit, round(u.deviation, 3) AS deviation,\n"
             "       round(max(abs(s.score)), 3) AS strongest\n"
@@ -81,12 +87,14 @@ PREPARED: dict[str, Prepared] = {
             "GROUP BY ALL HAVING max(abs(s.score)) <= 0.2 ORDER BY deviation DESC",
         ),
         Prepared(
-            "runs", "All runs", "What was inspected, when, and how much was read for it.",
+            "runs",
+            "All runs",
+            "What was inspected, when, and how much was read for it.",
             "SELECT r.made_at, r.run, r.name, r.dataset, r.split, r.records, max(s.records) AS records_read,\n"
             "       r.scores, r.error\nFROM runs r JOIN scores s USING (run) GROUP BY ALL ORDER BY made_at DESC",
         ),
     )
-}  # fmt: skip
+}
 """Questions by name."""
 
 
@@ -153,7 +161,7 @@ def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answ
 
 def _answered(question: Question, seconds: float) -> bytes:
     """Have a question answered by another process: an Arrow stream."""
-    command = [sys.executable, "-I", answering.__file__]
+    command = [sys.executable, "-I", query_process.__file__]
     try:
         done = subprocess.run(command, input=json.dumps(question).encode(), capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:

@@ -13,9 +13,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = (
-    "model", "layer", "group", "unit", "hypothesis", "measure",
-    "score", "low", "high", "margin", "p_value", "records", "remark",
-)  # fmt: skip
+    "model",
+    "layer",
+    "group",
+    "unit",
+    "hypothesis",
+    "measure",
+    "score",
+    "low",
+    "high",
+    "margin",
+    "p_value",
+    "records",
+    "remark",
+)
 """Columns of the table, in order."""
 
 WHOLE_GROUP = -1

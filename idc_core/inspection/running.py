@@ -17,10 +17,10 @@ from idc_core.inspection.blocks import BUDGET, BlockStore
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
-from idc_core.inspection.pairs import PairRun, Sureness
+from idc_core.inspection.pairwise import PairRun, Sureness
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
-from idc_core.inspection.reading import Part, Reading
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, Lines, names_of
+from idc_core.inspection.resume import Part, Reading
 from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
 
@@ -181,19 +181,37 @@ def inspect(
     order = np.random.default_rng(seed).permutation(len(dataset))[:records].astype(np.int64)
     chosen_layers = _layers(found, layers)
     about = {
-        "dataset": dataset.name, "split": dataset.split, "dataset_fingerprint": dataset.fingerprint,
-        "dataset_records": len(dataset), "records": len(order), "seed": seed, "error": error, "confidence": confidence,
+        "dataset": dataset.name,
+        "split": dataset.split,
+        "dataset_fingerprint": dataset.fingerprint,
+        "dataset_records": len(dataset),
+        "records": len(order),
+        "seed": seed,
+        "error": error,
+        "confidence": confidence,
         "pilot": pilot,
         "models": {name: fingerprint(model) for name, model in found.items()},
         "layers": {name: list(names) for name, names in chosen_layers.items()},
         "measures": {one.name: _settings(one) for one in chosen},
         "groups": {} if groups is None else {name: list(map(int, group)) for name, group in groups.items()},
-        "speed": asdict(speed), "versions": {"torch": torch.__version__, "numpy": np.__version__},
-    }  # fmt: skip
+        "speed": asdict(speed),
+        "versions": {"torch": torch.__version__, "numpy": np.__version__},
+    }
     job = _Job(
-        found, chosen_layers, dataset, order, groups, error if speed.early else None, confidence,
-        pilot, passes, speed, on_progress, on_scores, about,
-    )  # fmt: skip
+        found,
+        chosen_layers,
+        dataset,
+        order,
+        groups,
+        error if speed.early else None,
+        confidence,
+        pilot,
+        passes,
+        speed,
+        on_progress,
+        on_scores,
+        about,
+    )
     held, whole = Reading() if reading is None else reading, False
     held.begin(about | {"hypotheses": names_of(hypotheses)}, order)
     lines, units = Lines(), {}
@@ -252,16 +270,25 @@ def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str
 
 
 def _check(
-    dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure], error: float | None,
-    confidence: float, seed: int, pilot: int, records: int | None,
-) -> None:  # fmt: skip
+    dataset: Dataset,
+    hypotheses: Sequence[Hypothesis],
+    measures: Sequence[Measure],
+    error: float | None,
+    confidence: float,
+    seed: int,
+    pilot: int,
+    records: int | None,
+) -> None:
     if not len(dataset):
         raise DataError("The data set has no records to inspect on.")
     names = [one.name for one in hypotheses]
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:
-        raise SettingError(f"Hypotheses must have names of their own; {', '.join(twice)} are there twice." if twice
-                           else "There is no hypothesis to inspect: give at least one.")  # fmt: skip
+        raise SettingError(
+            f"Hypotheses must have names of their own; {', '.join(twice)} are there twice."
+            if twice
+            else "There is no hypothesis to inspect: give at least one."
+        )
     if not any(one.kind in measure.kinds for one in hypotheses for measure in measures):
         raise SettingError("No measure can see any of these hypotheses; choose measures for their kinds.")
     if error is not None and not error > 0:
@@ -363,13 +390,25 @@ def _write_probes(run: ProbeRun, group: str, sure: Sureness, lines: Lines) -> No
     found = run.run(sure)
     for at, column in enumerate(run.which):
         common: dict[str, Any] = {
-            "model": run.place[0], "layer": run.place[1], "group": group, "measure": run.measure.name,
-            "hypothesis": run.stream.hypotheses[int(column)].name, "records": found.records[at],
+            "model": run.place[0],
+            "layer": run.place[1],
+            "group": group,
+            "measure": run.measure.name,
+            "hypothesis": run.stream.hypotheses[int(column)].name,
+            "records": found.records[at],
             "remark": run.unscored(int(column)) if np.isnan(found.score[at]) else "",
-        }  # fmt: skip
+        }
         score, half = found.score[at], found.half_width[at]
-        lines.add(1, unit=WHOLE_GROUP, score=score, low=score - half, high=score + half, margin=found.margin[at],
-                  p_value=found.p_value[at], **common)  # fmt: skip
+        lines.add(
+            1,
+            unit=WHOLE_GROUP,
+            score=score,
+            low=score - half,
+            high=score + half,
+            margin=found.margin[at],
+            p_value=found.p_value[at],
+            **common,
+        )
         if run.measure.loss is not None:
             nothing = dict.fromkeys(("low", "high", "margin", "p_value"), np.nan)
             lines.add(len(run.units), unit=np.array(run.units), score=found.weights[at], **nothing, **common)

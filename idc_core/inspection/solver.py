@@ -200,9 +200,7 @@ def minimise(
     return work(problem, weights, stop, on_progress, label)
 
 
-def _quasi_newton(
-    problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None, label: str
-) -> Tensor:  # fmt: skip
+def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None, label: str) -> Tensor:
     preconditioner = _preconditioner(problem)
     found, left, here = weights.clone(), torch.arange(len(weights)), weights.clone()
     slope = problem.slope(here, left)

@@ -19,8 +19,8 @@ import numpy as np
 
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, partial_file
-from idc_core.inspection.answering import connect
 from idc_core.inspection.discovery import discoveries
+from idc_core.inspection.query_process import connect
 from idc_core.inspection.result import COLUMNS, Inspection
 
 if TYPE_CHECKING:
@@ -132,10 +132,21 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     with _writing(path) as connection:
         connection.execute(
             "INSERT INTO kept.runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [run, datetime.now(UTC).replace(tzinfo=None), name, about["dataset"], about["split"],
-             about["records"], len(inspection), about["seed"], about["error"], about["confidence"], RATE,
-             json.dumps(about)],
-        )  # fmt: skip
+            [
+                run,
+                datetime.now(UTC).replace(tzinfo=None),
+                name,
+                about["dataset"],
+                about["split"],
+                about["records"],
+                len(inspection),
+                about["seed"],
+                about["error"],
+                about["confidence"],
+                RATE,
+                json.dumps(about),
+            ],
+        )
         for part, columns in parts.items():
             columns = {"run": np.full(len(next(iter(columns.values()))), run, object), **columns}
             connection.register("given", pa.table({name: pa.array(value) for name, value in columns.items()}))

@@ -25,7 +25,7 @@ from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.records import PADDING, Records, is_text
 from idc_core.inspection.rewriting import REWRITERS, changed
 from idc_core.progress import Progress, report
-from idc_core.trace import neuron_axes, trace
+from idc_core.tracing.trace import neuron_axes, trace
 
 Swaps = Literal["symbols", "grammar"]
 
@@ -255,9 +255,13 @@ def _find_pairs(
 
 
 def _changes(
-    model: nn.Module, layer: str, before: NDArray[Any], after: NDArray[Any], places: NDArray[np.int64],
+    model: nn.Module,
+    layer: str,
+    before: NDArray[Any],
+    after: NDArray[Any],
+    places: NDArray[np.int64],
     whole_records: bool,
-) -> NDArray[np.float32]:  # fmt: skip
+) -> NDArray[np.float32]:
     """Return how much each unit changed at the swapped symbols, float32 (pairs, units)."""
     axis = neuron_axes(model, [layer])[layer]
     sides = []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from idc_core.errors import ModelError, SettingError
 from idc_core.files import cache_folder
-from idc_core.models.entry import ModelCard
+from idc_core.models.card import ModelCard
 from idc_core.models.registry import find_entry
 
 if TYPE_CHECKING:

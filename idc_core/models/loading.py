@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from idc_core.errors import ModelError
-from idc_core.models.entry import ModelCard, ModelEntry
+from idc_core.models.card import ModelCard
+from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
 from idc_core.models.published import load_published
 from idc_core.models.registry import find_entry
@@ -42,9 +43,7 @@ def load_model(name: str, *, weights: Path | None = None) -> Network:
 def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
     path = weights if weights is not None else WEIGHTS_FOLDER / f"{entry.name}.safetensors"
     if not path.is_file():
-        raise ModelError(
-            f"The weights file {path} does not exist; `python -m idc_core train {entry.name}` trains it."
-        )
+        raise ModelError(f"The weights file {path} does not exist; `python -m idc_core train {entry.name}` trains it.")
     network = entry.build()
     read_weights(network, path)
     description = path.with_suffix(".json")

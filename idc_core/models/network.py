@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from idc_core.models.entry import ModelCard
+from idc_core.models.card import ModelCard
 
 # Dropout only acts while training, and an embedding's outputs are inputs in another form: neither has neurons
 # of its own that a coverage criterion could look at.

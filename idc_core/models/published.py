@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError
-from idc_core.models.entry import ModelCard, ModelEntry
+from idc_core.models.card import ModelCard
+from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
 from idc_core.models.weights import fill, fingerprint
 
@@ -139,9 +140,7 @@ def _check_kind(name: str, module: nn.Module, layer: dict[str, Any], path: Path)
             raise ModelError(f"{path}: {layer['name']!r} must have padding {padding!r}, not {found!r}.")
 
 
-def _array(
-    arrays: dict[str, NDArray[np.float32]], key: str, shape: list[int], path: Path
-) -> NDArray[np.float32]:
+def _array(arrays: dict[str, NDArray[np.float32]], key: str, shape: list[int], path: Path) -> NDArray[np.float32]:
     if key not in arrays:
         raise ModelError(f"The weights file {path} lacks {key!r}; it has {sorted(arrays)}.")
     found = arrays[key].shape

@@ -13,7 +13,7 @@ Augmentation = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]
 """Takes a batch of inputs and targets and a generator; returns the changed batch."""
 
 OPTIMIZERS: dict[str, Callable[[Iterable[torch.nn.Parameter], float, float], Optimizer]] = {
-    "adamw": lambda parameters, rate, decay: torch.optim.AdamW(parameters, lr=rate, weight_decay=decay),
+    "adamw": lambda parameters, rate, decay: torch.optim.AdamW(parameters, lr=rate, weight_decay=decay)
 }
 
 

@@ -53,14 +53,20 @@ _LENETS = (
 )
 _LENET_RECIPES = {
     "digits": Recipe(
-        "adamw", 3e-3, batch=32, epochs=20,
+        "adamw",
+        3e-3,
+        batch=32,
+        epochs=20,
         note="Adam with a one-cycle schedule instead of the paper's Adadelta: 1,257 images give few steps.",
     ),
     "mnist": Recipe(
-        "adamw", 3e-3, batch=128, epochs=10,
+        "adamw",
+        3e-3,
+        batch=128,
+        epochs=10,
         note="Adam with a one-cycle schedule instead of the paper's Adadelta (learning rate 1.0, batch 256).",
     ),
-}  # fmt: skip
+}
 _DATA_LABELS = {"digits": "digits", "mnist": "MNIST"}
 
 
@@ -127,10 +133,7 @@ _ENTRIES = (
         _published_lenet(shape, f"deepxplore-model{position}", _DEEPXPLORE, same=True)
         for position, shape in enumerate(_LENETS, start=1)
     ),
-    *(
-        _published_lenet(shape, f"deepimportance-lenet{shape.number}", _DEEPIMPORTANCE, same=False)
-        for shape in _LENETS
-    ),
+    *(_published_lenet(shape, f"deepimportance-lenet{shape.number}", _DEEPIMPORTANCE, same=False) for shape in _LENETS),
     ModelEntry(
         name="convnet-cifar10",
         label="ConvNet on CIFAR-10",
@@ -141,7 +144,11 @@ _ENTRIES = (
         default_layer="fc2",
         parameters=952_234,
         recipe=Recipe(
-            "adamw", 2e-3, batch=128, epochs=24, augmentation="mirror-shift",
+            "adamw",
+            2e-3,
+            batch=128,
+            epochs=24,
+            augmentation="mirror-shift",
             note="Adam with a one-cycle schedule and mirrored, shifted images instead of the paper's RMSprop "
             "(1e-4, batch 32, 40 epochs): as accurate in fewer epochs.",
         ),
@@ -158,7 +165,11 @@ _ENTRIES = (
         default_layer="fc3",  # half of the ten units of fc4 never fire
         parameters=2_116_983,
         recipe=Recipe(
-            "adamw", 5e-4, batch=64, epochs=20, augmentation="mirror-steering",
+            "adamw",
+            5e-4,
+            batch=64,
+            epochs=20,
+            augmentation="mirror-steering",
             note="Adam with a one-cycle schedule and mirrored, shifted frames instead of the paper's Adadelta "
             "(learning rate 1.0, batch 256, 10 epochs); chosen on 4 of the 15 training blocks of time.",
         ),
@@ -176,7 +187,12 @@ _ENTRIES = (
         default_layer="conv2",
         parameters=666_054,
         recipe=Recipe(
-            "adamw", 4e-3, batch=32, epochs=20, augmentation="drop-words", weight_decay=0.01,
+            "adamw",
+            4e-3,
+            batch=32,
+            epochs=20,
+            augmentation="drop-words",
+            weight_decay=0.01,
             note="Epochs, learning rate and dropout were chosen on 700 messages held out from the training split.",
         ),
         citation="Y. Kim, Convolutional Neural Networks for Sentence Classification, EMNLP 2014",
@@ -192,13 +208,16 @@ _ENTRIES = (
         default_layer="lstm",
         parameters=1_153_697,
         recipe=Recipe(
-            "adamw", 2e-3, batch=128, epochs=6,
+            "adamw",
+            2e-3,
+            batch=128,
+            epochs=6,
             note="Adam with a one-cycle schedule; 30 characters are read for each one that is predicted.",
         ),
         citation="T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019",
         licence="MIT",
     ),
-)  # fmt: skip
+)
 
 MODELS: dict[str, ModelEntry] = {entry.name: entry for entry in _ENTRIES}
 """Every network by its name, in the order in which menus show them."""

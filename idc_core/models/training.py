@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
-from idc_core.models.entry import ModelCard, ModelEntry, Recipe
-from idc_core.models.keeping import Keeping
+from idc_core.models.card import ModelCard
+from idc_core.models.checkpoint_recorder import Keeping
+from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
@@ -40,9 +41,14 @@ _TRIED_STEPS = 6
 
 
 def train(
-    name: str, *, out: Path | None, seed: int = 0, device: Device = "cpu", keeping: Keeping | None = None,
+    name: str,
+    *,
+    out: Path | None,
+    seed: int = 0,
+    device: Device = "cpu",
+    keeping: Keeping | None = None,
     on_progress: Progress | None = None,
-) -> ModelCard:  # fmt: skip
+) -> ModelCard:
     """Train a network of the registry by its recipe and write its weights and card.
 
     Parameters
@@ -104,8 +110,14 @@ def train(
 
         keep(0)
         fit(
-            network, training, entry.recipe,
-            seed=seed, device=device, label=entry.label, on_epoch=keep, on_progress=on_progress,
+            network,
+            training,
+            entry.recipe,
+            seed=seed,
+            device=device,
+            label=entry.label,
+            on_epoch=keep,
+            on_progress=on_progress,
         )
         _arrange(network.cpu(), torch.contiguous_format)
         card = describe(network)
@@ -175,7 +187,9 @@ def fit(
         if not math.isfinite(value):
             raise ModelError(f"Training {label} diverged: loss {value} at step {step + 1} of {total}.")
         report(
-            on_progress, step + 1, total,
+            on_progress,
+            step + 1,
+            total,
             f"Training {label}: epoch {step // each + 1} of {recipe.epochs}, loss {value:.3f}",
         )
         if on_epoch is not None and (step + 1) % each == 0:
@@ -285,9 +299,15 @@ def reproducible(seed: int, device: Device = "cpu") -> Iterator[None]:
 
 
 def _card(
-    entry: ModelEntry, training: Dataset, test: Dataset, network: Network, *, seed: int, licence: str,
+    entry: ModelEntry,
+    training: Dataset,
+    test: Dataset,
+    network: Network,
+    *,
+    seed: int,
+    licence: str,
     splits: Sequence[str] = ("test", "train"),
-) -> ModelCard:  # fmt: skip
+) -> ModelCard:
     data = {"test": test, "train": training}
     metrics = {f"{split}_{key}": value for split in splits for key, value in measure(network, data[split]).items()}
     if entry.task == "regression":

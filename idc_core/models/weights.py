@@ -61,8 +61,7 @@ def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
         wanted = expected[name]
         if value.shape != wanted.shape:
             raise ModelError(
-                f"{source}: parameter {name!r} must have the shape {tuple(wanted.shape)}, "
-                f"but has {tuple(value.shape)}."
+                f"{source}: parameter {name!r} must have the shape {tuple(wanted.shape)}, but has {tuple(value.shape)}."
             )
         if value.dtype != wanted.dtype:
             raise ModelError(f"{source}: parameter {name!r} must be {wanted.dtype}, but is {value.dtype}.")

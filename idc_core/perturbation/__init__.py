@@ -5,12 +5,4 @@ from idc_core.perturbation.guided import guided_noise
 from idc_core.perturbation.noise import random_noise
 from idc_core.perturbation.transforms import TRANSFORMS, transform
 
-__all__ = [
-    "ATTACKS",
-    "TRANSFORMS",
-    "AttackResult",
-    "attack",
-    "guided_noise",
-    "random_noise",
-    "transform",
-]
+__all__ = ["ATTACKS", "TRANSFORMS", "AttackResult", "attack", "guided_noise", "random_noise", "transform"]

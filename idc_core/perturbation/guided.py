@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idc_core.attribution.interception import INPUT
-from idc_core.attribution.rules import Bias, RelevanceSettings
-from idc_core.perturbation.noise import DEVIATION, check_deviation, noise_values
-from idc_core.perturbation.pictures import (
+from idc_core.lrp.interception import INPUT
+from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.perturbation.inputs import (
     SHARE,
     Pictures,
     as_numbers,
@@ -21,8 +20,9 @@ from idc_core.perturbation.pictures import (
     stream,
     strongest,
 )
+from idc_core.perturbation.noise import DEVIATION, check_deviation, noise_values
 from idc_core.progress import Progress
-from idc_core.trace import trace
+from idc_core.tracing.trace import trace
 
 
 def guided_noise(
@@ -66,7 +66,7 @@ def guided_noise(
     DataError, SettingError
         As `random_noise`.
     ModelError, UnsupportedOperationError, CancelledError
-        As `idc_core.trace.trace`.
+        As `idc_core.tracing.trace.trace`.
 
     Notes
     -----

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
-from idc_core.perturbation.pictures import SHARE, Pictures, as_numbers, as_pictures, check_seed, how_many, stream
+from idc_core.perturbation.inputs import SHARE, Pictures, as_numbers, as_pictures, check_seed, how_many, stream
 
 DEVIATION = 0.5
 """Standard deviation of the noise, in units of the whole range of a pixel; the paper gives none."""

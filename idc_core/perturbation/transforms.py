@@ -15,7 +15,7 @@ from PIL import Image
 
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter, settle
-from idc_core.perturbation.pictures import Pictures, as_numbers, as_pictures, check_seed, stream
+from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed, stream
 from idc_core.progress import Progress, report
 from idc_core.registry import Registry
 
@@ -53,13 +53,7 @@ def _transform(name: str, label: str, help: str, *parameters: Parameter) -> Call
 
 
 def transform(
-    inputs: Any,
-    name: str,
-    *,
-    seed: int = 0,
-    numbers: Any = None,
-    on_progress: Progress | None = None,
-    **settings: Any,
+    inputs: Any, name: str, *, seed: int = 0, numbers: Any = None, on_progress: Progress | None = None, **settings: Any
 ) -> Pictures:
     """Change every picture in the same way.
 

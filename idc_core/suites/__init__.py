@@ -2,10 +2,10 @@
 
 from idc_core.suites.attacked import as_suite, attack_block
 from idc_core.suites.compare import SuiteComparison, compare, parts_of, weigh
-from idc_core.suites.kept import forget, keep, kept, open_kept, pack
-from idc_core.suites.own import own_suite
+from idc_core.suites.custom_tests import own_suite
+from idc_core.suites.library import forget, keep, kept, open_kept, pack
 from idc_core.suites.registry import SUITES, SuiteKind, make_suite, perturbed
-from idc_core.suites.seen import Seen, look, seen_of
+from idc_core.suites.responses import Seen, look, seen_of
 from idc_core.suites.subset import chosen, sample, subset
 from idc_core.suites.suite import Step, Suite, original, union
 

@@ -14,7 +14,7 @@ from idc_core.models.weights import fingerprint
 from idc_core.parameters import settle
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
 from idc_core.progress import Progress
-from idc_core.suites.store import kept
+from idc_core.suites.attack_cache import kept
 from idc_core.suites.suite import Part, Positions, Step, Suite, address
 
 BLOCK = 32
@@ -54,7 +54,7 @@ def attack_block(
     Raises
     ------
     IdcError
-        As `idc_core.perturbation.attacks.attack` and `idc_core.suites.store.kept`.
+        As `idc_core.perturbation.attacks.attack` and `idc_core.suites.attack_cache.kept`.
     CancelledError
         If the work was stopped; this block is then lost.
     """

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis import Analysis
+from idc_core.analysis.analysis import Analysis
+from idc_core.clustering.points import Floats
 from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
-from idc_core.partition import Floats
 from idc_core.progress import Progress, part_of
-from idc_core.suites.answers import Answers
-from idc_core.suites.seen import Seen, join_answers, look
+from idc_core.suites.responses import Answers, Seen, join_answers, look
 from idc_core.suites.suite import Part, Suite
 
 MS = (6, 8, 10, 12)
@@ -164,16 +163,26 @@ class SuiteComparison:
         """Return one record a suite and number of neurons, for tables and files."""
         return [
             {
-                "suite": suite.name, "label": suite.label, "inputs": suite.inputs, "extra": suite.extra,
-                "accuracy": suite.accuracy, "rmse": suite.rmse, "confidence": suite.confidence,
-                "extra_accuracy": suite.extra_accuracy, "extra_rmse": suite.extra_rmse,
-                "extra_confidence": suite.extra_confidence, "m": m,
-                "covered": suite.cells[m].covered, "total": suite.cells[m].total, "idc": suite.cells[m].score,
-                "added": len(suite.cells[m].added), "marginal": int(gain),
+                "suite": suite.name,
+                "label": suite.label,
+                "inputs": suite.inputs,
+                "extra": suite.extra,
+                "accuracy": suite.accuracy,
+                "rmse": suite.rmse,
+                "confidence": suite.confidence,
+                "extra_accuracy": suite.extra_accuracy,
+                "extra_rmse": suite.extra_rmse,
+                "extra_confidence": suite.extra_confidence,
+                "m": m,
+                "covered": suite.cells[m].covered,
+                "total": suite.cells[m].total,
+                "idc": suite.cells[m].score,
+                "added": len(suite.cells[m].added),
+                "marginal": int(gain),
             }
             for m in self.ms
             for suite, gain in zip(self.suites, self.marginal(m), strict=True)
-        ]  # fmt: skip
+        ]
 
     def _reached(self, m: int) -> list[set[Any]]:
         if m not in self.ms:
@@ -215,7 +224,7 @@ def compare(
     DataError
         If the suites are not for the same network.
     IdcError
-        As `idc_core.trace.trace`.
+        As `idc_core.tracing.trace.trace`.
 
     Notes
     -----
@@ -313,9 +322,16 @@ def _result(
     extra = _measured(answers, suite, added) if added.any() else (None, None, None)
     everything = np.ones(len(suite), bool)
     return SuiteResult(
-        suite.name, suite.label, suite.fingerprint, len(suite), int(added.sum()),
-        *_measured(answers, suite, everything), *extra, answers, cells,
-    )  # fmt: skip
+        suite.name,
+        suite.label,
+        suite.fingerprint,
+        len(suite),
+        int(added.sum()),
+        *_measured(answers, suite, everything),
+        *extra,
+        answers,
+        cells,
+    )
 
 
 def _measured(
@@ -342,8 +358,7 @@ def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
 def parts_of(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:
     """Return the parts of a suite, each with its right answers."""
     return [
-        (part, suite.targets[start : start + part.count])
-        for start, part in zip(suite.starts, suite.parts, strict=True)
+        (part, suite.targets[start : start + part.count]) for start, part in zip(suite.starts, suite.parts, strict=True)
     ]
 
 

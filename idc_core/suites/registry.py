@@ -17,11 +17,11 @@ from idc_core.models.weights import fingerprint as fingerprint_of
 from idc_core.parameters import Parameter, settle
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
 from idc_core.perturbation.attacks import Preset
+from idc_core.perturbation.inputs import SHARE, check_seed
 from idc_core.perturbation.noise import DEVIATION
-from idc_core.perturbation.pictures import SHARE, check_seed
 from idc_core.progress import Progress
 from idc_core.registry import Registry
-from idc_core.suites.store import kept
+from idc_core.suites.attack_cache import kept
 from idc_core.suites.suite import Part, Positions, Step, Suite, address, original, union
 
 Family = Literal["original", "noise", "transform", "attack"]
@@ -100,34 +100,68 @@ def _attacked(name: str) -> Apply:
     return apply
 
 
-SUITES: Registry[SuiteKind] = Registry("kind of suite", {
-    kind.name: kind
-    for kind in (
-        SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
-        SuiteKind(
-            "noise", "Random noise", "Gaussian noise on a few random pixels of every test.", _PAPER, "U_O+S", "noise",
-            _NOISE, random=True, apply=_random,
-        ),
-        SuiteKind(
-            "guided", "Relevance-guided noise", "The same noise on the pixels that decide.", _PAPER, "U_O+DI", "noise",
-            _NOISE, needs_model=True, random=True, apply=_guided,
-        ),
-        *(
+SUITES: Registry[SuiteKind] = Registry(
+    "kind of suite",
+    {
+        kind.name: kind
+        for kind in (
+            SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
             SuiteKind(
-                one.name, one.label, one.help, "Tian et al., ICSE 2018", f"U_O+{one.name}", "transform",
-                one.parameters, random=one.name in _DRAWN, apply=_transformed(one.name),
-            )
-            for one in TRANSFORMS.values()
-        ),
-        *(
+                "noise",
+                "Random noise",
+                "Gaussian noise on a few random pixels of every test.",
+                _PAPER,
+                "U_O+S",
+                "noise",
+                _NOISE,
+                random=True,
+                apply=_random,
+            ),
             SuiteKind(
-                one.name, one.label, one.help, one.citation, f"U_O+{one.name.upper()}", "attack", one.parameters,
-                one.presets, needs_model=True, random=one.name in _DRAWN, apply=_attacked(one.name),
-            )
-            for one in ATTACKS.values()
-        ),
-    )
-})  # fmt: skip
+                "guided",
+                "Relevance-guided noise",
+                "The same noise on the pixels that decide.",
+                _PAPER,
+                "U_O+DI",
+                "noise",
+                _NOISE,
+                needs_model=True,
+                random=True,
+                apply=_guided,
+            ),
+            *(
+                SuiteKind(
+                    one.name,
+                    one.label,
+                    one.help,
+                    "Tian et al., ICSE 2018",
+                    f"U_O+{one.name}",
+                    "transform",
+                    one.parameters,
+                    random=one.name in _DRAWN,
+                    apply=_transformed(one.name),
+                )
+                for one in TRANSFORMS.values()
+            ),
+            *(
+                SuiteKind(
+                    one.name,
+                    one.label,
+                    one.help,
+                    one.citation,
+                    f"U_O+{one.name.upper()}",
+                    "attack",
+                    one.parameters,
+                    one.presets,
+                    needs_model=True,
+                    random=one.name in _DRAWN,
+                    apply=_attacked(one.name),
+                )
+                for one in ATTACKS.values()
+            ),
+        )
+    },
+)
 """Kinds of suites by name, in the order in which menus show them."""
 
 
@@ -202,8 +236,8 @@ def perturbed(
     Returns
     -------
     Suite
-        Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`idc_core.suites.store`): take a subset
-        first and attack it, rather than the other way round. All else is made anew whenever it is asked for.
+        Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`idc_core.suites.attack_cache`): take a
+        subset first and attack it, rather than the other way round. All else is made anew whenever it is asked for.
 
     Raises
     ------
@@ -251,9 +285,14 @@ def _maker(
         if kind.apply is None or not len(positions):
             return np.empty(inputs.shape, np.float32)
         return kind.apply(
-            model, inputs, source.targets[positions],
-            numbers=numbers[positions], seed=step.seed, on_progress=on_progress, **step.settings,
-        )  # fmt: skip
+            model,
+            inputs,
+            source.targets[positions],
+            numbers=numbers[positions],
+            seed=step.seed,
+            on_progress=on_progress,
+            **step.settings,
+        )
 
     def from_store(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
         found = np.empty((len(positions), *source.shape), np.float32)

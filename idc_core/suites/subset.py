@@ -11,9 +11,9 @@ from torch import nn
 
 from idc_core.errors import DataError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
-from idc_core.perturbation.pictures import check_seed
+from idc_core.perturbation.inputs import check_seed
 from idc_core.progress import Progress
-from idc_core.suites.answers import Answers, answer, watch_part
+from idc_core.suites.responses import Answers, answer, watch_part
 from idc_core.suites.suite import Part, Positions, Step, Suite, address
 
 
@@ -181,7 +181,7 @@ def answers_to(model: nn.Module, suite: Suite, *, on_progress: Progress | None =
     Raises
     ------
     IdcError
-        As `idc_core.trace.trace`.
+        As `idc_core.tracing.trace.trace`.
     """
     scores = [
         batch.scores.float().cpu().numpy()

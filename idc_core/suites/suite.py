@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
-from idc_core.datasets.base import Task
+from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress
 

@@ -28,9 +28,10 @@ def dense():
     Contributions: to y_0 6 and -2, bias 1; to h_1 1, 2 and -1, bias 1; to h_2 2, -2 and 1, bias 1.
     """
     return nn.Sequential(
-        weighted(nn.Linear(3, 2), [[1, 1, 1], [2, -1, -1]], [1, 1]), nn.ReLU(),
+        weighted(nn.Linear(3, 2), [[1, 1, 1], [2, -1, -1]], [1, 1]),
+        nn.ReLU(),
         weighted(nn.Linear(2, 2), [[2, -1], [1, 1]], [1, -1]),
-    )  # fmt: skip
+    )
 
 
 X = [[1.0, 2.0, -1.0]]
@@ -89,9 +90,12 @@ def tied():
     scores y = (2 * 4 + 2, 4) = (10, 4): relevance starts at 10.
     """
     return nn.Sequential(
-        weighted(nn.Conv2d(1, 1, 2), [1, 0, 0, 1], [-1]), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        weighted(nn.Conv2d(1, 1, 2), [1, 0, 0, 1], [-1]),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
         weighted(nn.Linear(1, 2), [2, 1], [2, 0]),
-    )  # fmt: skip
+    )
 
 
 PICTURE = [[[[1.0, 2.0, 0.0], [3.0, 1.0, 3.0], [2.0, 2.0, 1.0]]]]

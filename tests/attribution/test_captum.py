@@ -15,25 +15,37 @@ captum_rules = pytest.importorskip("captum.attr._utils.lrp_rules")
 NETWORKS = {
     "dense": (
         lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 7), nn.Tanh(), nn.Dropout(), nn.Linear(7, 3)),
-        ROWS, ("0", "2", "5"),
+        ROWS,
+        ("0", "2", "5"),
     ),
     "convolutions": (
         lambda: Written(
             lambda net, x: net.fc(net.pool(net.tanh(net.conv2(net.relu(net.bn(net.conv1(x)))))).flatten(1)),
-            conv1=nn.Conv2d(2, 3, 3, padding=1), bn=nn.BatchNorm2d(3), relu=nn.ReLU(), conv2=nn.Conv2d(3, 4, 2),
-            tanh=nn.Tanh(), pool=nn.AvgPool2d(3, 2), fc=nn.Linear(16, 3),
+            conv1=nn.Conv2d(2, 3, 3, padding=1),
+            bn=nn.BatchNorm2d(3),
+            relu=nn.ReLU(),
+            conv2=nn.Conv2d(3, 4, 2),
+            tanh=nn.Tanh(),
+            pool=nn.AvgPool2d(3, 2),
+            fc=nn.Linear(16, 3),
         ),
-        IMAGES, ("conv1", "bn", "conv2", "pool", "fc"),
+        IMAGES,
+        ("conv1", "bn", "conv2", "pool", "fc"),
     ),
     "max pooling": (
         lambda: Written(
             lambda net, x: net.fc(net.dropout(net.mean(net.pool(net.tanh(net.conv(x)))).flatten(1))),
-            conv=nn.Conv2d(2, 5, 2, stride=1), tanh=nn.Tanh(), pool=nn.MaxPool2d(2, ceil_mode=True),
-            mean=nn.AdaptiveAvgPool2d((2, 1)), dropout=nn.Dropout(), fc=nn.Linear(10, 3),
+            conv=nn.Conv2d(2, 5, 2, stride=1),
+            tanh=nn.Tanh(),
+            pool=nn.MaxPool2d(2, ceil_mode=True),
+            mean=nn.AdaptiveAvgPool2d((2, 1)),
+            dropout=nn.Dropout(),
+            fc=nn.Linear(10, 3),
         ),
-        IMAGES, ("conv", "pool", "mean", "fc"),
+        IMAGES,
+        ("conv", "pool", "mean", "fc"),
     ),
-}  # fmt: skip
+}
 
 
 def ruled(network, epsilon):

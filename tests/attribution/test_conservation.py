@@ -72,9 +72,12 @@ def test_branches_share_the_start_score():
     network = settle(
         Written(
             lambda net, x: net.out(F.relu(net.a(x)) + net.c(F.relu(net.b(x)))),
-            a=nn.Linear(6, 5), b=nn.Linear(6, 4), c=nn.Linear(4, 5), out=nn.Linear(5, 3),
+            a=nn.Linear(6, 5),
+            b=nn.Linear(6, 4),
+            c=nn.Linear(4, 5),
+            out=nn.Linear(5, 3),
         )
-    )  # fmt: skip
+    )
     found = relevance(network, ROWS, ["a", "b", "c", "out"], bias="redistribute")
     for one, other in (("a", "b"), ("a", "c")):
         np.testing.assert_allclose(total(found[one]) + total(found[other]), total(found["out"]), rtol=1e-9)
@@ -82,8 +85,9 @@ def test_branches_share_the_start_score():
 
 
 def test_a_layer_used_twice_in_a_row_carries_the_relevance_twice():
-    network = settle(Written(lambda net, x: net.out(net.a(net.a(x).tanh()).tanh()), a=nn.Linear(6, 6),
-                             out=nn.Linear(6, 3)))  # fmt: skip
+    network = settle(
+        Written(lambda net, x: net.out(net.a(net.a(x).tanh()).tanh()), a=nn.Linear(6, 6), out=nn.Linear(6, 3))
+    )
     found = relevance(network, ROWS, ["input", "a", "out"], bias="redistribute")
     np.testing.assert_allclose(total(found["a"]), 2 * total(found["out"]), rtol=1e-9)
     np.testing.assert_allclose(total(found["input"]), total(found["out"]), rtol=1e-9)

@@ -90,7 +90,7 @@ def pooled(pool, shape):
     return [
         [np.ravel_multi_index((k, r * pool.stride + y, c * pool.stride + x), shape) for y, x in window]
         for k, r, c in itertools.product(*map(range, out))
-    ], out  # fmt: skip
+    ], out
 
 
 def slowly(network, x, rule, bias):
@@ -142,10 +142,16 @@ def dense(seed):
 def convolutional(seed):
     return settle(
         nn.Sequential(
-            nn.Conv2d(2, 4, 3, stride=(2, 1), padding=1, groups=2), nn.ReLU(), nn.AvgPool2d(2, 1),
-            nn.Conv2d(4, 2, 2, padding=(1, 0), dilation=(2, 1)), nn.Sigmoid(), nn.Flatten(), nn.Linear(16, 3),
-        ), seed,
-    )  # fmt: skip
+            nn.Conv2d(2, 4, 3, stride=(2, 1), padding=1, groups=2),
+            nn.ReLU(),
+            nn.AvgPool2d(2, 1),
+            nn.Conv2d(4, 2, 2, padding=(1, 0), dilation=(2, 1)),
+            nn.Sigmoid(),
+            nn.Flatten(),
+            nn.Linear(16, 3),
+        ),
+        seed,
+    )
 
 
 def with_ties(seed):

@@ -9,8 +9,8 @@ from torch import nn
 from idc_core import load_model
 from idc_core.attribution.methods import METHODS, PARAMETERS, attribute, attribute_layers
 from idc_core.attribution.relevance import relevance
-from idc_core.attribution.rules import RULES
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError, UnsupportedOperationError
+from idc_core.lrp.rules import RULES
 
 THROUGH_CAPTUM = [name for name in METHODS if name not in RULES]
 FROM_BASELINE = ["deeplift", "integrated-gradients", "conductance"]
@@ -88,8 +88,18 @@ def gained(scores, inputs, baseline, target):
 
 def rescale_by_hand(model, x, b, target):
     """DeepLIFT's rescale rule, operation by operation (Shrikumar et al. 2017), for `Functional` with one pool each."""
-    operations = [model.conv1, F.relu, model.pool, model.conv2, F.relu, model.pool, nn.Flatten(), model.fc1, F.relu,
-                  model.logits]  # fmt: skip
+    operations = [
+        model.conv1,
+        F.relu,
+        model.pool,
+        model.conv2,
+        F.relu,
+        model.pool,
+        nn.Flatten(),
+        model.fc1,
+        F.relu,
+        model.logits,
+    ]
     pairs = [(x, b)]
     for operation in operations:
         pairs.append(tuple(operation(value) for value in pairs[-1]))

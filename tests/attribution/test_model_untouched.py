@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core import IDC, relevance
-from idc_core.attribution.rules import RelevanceSettings
-from idc_core.attribution.session import lock_of
 from idc_core.errors import CancelledError, ModelError, UnsupportedOperationError
-from idc_core.trace import collect, trace
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.session import lock_of
+from idc_core.tracing.trace import collect, trace
 from tests.attribution.networks import CLASSES, IMAGES, ROWS, SEQUENCES, Written, numbers, settle
 
 MANY = numbers(40, 2, 7, 7)
@@ -26,10 +26,15 @@ def build():
     """A network in a mixed state: partly in training, partly frozen, with gradients and the user's own hooks."""
     network = settle(
         nn.Sequential(
-            nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(),
-            nn.Dropout(), nn.Linear(16, CLASSES),
+            nn.Conv2d(2, 4, 3),
+            nn.BatchNorm2d(4),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Dropout(),
+            nn.Linear(16, CLASSES),
         )
-    )  # fmt: skip
+    )
     network.train()
     network[1].eval()
     network[0].bias.requires_grad_(False)
@@ -122,10 +127,14 @@ class TestLeftAsFound:
         assert state(network) == before
         assert_free(network)
 
-    @pytest.mark.parametrize(("error", "expected"), [
-        (RuntimeError("out of luck"), ModelError), (ZeroDivisionError(), ModelError),
-        (KeyboardInterrupt(), KeyboardInterrupt),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (RuntimeError("out of luck"), ModelError),
+            (ZeroDivisionError(), ModelError),
+            (KeyboardInterrupt(), KeyboardInterrupt),
+        ],
+    )
     def test_after_an_exception_in_the_network(self, work, error, expected):
         network = build()
         network.insert(4, Failing(error))
@@ -271,8 +280,11 @@ class TestThreads:
     @pytest.mark.parametrize("settings", [None, RelevanceSettings()])
     def test_passes_of_another_thread_are_not_heard(self, settings):
         # While our pass is under way, another thread runs the network without the engine, from end to end.
-        network = settle(Written(lambda net, x: net.out(net.wait(net.a(x))), a=nn.Linear(6, 6), out=nn.Linear(6, 3),
-                                 wait=nn.Identity()))  # fmt: skip
+        network = settle(
+            Written(
+                lambda net, x: net.out(net.wait(net.a(x))), a=nn.Linear(6, 6), out=nn.Linear(6, 3), wait=nn.Identity()
+            )
+        )
         expected = collect(network, ROWS, ["a"], settings)
         main, theirs = threading.current_thread(), []
 
@@ -297,8 +309,11 @@ class TestThreads:
             np.testing.assert_array_equal(found.relevance[layer], values)
 
     def test_hooks_may_come_and_go_during_a_pass_of_another_thread(self):
-        network = settle(Written(lambda net, x: net.out(net.wait(net.a(x))), a=nn.Linear(6, 6), out=nn.Linear(6, 3),
-                                 wait=nn.Identity()))  # fmt: skip
+        network = settle(
+            Written(
+                lambda net, x: net.out(net.wait(net.a(x))), a=nn.Linear(6, 6), out=nn.Linear(6, 3), wait=nn.Identity()
+            )
+        )
         inside, leave, other = threading.Event(), threading.Event(), []
 
         def wait(module, inputs, output):

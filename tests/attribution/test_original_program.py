@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.attribution.rules import RelevanceSettings
-from idc_core.importance import most_important
-from idc_core.trace import collect, trace
+from idc_core.importance.important_neurons import most_important
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.tracing.trace import collect, trace
 from tests.attribution.reference_networks import LAYERS, channels_last, load_images, load_network
 
 RULES = {

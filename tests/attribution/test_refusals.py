@@ -8,7 +8,7 @@ from torch import nn
 
 from idc_core import IDC, relevance
 from idc_core.errors import DataError, IdcError, ModelError, SettingError, UnsupportedOperationError
-from idc_core.trace import collect, trace
+from idc_core.tracing.trace import collect, trace
 from tests.attribution.networks import IMAGES, ROWS, SEQUENCES, TOKENS, Written, numbers, settle
 
 MANY = numbers(64, 6)
@@ -69,41 +69,85 @@ OPERATIONS = {
     "gate": (gate, dense(), ROWS, ("mul", "depend")),
     "division": (lambda net, x: net.out(1 / (x.abs() + 1)), dense(), ROWS, ("abs",)),
     "division by x": (lambda net, x: net.out(1 / x), dense(), ROWS, ("div",)),
-    "floor division": (lambda net, x: net.out(torch.div(x, 2, rounding_mode="floor")), dense(), ROWS,
-                       ("div", "rounding_mode")),
+    "floor division": (
+        lambda net, x: net.out(torch.div(x, 2, rounding_mode="floor")),
+        dense(),
+        ROWS,
+        ("div", "rounding_mode"),
+    ),
     "exp": (lambda net, x: net.out(torch.exp(x)), dense(), ROWS, ("exp",)),
     "exp_": (lambda net, x: net.out(net.a(x).exp_()), dense(), ROWS, ("exp",)),
     "power": (lambda net, x: net.out(x**2), dense(), ROWS, ("pow",)),
-    "exp in a module": (lambda net, x: net.out(net.block(x)), {**dense(), "block": Block()}, ROWS,
-                        ("exp", "'block.inner'")),
+    "exp in a module": (
+        lambda net, x: net.out(net.block(x)),
+        {**dense(), "block": Block()},
+        ROWS,
+        ("exp", "'block.inner'"),
+    ),
     "softmax": (attention, dense(), ROWS, ("softmax", "attention")),
     "softmax transposed": (lambda net, x: net.out(torch.softmax(x, 1).T.T), dense(), ROWS, ("softmax",)),
-    "softmax as a factor": (lambda net, x: torch.ones(6, 6, dtype=x.dtype) @ torch.softmax(net.a(x), 1).T,
-                            dense(), ROWS, ("softmax",)),
-    "attention": (lambda net, x: net.out(net.mixer(x, x, x)[0][:, 0]),
-                  {"mixer": nn.MultiheadAttention(6, 2, batch_first=True), "out": nn.Linear(6, 3)}, SEQUENCES,
-                  ("multi_head_attention", "'mixer'")),
-    "scaled attention": (lambda net, x: net.out(F.scaled_dot_product_attention(x, x, x)[:, 0]), dense(), SEQUENCES,
-                         ("scaled_dot_product_attention",)),
-    "transformer": (lambda net, x: net.out(net.encoder(x)[:, 0]),
-                    {"encoder": nn.TransformerEncoderLayer(6, 2, 8, batch_first=True), "out": nn.Linear(6, 3)},
-                    SEQUENCES, ("attention", "'encoder")),
-    "gru": (lambda net, x: net.out(net.gru(x)[0][:, -1]),
-            {"gru": nn.GRU(6, 6, batch_first=True), "out": nn.Linear(6, 3)}, SEQUENCES, ("gru", "'gru'")),
+    "softmax as a factor": (
+        lambda net, x: torch.ones(6, 6, dtype=x.dtype) @ torch.softmax(net.a(x), 1).T,
+        dense(),
+        ROWS,
+        ("softmax",),
+    ),
+    "attention": (
+        lambda net, x: net.out(net.mixer(x, x, x)[0][:, 0]),
+        {"mixer": nn.MultiheadAttention(6, 2, batch_first=True), "out": nn.Linear(6, 3)},
+        SEQUENCES,
+        ("multi_head_attention", "'mixer'"),
+    ),
+    "scaled attention": (
+        lambda net, x: net.out(F.scaled_dot_product_attention(x, x, x)[:, 0]),
+        dense(),
+        SEQUENCES,
+        ("scaled_dot_product_attention",),
+    ),
+    "transformer": (
+        lambda net, x: net.out(net.encoder(x)[:, 0]),
+        {"encoder": nn.TransformerEncoderLayer(6, 2, 8, batch_first=True), "out": nn.Linear(6, 3)},
+        SEQUENCES,
+        ("attention", "'encoder"),
+    ),
+    "gru": (
+        lambda net, x: net.out(net.gru(x)[0][:, -1]),
+        {"gru": nn.GRU(6, 6, batch_first=True), "out": nn.Linear(6, 3)},
+        SEQUENCES,
+        ("gru", "'gru'"),
+    ),
     "packed sequence": (
-        lambda net, x: net.out(net.lstm(nn.utils.rnn.pack_padded_sequence(
-            net.a(x), [5] * len(x), batch_first=True))[1][0][-1]),
-        {"a": nn.Linear(6, 6), "lstm": nn.LSTM(6, 6), "out": nn.Linear(6, 3)}, SEQUENCES, ("pack",)),
-    "projected lstm": (lambda net, x: net.out(net.lstm(x)[0][:, -1]),
-                       {"lstm": nn.LSTM(6, 5, proj_size=2, batch_first=True), "out": nn.Linear(2, 3)}, SEQUENCES,
-                       ("LSTM with a projection", "'lstm'")),
-    "group norm": (lambda net, x: net.norm(x).mean((2, 3)), {"norm": nn.GroupNorm(1, 2)}, IMAGES,
-                   ("group_norm", "'norm'")),
-    "batch statistics": (lambda net, x: net.norm(x).mean((2, 3)),
-                         {"norm": nn.BatchNorm2d(2, track_running_stats=False)}, IMAGES,
-                         ("batch_norm", "stored statistics", "'norm'")),
-    "pooling with indices": (lambda net, x: F.max_pool2d(x, 2, return_indices=True)[0].mean((2, 3)), {}, IMAGES,
-                             ("indices",)),
+        lambda net, x: net.out(
+            net.lstm(nn.utils.rnn.pack_padded_sequence(net.a(x), [5] * len(x), batch_first=True))[1][0][-1]
+        ),
+        {"a": nn.Linear(6, 6), "lstm": nn.LSTM(6, 6), "out": nn.Linear(6, 3)},
+        SEQUENCES,
+        ("pack",),
+    ),
+    "projected lstm": (
+        lambda net, x: net.out(net.lstm(x)[0][:, -1]),
+        {"lstm": nn.LSTM(6, 5, proj_size=2, batch_first=True), "out": nn.Linear(2, 3)},
+        SEQUENCES,
+        ("LSTM with a projection", "'lstm'"),
+    ),
+    "group norm": (
+        lambda net, x: net.norm(x).mean((2, 3)),
+        {"norm": nn.GroupNorm(1, 2)},
+        IMAGES,
+        ("group_norm", "'norm'"),
+    ),
+    "batch statistics": (
+        lambda net, x: net.norm(x).mean((2, 3)),
+        {"norm": nn.BatchNorm2d(2, track_running_stats=False)},
+        IMAGES,
+        ("batch_norm", "stored statistics", "'norm'"),
+    ),
+    "pooling with indices": (
+        lambda net, x: F.max_pool2d(x, 2, return_indices=True)[0].mean((2, 3)),
+        {},
+        IMAGES,
+        ("indices",),
+    ),
     "dropout": (lambda net, x: net.out(F.dropout(x)), dense(), ROWS, ("dropout", "evaluation")),
     "custom function": (lambda net, x: net.out(Triple.apply(net.a(x))), dense(), ROWS, ("Triple", "custom", "'out'")),
     "custom last function": (lambda net, x: Triple.apply(net.out(x)), dense(), ROWS, ("Triple", "custom", "last")),
@@ -113,7 +157,7 @@ OPERATIONS = {
     "einsum": (lambda net, x: net.out(torch.einsum("ni->ni", x)), dense(), ROWS, ("einsum",)),
     "maximum": (lambda net, x: net.out(torch.maximum(x, -x)), dense(), ROWS, ("maximum",)),
     "sort": (lambda net, x: net.out(x.sort(1)[0]), dense(), ROWS, ("sort",)),
-}  # fmt: skip
+}
 
 
 class Counted(nn.Module):
@@ -196,12 +240,20 @@ LAYERS = {
     "unknown": ("fc9", lambda net, x: net.out(x), ModelError, ("'fc9'", "a, out", "'input'")),
     "not used": ("a", lambda net, x: net.out(x), UnsupportedOperationError, ("'a'", "did not run")),
     "not followed": ("a", lambda net, x: net.out(x + net.a(x).detach()), UnsupportedOperationError, ("depend on a",)),
-    "rows elsewhere": ("a", lambda net, x: net.out(net.a(x.repeat(2, 1))[: len(x)]), UnsupportedOperationError,
-                       ("'a'", "(2, 6)", "one row an input")),
-    "other shapes": ("a", lambda net, x: net.out(net.a(x) + net.a(torch.stack([x, x], 1)).sum(1)),
-                     UnsupportedOperationError, ("'a'", "2 times", "(6,)", "(2, 6)")),
+    "rows elsewhere": (
+        "a",
+        lambda net, x: net.out(net.a(x.repeat(2, 1))[: len(x)]),
+        UnsupportedOperationError,
+        ("'a'", "(2, 6)", "one row an input"),
+    ),
+    "other shapes": (
+        "a",
+        lambda net, x: net.out(net.a(x) + net.a(torch.stack([x, x], 1)).sum(1)),
+        UnsupportedOperationError,
+        ("'a'", "2 times", "(6,)", "(2, 6)"),
+    ),
     "no tensor": ("pair", lambda net, x: net.out(net.pair(x)["x"]), ModelError, ("'pair'", "dict")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -279,10 +331,22 @@ def test_refusals_reach_every_entrance():
     assert collect(network, ROWS, ["a"]).activations["a"].shape == (4, 6)
 
 
-@pytest.mark.parametrize("inputs", [
-    3, "images", None, [[1.0, 2.0]], [{"x": ROWS}], np.array(["a"]), np.array([object()]), torch.tensor(1.0),
-    ROWS[:0], [], np.zeros((2, 6), complex),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        3,
+        "images",
+        None,
+        [[1.0, 2.0]],
+        [{"x": ROWS}],
+        np.array(["a"]),
+        np.array([object()]),
+        torch.tensor(1.0),
+        ROWS[:0],
+        [],
+        np.zeros((2, 6), complex),
+    ],
+)
 def test_inputs_that_are_no_data(inputs):
     with pytest.raises(DataError) as caught:
         collect(settle(nn.Sequential(nn.Linear(6, 3))), inputs, ["0"])

@@ -43,8 +43,11 @@ def serve(folder: Path) -> Iterator[str]:
     with log.open("w") as output:
         server = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", *options],
-            cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
-        )  # fmt: skip
+            cwd=ROOT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
+        )
         try:
             url = f"http://127.0.0.1:{port}"
             deadline = time.monotonic() + 60
@@ -90,9 +93,16 @@ def browser() -> Iterator[Browser]:
         try:
             started = playwright.chromium.launch(
                 executable_path=found,
-                args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-            )  # fmt: skip
+                args=[
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--disable-quic",
+                    "--no-first-run",
+                    "--disable-background-networking",
+                    "--disable-component-update",
+                    "--disable-sync",
+                ],
+            )
         except Error as error:
             pytest.fail(f"no browser could be started; install Chromium (apt-get install chromium): {error}")
         yield started
@@ -158,9 +168,7 @@ def visit(browser, address) -> Callable[[], AbstractContextManager[Visitor]]:
 
     @contextmanager
     def start() -> Iterator[Visitor]:
-        page = browser.new_page(
-            viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce"
-        )
+        page = browser.new_page(viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce")
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)

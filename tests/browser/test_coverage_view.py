@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
-from pages.common import zoom
-from pages.common.bench import DEFAULT, parse
-from pages.common.results import open_view
-from pages.common.text import cell_name
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT, parse
+from studio.widgets import grid_axes
+from studio.widgets.text import cell_name
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def script_errors(visitor):
 
 def click_tile(visitor, view, grid, tile):
     """Click a tile where the figure says that it is drawn."""
-    option = coverage_grid(grid, view.table, "covered", zoom.finding(view, grid))
+    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid))
     place = option["grid"]
     chart = visitor.page.get_by_test_id("stEChartsChart").first
     chart.scroll_into_view_if_needed()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from pages.common.registry import PAGES
+from studio.shell.pages import PAGES
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.common.registry import PAGES
+from studio.shell.pages import PAGES
 
 pytestmark = pytest.mark.browser
 
@@ -120,9 +120,13 @@ def test_every_line_and_input_can_be_reached_with_the_keyboard(visitor):
     visitor.page.get_by_role("slider", name="weight from top to a1", exact=True).focus()
     names = []
     for _ in range(22):
-        names.append(visitor.page.evaluate("() => {let e = document.activeElement;"
-                                           "while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;"
-                                           "return e.getAttribute('aria-label');}"))  # fmt: skip
+        names.append(
+            visitor.page.evaluate(
+                "() => {let e = document.activeElement;"
+                "while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;"
+                "return e.getAttribute('aria-label');}"
+            )
+        )
         visitor.page.keyboard.press("Tab")
     assert len(set(names)) == 22
     assert sum(name.startswith("weight from") for name in names) == 19

@@ -11,9 +11,9 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from idc_core.figures.palette import palette
-from pages.common.bench import DEFAULT
-from pages.common.results import open_view
-from pages.common.text import cell_name
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
+from studio.widgets.text import cell_name
 
 pytestmark = pytest.mark.browser
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages.common.bench import DEFAULT
-from pages.common.registry import PAGES
-from pages.common.results import open_view
-from pages.common.text import cell_name
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
+from studio.widgets.text import cell_name
 
 pytestmark = pytest.mark.browser
 

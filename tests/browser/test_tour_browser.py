@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.common.registry import PAGES
-from pages.common.story import STEPS
+from studio.shell.pages import PAGES
+from studio.shell.tour_steps import STEPS
 
 pytestmark = pytest.mark.browser
 

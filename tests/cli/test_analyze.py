@@ -133,8 +133,13 @@ def test_alone_it_works_offline_on_digits(tmp_path):
     environment |= {"IDC_HOME": str(tmp_path), "http_proxy": nowhere, "https_proxy": nowhere}
     done = subprocess.run(
         [sys.executable, "-m", "idc_core", "analyze"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "540 tests of digits" in done.stdout
     assert "IDC" in done.stdout

@@ -26,9 +26,12 @@ def own(tmp_path):
     pattern = np.array([[0.9, 0.1, 0.6], [0.9, 0.1, 0.65], [0.1, 0.9, 0.1], [0.3, 0.2, 0.9]])
     file = tmp_path / "own.npz"
     np.savez(
-        file, activations=(random.random((240, 3)) < pattern[predicted]) * 1.0, predicted=predicted, true=true,
+        file,
+        activations=(random.random((240, 3)) < pattern[predicted]) * 1.0,
+        predicted=predicted,
+        true=true,
         class_names=np.array(["cat", "dog", "car", "ship"]),
-    )  # fmt: skip
+    )
     return file
 
 

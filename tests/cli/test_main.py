@@ -18,9 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def python(*arguments, **options):
     return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options,
-    )  # fmt: skip
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options
+    )
 
 
 def test_help_names_every_command_and_loads_no_torch():
@@ -69,9 +68,8 @@ def test_list_shows_the_registries(capsys):
 def test_a_reader_that_stops_reading_is_no_mistake():
     """As in `python -m idc_core list | head -0`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "idc_core", "list"],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        [sys.executable, "-m", "idc_core", "list"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         process.stdout.close()
         errors = process.stderr.read()
     assert (process.returncode, errors) == (0, "")

@@ -172,9 +172,11 @@ def test_own_probability_matrix(single):
 def test_own_activations(request, fixture):
     evidence = request.getfixturevalue(fixture)
     content = npz(
-        activations=evidence.values.astype(np.float32), predicted=evidence.predicted, true=evidence.true,
+        activations=evidence.values.astype(np.float32),
+        predicted=evidence.predicted,
+        true=evidence.true,
         class_names=np.array(NAMES),
-    )  # fmt: skip
+    )
     own = own_evidence(content, scaled=True)
     np.testing.assert_array_equal(own.predicted, evidence.predicted)
     np.testing.assert_allclose(find_errors(own).distance, find_errors(evidence).distance, atol=1e-6)

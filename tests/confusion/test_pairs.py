@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from idc_core.confusion import Evidence
-from idc_core.confusion.order import cluster_order, fold, neighbours
-from idc_core.confusion.pairs import between, confused, confused_in, layer_relevance, shared_cells
+from idc_core.confusion.class_order import cluster_order, fold, neighbours
+from idc_core.confusion.class_pair import between, confused, confused_in, layer_relevance, shared_cells
 
 NAMES = tuple("abcd")
 
@@ -31,9 +31,8 @@ def test_confused_inputs_with_several_labels():
     true, predicted = random.random((2, 80, 4)) < 0.4
     evidence = Evidence(NAMES, predicted, true, values=random.random((80, 2)))
     wanted = [
-        i for i in range(80)
-        if any(true[i, a] and not true[i, b] and predicted[i, b] for a, b in ((0, 2), (2, 0)))
-    ]  # fmt: skip
+        i for i in range(80) if any(true[i, a] and not true[i, b] and predicted[i, b] for a, b in ((0, 2), (2, 0)))
+    ]
     assert confused(evidence, 0, 2).tolist() == wanted
 
 

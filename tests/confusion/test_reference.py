@@ -22,11 +22,7 @@ from idc_core.confusion import (
     type2_confusion,
 )
 
-SETTINGS = {
-    "cifar100": ("type1",),
-    "robust_cifar10_small": ("type1",),
-    "coco": ("type1", "type2"),
-}
+SETTINGS = {"cifar100": ("type1",), "robust_cifar10_small": ("type1",), "coco": ("type1", "type2")}
 CASES = [(name, kind) for name, kinds in SETTINGS.items() for kind in kinds]
 
 

@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core.confusion import type1_confusion
-from idc_core.confusion.repair import ADDITIONS, repair
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError
 from idc_core.experiments import robustness
+from idc_core.experiments.confusion_repair import ADDITIONS, repair
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_before_and_after(net, train, test, monkeypatch):
         given["done"] = robustness.retrain(model, data, additions, tests, **settings)
         return given["done"]
 
-    monkeypatch.setattr("idc_core.confusion.repair.retrain", spy)
+    monkeypatch.setattr("idc_core.experiments.confusion_repair.retrain", spy)
     state = {name: value.clone() for name, value in net.state_dict().items()}
     found = repair(net, train, test, deviations=0.5, seeds=2, epochs=1)
     assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from idc_core import CRITERIA
-from idc_core.trace import collect
+from idc_core.tracing.trace import collect
 from tests.attribution.networks import Written, numbers, settle
 
 LAYERS = ("conv", "fc", "out")
@@ -47,10 +47,18 @@ def make(name, **options):
 
 
 OPTIONS = {
-    "nc": {}, "kmnc": {"k": 20}, "nbc": {}, "snac": {}, "tknc": {"k": 2}, "tknp": {"k": 2}, "nlc": {},
-    "cc": {"threshold": 2.0}, "lsc": {"upper": 40.0, "buckets": 50}, "dsc": {"buckets": 50},
+    "nc": {},
+    "kmnc": {"k": 20},
+    "nbc": {},
+    "snac": {},
+    "tknc": {"k": 2},
+    "tknp": {"k": 2},
+    "nlc": {},
+    "cc": {"threshold": 2.0},
+    "lsc": {"upper": 40.0, "buckets": 50},
+    "dsc": {"buckets": 50},
     "mdsc": {"upper": 10.0, "buckets": 50},
-}  # fmt: skip
+}
 FITTED = {name: make(name, **options).fit(TRAIN) for name, options in OPTIONS.items()}
 NAMES = sorted(OPTIONS)
 IN_TARGETS = sorted(set(NAMES) - {"nlc"})

@@ -105,9 +105,10 @@ def mdsa(train, test):
 
 def surprise_coverage(values, upper, buckets, lower=0.0):
     width = (upper - lower) / buckets
-    return sum(
-        any(lower + i * width < value <= lower + (i + 1) * width for value in values) for i in range(buckets)
-    ) / buckets  # fmt: skip
+    return (
+        sum(any(lower + i * width < value <= lower + (i + 1) * width for value in values) for i in range(buckets))
+        / buckets
+    )
 
 
 def nlc(tests):

@@ -13,15 +13,15 @@ from hypothesis.extra.numpy import arrays
 from torch import nn
 
 from idc_core import CRITERIA, IDC
-from idc_core.analysis import analyze
-from idc_core.coverage import agreement, orders
+from idc_core.analysis.analysis import analyze
+from idc_core.coverage import agreement, prioritisation
 from idc_core.coverage.prioritisation import UNCERTAINTIES
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import measure
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.models import load_model
-from idc_core.trace import collect
+from idc_core.tracing.trace import collect
 from tests.attribution.networks import Written, numbers, settle
 
 IMAGES = numbers(130, 1, 6, 6, seed=3)
@@ -145,7 +145,7 @@ def test_fresh_criteria_share_what_they_learned_and_nothing_they_saw():
 def test_cells_by_known_clusters_are_those_of_the_criterion():
     model, train, test = load_model("lenet5-digits"), load_dataset("digits", "train"), load_dataset("digits", "test")
     analysis = analyze(model, train, test, "fc2", 4)
-    profiles = agreement.cell_profiles(analysis, collect(model, test, ["fc2"]).activations["fc2"])
+    profiles = analysis.cell_profiles(collect(model, test, ["fc2"]).activations["fc2"])
     expected = IDC(model, "fc2", 4).fit(train.inputs).profile(test.inputs)
     assert profiles.targets.tolist() == expected.targets.tolist()
     assert (profiles.total, profiles.covered()) == (analysis.total, analysis.covered)
@@ -201,21 +201,26 @@ class TestOrders:
 
     def test_by_targets_values_and_uncertainty(self):
         scores = np.array([[9.0, 0], [0.2, 0], [0, 5.0], [3.0, 0]])
-        found = {order.key: order.positions.tolist() for order in orders.orders_by(self.PROFILES, scores)}
+        found = {order.key: order.positions.tolist() for order in prioritisation.orders_by(self.PROFILES, scores)}
         assert found == {
-            "targets": [1, 2, 0, 3], "both": [0, 3, 2, 1], "both-value": [1, 3, 0, 2], "values-value": [2, 0, 1, 3],
-            "deepgini": [1, 3, 2, 0], "entropy": [1, 3, 2, 0], "margin": [1, 3, 2, 0],
-        }  # fmt: skip
+            "targets": [1, 2, 0, 3],
+            "both": [0, 3, 2, 1],
+            "both-value": [1, 3, 0, 2],
+            "values-value": [2, 0, 1, 3],
+            "deepgini": [1, 3, 2, 0],
+            "entropy": [1, 3, 2, 0],
+            "margin": [1, 3, 2, 0],
+        }
 
     def test_no_uncertainty_without_classes(self):
         for scores in (None, np.zeros((4, 1))):
-            assert not {order.name for order in orders.orders_by(self.PROFILES, scores)} & set(UNCERTAINTIES)
+            assert not {order.name for order in prioritisation.orders_by(self.PROFILES, scores)} & set(UNCERTAINTIES)
 
     def test_mistakes_by_counting(self):
         wrong = np.random.default_rng(1).random(40) < 0.2
-        given_order = orders.Order("a", "additional", np.arange(40))
-        first = orders.Order("b", "value", np.argsort(~wrong, kind="stable"))
-        found = orders.find_mistakes([given_order, first], wrong, seeds=7)
+        given_order = prioritisation.Order("a", "additional", np.arange(40))
+        first = prioritisation.Order("b", "value", np.argsort(~wrong, kind="stable"))
+        found = prioritisation.find_mistakes([given_order, first], wrong, seeds=7)
         slow = [sum(wrong[:k]) / sum(wrong) for k in found.tests]
         assert found.curves["a"] == pytest.approx(slow)
         assert found.curves["b-value"].tolist() == [min(1, k / wrong.sum()) for k in found.tests]
@@ -225,16 +230,16 @@ class TestOrders:
 
     def test_random_orders_are_the_baseline(self):
         wrong = np.arange(500) % 10 == 0
-        found = orders.find_mistakes([], wrong, seeds=20)
+        found = prioritisation.find_mistakes([], wrong, seeds=20)
         assert len(found.random) == 20
         assert found.random.mean() == pytest.approx(0.5, abs=0.03)
         assert (found.low <= found.mean).all()
         assert (found.mean <= found.high).all()
         assert (found.low[0], found.high[-1]) == (0, 1)
-        assert found.random.tolist() == orders.find_mistakes([], wrong, seeds=20).random.tolist()
+        assert found.random.tolist() == prioritisation.find_mistakes([], wrong, seeds=20).random.tolist()
 
     def test_refuses_what_has_no_answer(self):
         with pytest.raises(DataError, match="right on all"):
-            orders.find_mistakes([orders.Order("a", "value", np.arange(4))], np.zeros(4, bool))
+            prioritisation.find_mistakes([prioritisation.Order("a", "value", np.arange(4))], np.zeros(4, bool))
         with pytest.raises(SettingError, match="random order"):
-            orders.find_mistakes([], np.ones(4, bool), seeds=0)
+            prioritisation.find_mistakes([], np.ones(4, bool), seeds=0)

@@ -10,13 +10,13 @@ from torch import nn
 
 from idc_core import CRITERIA, IDC
 from idc_core.coverage.boundary import KMNC, NBC, SNAC
+from idc_core.coverage.cluster_coverage import CC
 from idc_core.coverage.distribution import NLC
 from idc_core.coverage.neuron import NC, TKNC, TKNP
-from idc_core.coverage.novelty import CC
 from idc_core.coverage.streamed import fit_all, measure, profile_all, update_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.trace import collect
+from idc_core.tracing.trace import collect
 from tests.attribution.networks import Written, numbers, settle
 from tests.coverage import slow_criteria as slow
 from tests.coverage.one_pass import (
@@ -180,8 +180,9 @@ class TestSharing:
     def test_idc_takes_part_with_passes_of_its_own(self):
         idc, nc = IDC(NETWORK, "fc", m=2), make("nc")
         assert measure([idc, nc], TRAIN, TESTS) == [
-            IDC(NETWORK, "fc", m=2).fit(TRAIN).update(TESTS).score, make("nc").update(TESTS).score
-        ]  # fmt: skip
+            IDC(NETWORK, "fc", m=2).fit(TRAIN).update(TESTS).score,
+            make("nc").update(TESTS).score,
+        ]
 
     def test_profiles_of_idc(self):
         idc = IDC(NETWORK, "fc", m=3).fit(TRAIN)

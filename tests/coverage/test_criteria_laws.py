@@ -163,21 +163,39 @@ class TestMistakes:
 
 
 OTHERWISE = {
-    "nc": {"threshold": 0.5, "scale": "layer"}, "kmnc": {"k": 10}, "nbc": {"margin": 1.0, "inclusive": True},
-    "snac": {"margin": 1.0, "inclusive": True}, "tknc": {"k": 1}, "tknp": {"k": 1, "ordered": True},
-    "nlc": {"divide": "pairs", "prior": True}, "cc": {"threshold": 1.0},
-    "lsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "variance": 1.0, "drop": "own class", "most": 3,
-            "per_class": False},
+    "nc": {"threshold": 0.5, "scale": "layer"},
+    "kmnc": {"k": 10},
+    "nbc": {"margin": 1.0, "inclusive": True},
+    "snac": {"margin": 1.0, "inclusive": True},
+    "tknc": {"k": 1},
+    "tknp": {"k": 1, "ordered": True},
+    "nlc": {"divide": "pairs", "prior": True},
+    "cc": {"threshold": 1.0},
+    "lsc": {
+        "upper": 9.0,
+        "buckets": 9,
+        "lower": 1.0,
+        "variance": 1.0,
+        "drop": "own class",
+        "most": 3,
+        "per_class": False,
+    },
     "dsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "second": "input"},
     "mdsc": {"upper": 9.0, "buckets": 9, "lower": 1.0, "per_class": False},
-}  # fmt: skip
+}
 IMPOSSIBLE = {
-    "nc": [{"threshold": float("nan")}, {"scale": "all"}], "kmnc": [{"k": 0}, {"k": 1.5}, {"k": True}],
-    "nbc": [{"margin": -1}, {"margin": float("inf")}], "snac": [{"margin": -1}], "tknc": [{"k": 0}],
-    "tknp": [{"k": 2.0}], "nlc": [{"divide": "all"}], "cc": [{"threshold": -1}, {"threshold": float("nan")}],
-    "lsc": [{"buckets": 0}, {"upper": 0.0}, {"drop": "no"}, {"variance": 1e9}], "dsc": [{"second": "third"}],
+    "nc": [{"threshold": float("nan")}, {"scale": "all"}],
+    "kmnc": [{"k": 0}, {"k": 1.5}, {"k": True}],
+    "nbc": [{"margin": -1}, {"margin": float("inf")}],
+    "snac": [{"margin": -1}],
+    "tknc": [{"k": 0}],
+    "tknp": [{"k": 2.0}],
+    "nlc": [{"divide": "all"}],
+    "cc": [{"threshold": -1}, {"threshold": float("nan")}],
+    "lsc": [{"buckets": 0}, {"upper": 0.0}, {"drop": "no"}, {"variance": 1e9}],
+    "dsc": [{"second": "third"}],
     "mdsc": [{"lower": 100.0}, {"buckets": True}],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "options"), [(name, each) for name in NAMES for each in IMPOSSIBLE[name]])

@@ -15,7 +15,7 @@ from idc_core.coverage.prioritisation import additional_first, apfd
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import profile_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
-from idc_core.trace import collect
+from idc_core.tracing.trace import collect
 from tests.attribution.networks import numbers, settle
 
 LAYERS = ("0", "2")
@@ -66,9 +66,11 @@ def test_surprise(layers):
             np.sqrt(surprise.MDSA(train)(tests) * (len(TRAIN) - 1) / len(TRAIN)),
         ]
     ours = [
-        DSC(NETWORK, layers), LSC(NETWORK, layers, per_class=False), LSC(NETWORK, layers),
+        DSC(NETWORK, layers),
+        LSC(NETWORK, layers, per_class=False),
+        LSC(NETWORK, layers),
         MDSC(NETWORK, layers, per_class=False),
-    ]  # fmt: skip
+    ]
     for criterion, values, upper in zip(ours, expected, (2.0, 60.0, 60.0, 10.0), strict=True):
         found = criterion.fit(TRAIN).profile(TESTS).values
         np.testing.assert_allclose(found, values, rtol=1e-8, atol=0)
@@ -91,7 +93,7 @@ def test_distances_of_single_precision_traces():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_orders():
+def prioritised_tests():
     mask = profile_all([STRUCTURAL["KMNC"][0].fit(TRAIN)], TESTS)[0].dense[:, :900]
     greedy = list(prioritizers.cam(mask.sum(1), mask.copy()))
     ours = additional_first(Profiles.of_mask(mask))

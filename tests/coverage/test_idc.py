@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from idc_core import CRITERIA, IDC, relevance
-from idc_core.clustering import cluster
-from idc_core.clusterings import CLUSTERINGS
+from idc_core.clustering.kmeans import cluster
+from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from tests.attribution.networks import Written, numbers, settle
@@ -28,9 +28,12 @@ def dense():
 
 def convolutional():
     return settle(
-        Written(lambda net, x: net.out(F.max_pool2d(F.relu(net.conv(x)), 2).flatten(1)), conv=nn.Conv2d(1, 5, 3),
-                out=nn.Linear(20, 3))
-    )  # fmt: skip
+        Written(
+            lambda net, x: net.out(F.max_pool2d(F.relu(net.conv(x)), 2).flatten(1)),
+            conv=nn.Conv2d(1, 5, 3),
+            out=nn.Linear(20, 3),
+        )
+    )
 
 
 def fitted(**options):
@@ -60,8 +63,9 @@ def by_definition(network, layer, m, train, test, drop_zeros=False, decimals=Non
 
 class TestDefinition:
     @pytest.mark.parametrize("drop_zeros", [False, True])
-    @pytest.mark.parametrize("settings", [{}, {"rule": "z"}, {"rule": "alpha-beta", "alpha": 3.0, "bias":
-                                          "redistribute"}])  # fmt: skip
+    @pytest.mark.parametrize(
+        "settings", [{}, {"rule": "z"}, {"rule": "alpha-beta", "alpha": 3.0, "bias": "redistribute"}]
+    )
     def test_dense_layer(self, settings, drop_zeros):
         criterion = IDC(dense(), "0", m=4, drop_zeros=drop_zeros, **settings).fit(TRAIN).update(TEST)
         self.check(criterion, by_definition(dense(), "0", 4, TRAIN, TEST, drop_zeros, **settings))
@@ -162,9 +166,17 @@ class TestOriginal:
         with torch.no_grad():
             truth = dense()(TRAIN).argmax(1).numpy()
         data = Dataset(
-            name="rows", split="train", inputs=TRAIN.numpy(), targets=truth, class_names=("a", "b", "c"), texts=(),
-            task="classification", vocabulary=(), ids=np.arange(len(TRAIN)), fingerprint="0",
-        )  # fmt: skip
+            name="rows",
+            split="train",
+            inputs=TRAIN.numpy(),
+            targets=truth,
+            class_names=("a", "b", "c"),
+            texts=(),
+            task="classification",
+            vocabulary=(),
+            ids=np.arange(len(TRAIN)),
+            fingerprint="0",
+        )
         one, other = (IDC(dense(), "0", m=2, original=True) for _ in range(2))
         one.fit(data)
         other.fit(TRAIN, truth)
@@ -198,10 +210,19 @@ class TestOriginal:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize("use", [
-        lambda c: c.update(TEST), lambda c: c.score, lambda c: c.covered, lambda c: c.total, lambda c: c.counts,
-        lambda c: c.count(np.zeros((2, 3))), lambda c: c.merge(fitted()), lambda c: fitted().merge(c),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda c: c.update(TEST),
+            lambda c: c.score,
+            lambda c: c.covered,
+            lambda c: c.total,
+            lambda c: c.counts,
+            lambda c: c.count(np.zeros((2, 3))),
+            lambda c: c.merge(fitted()),
+            lambda c: fitted().merge(c),
+        ],
+    )
     def test_use_before_fit(self, use):
         with pytest.raises(SettingError, match="call fit"):
             use(IDC(dense(), "2", m=3))
@@ -215,11 +236,23 @@ class TestMistakes:
             IDC(network, "2", m=m, batch_size=10).fit(TRAIN)
         assert seen == [1, 10]
 
-    @pytest.mark.parametrize("options", [
-        {"clusters": ()}, {"clusters": (0,)}, {"clusters": (2.5,)}, {"priority": "best"}, {"rule": "lrp"},
-        {"epsilon": -1}, {"alpha": 0}, {"gamma": -0.1}, {"bias": "drop"}, {"batch_size": 0},
-        {"clustering": "best"}, {"clustering": "dbscan", "clusters": (3,)},
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"clusters": ()},
+            {"clusters": (0,)},
+            {"clusters": (2.5,)},
+            {"priority": "best"},
+            {"rule": "lrp"},
+            {"epsilon": -1},
+            {"alpha": 0},
+            {"gamma": -0.1},
+            {"bias": "drop"},
+            {"batch_size": 0},
+            {"clustering": "best"},
+            {"clustering": "dbscan", "clusters": (3,)},
+        ],
+    )
     def test_settings(self, options):
         with pytest.raises(SettingError):
             fitted(**options)
@@ -240,10 +273,16 @@ class TestMistakes:
         with pytest.raises(SettingError, match="not finite"):
             IDC(network, "2", m=2).fit(TRAIN)
 
-    @pytest.mark.parametrize("other", [
-        lambda: fitted(m=2), lambda: fitted(clusters=(2,)), lambda: fitted(clustering="gaussian-mixture"),
-        lambda: IDC(dense(), "0", m=3).fit(TRAIN), lambda: IDC(dense(), "2", m=3).fit(TRAIN[:60]),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "other",
+        [
+            lambda: fitted(m=2),
+            lambda: fitted(clusters=(2,)),
+            lambda: fitted(clustering="gaussian-mixture"),
+            lambda: IDC(dense(), "0", m=3).fit(TRAIN),
+            lambda: IDC(dense(), "2", m=3).fit(TRAIN[:60]),
+        ],
+    )
     def test_merging_different_fits(self, other):
         criterion = fitted().update(TEST)
         before = criterion.covered

@@ -13,7 +13,7 @@ import sys
 import torch
 import idc_core as idc
 from idc_core.models import MODELS
-import idc_core.analysis, idc_core.datasets, idc_core.coverage
+import idc_core.analysis.analysis, idc_core.datasets, idc_core.coverage
 
 def memory(field):
     with open("/proc/self/status") as status:

@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from idc_core import IDC
-from idc_core.attribution.rules import RelevanceSettings
-from idc_core.trace import collect
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.tracing.trace import collect
 from tests.attribution.reference_networks import load_images, load_network
 
 LAYER = {"LeNet1": "conv2", "LeNet5": "fc2"}
 # The table "exact partitions, unrounded": zeros are kept for LeNet-1, a convolution, and dropped for LeNet-5.
-TABLE = {"LeNet1": [(85, 96), (251, 576), (368, 2304), (513, 18432)],
-         "LeNet5": [(67, 96), (126, 384), (228, 3072), (341, 18432)]}  # fmt: skip
+TABLE = {
+    "LeNet1": [(85, 96), (251, 576), (368, 2304), (513, 18432)],
+    "LeNet5": [(67, 96), (126, 384), (228, 3072), (341, 18432)],
+}
 M = (6, 8, 10, 12)
 
 

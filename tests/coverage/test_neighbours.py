@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage import neighbours
-from idc_core.coverage.neighbours import adjacent, closest, spread, to_own_cell
+from idc_core.coverage import closest_inputs
+from idc_core.coverage.closest_inputs import adjacent, closest, spread, to_own_cell
 from idc_core.errors import SettingError
 
 CENTROIDS = (np.array([0.0, 4.0]), np.array([-1.0, 0.5, 9.0]), np.array([2.0]))
@@ -34,7 +34,7 @@ def benches(draw):
 def test_the_closest_tests_come_first_whatever_the_size_of_the_blocks(bench, block):
     activations, cell, unit, count = bench
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbours, "_ROWS", block)
+        patch.setattr(closest_inputs, "_ROWS", block)
         positions, distances = closest(activations, CENTROIDS, cell, unit, count)
     every = [distance(row, cell, unit) for row in activations.tolist()]
     assert distances == pytest.approx(sorted(every)[:count])

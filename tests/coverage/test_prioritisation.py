@@ -21,9 +21,10 @@ class TestUncertainties:
         for row, scores in zip(probabilities, SCORES, strict=True):
             best, second = sorted(row)[::-1][:2]
             expected = {
-                "deepgini": 1 - sum(p * p for p in row), "entropy": -sum(p * np.log(p) for p in row),
+                "deepgini": 1 - sum(p * p for p in row),
+                "entropy": -sum(p * np.log(p) for p in row),
                 "margin": 1 - (best - second),
-            }  # fmt: skip
+            }
             assert {name: entry(scores[None])[0] for name, entry in UNCERTAINTIES.items()} == pytest.approx(expected)
 
     def test_ends_of_the_range(self):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from idc_core.coverage.closest_inputs import spread, to_own_cell
+from idc_core.coverage.growth import smallest_subset
 from idc_core.coverage.idc import IDC
-from idc_core.coverage.neighbours import spread, to_own_cell
-from idc_core.coverage.subset import smallest_subset
 from idc_core.errors import SettingError
 
 

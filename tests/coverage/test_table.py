@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage.table import members, nearest, state_counts, tabulate, typical, widest_gap
+from idc_core.coverage.cell_table import members, nearest, state_counts, tabulate, typical, widest_gap
 from idc_core.errors import SettingError
 
 SIZES = (2, 3, 2)

@@ -83,15 +83,9 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(places, openml, er
         (lambda s: setattr(s, "data", s.data - 1), "whole numbers in 0..255"),
         (lambda s: setattr(s, "data", s.data / 255), "whole numbers in 0..255"),
         (lambda s: s.data.__setitem__((7, 7), np.nan), "whole numbers in 0..255"),
+        (lambda s: (setattr(s, "data", s.data[:49]), setattr(s, "target", LABELS[:49])), "test images per class"),
         (
-            lambda s: (setattr(s, "data", s.data[:49]), setattr(s, "target", LABELS[:49])),
-            "test images per class",
-        ),
-        (
-            lambda s: (
-                setattr(s, "data", np.r_[s.data, s.data]),
-                setattr(s, "target", np.r_[LABELS, LABELS]),
-            ),
+            lambda s: (setattr(s, "data", np.r_[s.data, s.data]), setattr(s, "target", np.r_[LABELS, LABELS])),
             "100 images, not 50",
         ),
     ],
@@ -259,11 +253,7 @@ def test_newsgroups_are_downloaded_into_the_layout_that_is_read(places, monkeypa
 def test_the_real_fetcher_of_the_newsgroups_brings_the_messages_unchanged(places, monkeypatch):
     """Everything of scikit-learn but the connection: unpacking, reading, choosing the groups."""
     home = places[1]
-    members = {
-        **news_members(2),
-        "20news-bydate-train/alt.atheism/1": b"x",
-        "20news-bydate-test/alt.atheism/1": b"x",
-    }
+    members = {**news_members(2), "20news-bydate-train/alt.atheism/1": b"x", "20news-bydate-test/alt.atheism/1": b"x"}
     members["20news-bydate-test/sci.med/1001"] = "S: x\n\nd\xe9j\xe0 vu\r\n\tand \x85 more".encode("latin-1")
 
     def fetch_remote(remote, dirname, n_retries, delay):

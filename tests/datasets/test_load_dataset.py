@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from idc_core.datasets import DATASETS, load_dataset
-from idc_core.datasets.base import Items, content_fingerprint
+from idc_core.datasets.dataset import Items, content_fingerprint
 from idc_core.errors import CancelledError, DataError, IdcError
 
 NAMES = ("digits", "mnist", "fashion-mnist", "cifar10", "udacity", "20newsgroups", "sql")

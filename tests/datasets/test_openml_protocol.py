@@ -44,10 +44,7 @@ def server(content, md5):
         "data/features/1": {"data_features": {"feature": features}},
         "data/qualities/1": {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "30"}]}},
     }
-    return {
-        **{end: json.dumps(answer).encode() for end, answer in answers.items()},
-        "mnist_784.arff": content,
-    }
+    return {**{end: json.dumps(answer).encode() for end, answer in answers.items()}, "mnist_784.arff": content}
 
 
 class Answer(io.BytesIO):

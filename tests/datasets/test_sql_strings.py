@@ -23,9 +23,7 @@ from idc_core.datasets.sql import (
 def derivable(rule, text, memory):
     """All ends of prefixes of the text that the rule derives: a slow, obvious recogniser."""
     if (rule, text) not in memory:
-        memory[rule, text] = {
-            end for option in GRAMMAR[rule] for end in ends(option, text, memory)
-        }
+        memory[rule, text] = {end for option in GRAMMAR[rule] for end in ends(option, text, memory)}
     return memory[rule, text]
 
 

@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.archive import open_archive
+from idc_core.datasets.zip_archive import open_archive
 from idc_core.errors import DataError
 from tests.datasets.dataset_files import CIFAR_ZIP, cifar_members, picture, tree, write_zip
 
@@ -27,8 +27,7 @@ def test_members_are_read_as_they_were_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["../x.jpg", "test/../../x.jpg", "/etc/x.jpg", "..", "\\x.jpg", "..\\x.jpg", "C:/x.jpg", "C:x.jpg"],
+    "name", ["../x.jpg", "test/../../x.jpg", "/etc/x.jpg", "..", "\\x.jpg", "..\\x.jpg", "C:/x.jpg", "C:x.jpg"]
 )
 def test_names_that_lead_out_are_refused_and_nothing_is_written(places, name):
     data, _ = places

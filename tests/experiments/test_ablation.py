@@ -9,7 +9,7 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.experiments.ablation import _prepare, ablate
-from idc_core.experiments.drawing import shuffled_others
+from idc_core.experiments.random_neurons import shuffled_others
 from idc_core.models import load_model
 from tests.attribution.networks import CLASSES, IMAGES, ROWS, SEQUENCES, SERIES, TOKENS, Written, numbers, settle
 from tests.attribution.test_model_untouched import MANY, assert_free, build, state
@@ -126,9 +126,14 @@ NETWORKS = {
     "in place": (in_place, {"hidden": nn.Linear(6, 5), "out": nn.Linear(5, CLASSES)}, ROWS, 0.0, True),
     "squashed": (squashed, {"hidden": nn.Linear(6, 5), "out": nn.Linear(5, CLASSES)}, ROWS, -torch.inf, True),
     "forked": (forked, {"hidden": nn.Linear(6, 5), "out": nn.Linear(5, CLASSES)}, ROWS, 0.0, True),
-    "text": (looked_up, {"words": nn.Embedding(10, 4), "hidden": nn.Conv1d(4, 5, 2), "out": nn.Linear(5, CLASSES)},
-             TOKENS, 0.0, True),
-}  # fmt: skip
+    "text": (
+        looked_up,
+        {"words": nn.Embedding(10, 4), "hidden": nn.Conv1d(4, 5, 2), "out": nn.Linear(5, CLASSES)},
+        TOKENS,
+        0.0,
+        True,
+    ),
+}
 
 
 def silenced_by_hand(network, inputs, neurons, axis, off):

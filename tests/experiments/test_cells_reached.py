@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from idc_core.analysis import analyze
+from idc_core.analysis.analysis import analyze
 from idc_core.cli import main
-from idc_core.coverage.neighbours import closest, spread
+from idc_core.coverage.closest_inputs import closest, spread
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError
-from idc_core.experiments.cells import reach_cells
+from idc_core.experiments.cells_reached import reach_cells
 from idc_core.generation import noise_to_cell, reach_cell
 from idc_core.models import load_model
 
@@ -51,7 +51,7 @@ def test_search_beats_noise_and_can_be_stopped(bench):
 def test_command_line_counts_them(bench, tmp_path, monkeypatch):
     model, analysis, inputs = bench
     few = partial(reach_cells, cells=4, seeds=6)
-    monkeypatch.setattr("idc_core.experiments.cells.reach_cells", few)
+    monkeypatch.setattr("idc_core.experiments.cells_reached.reach_cells", few)
     file = tmp_path / "cells.csv"
     assert main(["experiment", "cells", "--models", "lenet5-digits", "--out", str(file)]) == 0
     (record,) = csv.DictReader(file.read_text().splitlines())

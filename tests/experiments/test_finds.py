@@ -9,9 +9,9 @@ import pytest
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.experiments.finds import ADDITIONS, TESTS, Settings, compare_finds, prepare
+from idc_core.experiments.disagreements import ADDITIONS, TESTS, Settings, compare_finds, prepare
 from idc_core.generation import differential_search, majority
-from idc_core.generation.companions import companions
+from idc_core.generation.similar_models import companions
 from idc_core.models import MODELS, load_model
 
 FEW = Settings(added=12, searched=24, iterations=30)
@@ -96,15 +96,26 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
 
     settings = replace(FEW, searched=12)
     first, _ = compare_finds(
-        models, train, test_half, settings, seeds=1, epochs=1, on_result=on_result,
+        models,
+        train,
+        test_half,
+        settings,
+        seeds=1,
+        epochs=1,
+        on_result=on_result,
         on_progress=lambda done, total, label: stop["after"] > 0,
-    )  # fmt: skip
+    )
     assert not first.complete
     ran = []
     whole, _ = compare_finds(
-        models, train, test_half, settings, seeds=1, epochs=1,
+        models,
+        train,
+        test_half,
+        settings,
+        seeds=1,
+        epochs=1,
         on_progress=lambda done, total, label: ran.append(label) or True,
-    )  # fmt: skip
+    )
     assert whole.complete
     assert not any(label.startswith("Retraining with nothing") for label in ran)
 

@@ -6,8 +6,8 @@ import pytest
 from idc_core.coverage import CRITERIA, IDC
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError
-from idc_core.experiments import readings as module
-from idc_core.experiments.readings import LAST, OTHERS, Ask, Readings
+from idc_core.experiments import criterion_scores as module
+from idc_core.experiments.criterion_scores import LAST, OTHERS, Ask, Readings
 from idc_core.experiments.rq2 import noisy, rq2
 from idc_core.models import load_model
 from idc_core.perturbation import attack, guided_noise, random_noise

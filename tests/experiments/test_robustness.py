@@ -11,9 +11,9 @@ from torch import nn
 
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.experiments.outcome import Unit, interval
+from idc_core.experiments.retraining_results import Unit, interval
 from idc_core.experiments.robustness import anew, retrain, usual_recipe
-from idc_core.experiments.units import UnitFolder
+from idc_core.experiments.unit_store import UnitFolder
 from idc_core.models import MODELS, load_model
 from idc_core.models.entry import Recipe
 from idc_core.models.recipes import one_cycle
@@ -123,9 +123,7 @@ def test_additions_may_depend_on_the_seed_and_tests_on_the_network(net, train, t
         seen.append(fingerprint(network))
         return tests["clean"]
 
-    found = retrain(
-        net, train, {"made": made}, {**tests, "anew": anew_test}, seeds=(1, 5), epochs=2, recipe=RECIPE
-    )  # fmt: skip
+    found = retrain(net, train, {"made": made}, {**tests, "anew": anew_test}, seeds=(1, 5), epochs=2, recipe=RECIPE)
     assert (asked, found.added("made")) == ([1, 5], [2, 6])
     assert len(set(seen)) == 5  # two networks after two epochs, and the one both began with
     assert np.array_equal(found.values[..., 0], found.values[..., 2])
@@ -149,9 +147,14 @@ def test_a_stop_loses_nothing_that_was_finished(net, train, tests, more, tmp_pat
     assert np.isnan(stopped.values[:, 1]).all()
     labels = []
     rest = retrain(
-        net, train, additions, tests, **settings, store=store,
+        net,
+        train,
+        additions,
+        tests,
+        **settings,
+        store=store,
         on_progress=lambda done, total, label: labels.append(label),
-    )  # fmt: skip
+    )
     assert not any("seed 0" in label for label in labels)
     assert rest.complete
     assert np.array_equal(rest.values, whole.values)
@@ -250,9 +253,14 @@ def test_texts_can_be_added_too(train):
             return self.logits(self.embedding(tokens).mean(1))
 
     found = retrain(
-        Bag().eval(), texts, {"more": (words[:5], texts.targets[:5])}, {"own": (words, texts.targets)}, seeds=1,
-        epochs=2, recipe=RECIPE,
-    )  # fmt: skip
+        Bag().eval(),
+        texts,
+        {"more": (words[:5], texts.targets[:5])},
+        {"own": (words, texts.targets)},
+        seeds=1,
+        epochs=2,
+        recipe=RECIPE,
+    )
     assert found.added("more") == [5]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.base import Dataset
+from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.experiments.rq1 import Changes, compare, flip_pixels, measure, replace_words, rq1
 from idc_core.models import MODELS, load_model
@@ -19,9 +19,17 @@ from tests.attribution.test_model_untouched import assert_free, build, state
 def dataset(inputs, vocabulary=()):
     count = len(inputs)
     return Dataset(
-        "planted", "test", np.asarray(inputs), np.zeros(count, np.int64), ("a", "b"), "classification",
-        vocabulary, (), np.arange(count), "0" * 16,
-    )  # fmt: skip
+        "planted",
+        "test",
+        np.asarray(inputs),
+        np.zeros(count, np.int64),
+        ("a", "b"),
+        "classification",
+        vocabulary,
+        (),
+        np.arange(count),
+        "0" * 16,
+    )
 
 
 def planted():
@@ -123,8 +131,10 @@ def test_words_are_replaced_by_the_unknown_one():
 def test_texts_lose_the_word_that_decides():
     network = Written(
         lambda net, x: net.out(torch.relu(net.hidden(net.words(x))).sum(1)),
-        words=nn.Embedding(8, 2, padding_idx=0), hidden=nn.Linear(2, 2), out=nn.Linear(2, 2),
-    )  # fmt: skip
+        words=nn.Embedding(8, 2, padding_idx=0),
+        hidden=nn.Linear(2, 2),
+        out=nn.Linear(2, 2),
+    )
     network = settle(network)
     with torch.no_grad():
         network.words.weight.copy_(torch.tensor([[0.0, 0], [0, 0], [3, 0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]))
@@ -157,8 +167,10 @@ def test_distances_agree_with_a_slow_reference():
         for i in range(len(plain)):
             moves = [float(found.after[i, j]) - float(found.before[i, j]) for j in neurons]
             alive = [j for j in neurons if j not in (2, 5)]
-            units = [(float(found.after[i, j]) - float(found.before[i, j])) / np.std(found.before[:, j].astype(float))
-                     for j in alive]  # fmt: skip
+            units = [
+                (float(found.after[i, j]) - float(found.before[i, j])) / np.std(found.before[:, j].astype(float))
+                for j in alive
+            ]
             assert plain[i] == pytest.approx(sum(move**2 for move in moves) ** 0.5)
             assert scaled[i] == pytest.approx((sum(unit**2 for unit in units) * 3 / len(alive)) ** 0.5)
     told = result.summary()

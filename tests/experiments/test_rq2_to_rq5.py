@@ -6,7 +6,7 @@ import torch
 from scipy.stats import kendalltau, spearmanr
 
 from idc_core.errors import SettingError
-from idc_core.experiments.readings import OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import OTHERS, Ask, Readings
 from idc_core.experiments.rq2 import noisy, rq2
 from idc_core.experiments.rq3 import rq3
 from idc_core.experiments.rq4 import rq4, suites
@@ -65,8 +65,15 @@ def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
         "U_O+BIM",
     }
     assert {suite for tests, suite, _ in found if tests == 10} == {
-        "U_O+train", "U_O+S", "U_O+DI", "U_O+noise", "U_O+FGSM", "U_O+BIM", "U_O+JSMA", "U_O+CW",
-    }  # fmt: skip
+        "U_O+train",
+        "U_O+S",
+        "U_O+DI",
+        "U_O+noise",
+        "U_O+FGSM",
+        "U_O+BIM",
+        "U_O+JSMA",
+        "U_O+CW",
+    }
     assert {criterion for *_, criterion in found} == {"idc6", *OTHERS}
     few = readings.read(Ask("U_O", "original", 10))
     attacked = readings.read(Ask("FGSM", "fgsm", 10, 0, 1, {"epsilon": 0.3}))

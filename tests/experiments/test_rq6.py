@@ -18,8 +18,10 @@ SETTINGS = Settings("fc2", m=12, epochs=1)
 @pytest.fixture(scope="module")
 def bench():
     model, train, test = (
-        idc.load_model("lenet5-digits"), idc.load_dataset("digits", "train"), idc.load_dataset("digits", "test"),
-    )  # fmt: skip
+        idc.load_model("lenet5-digits"),
+        idc.load_dataset("digits", "train"),
+        idc.load_dataset("digits", "test"),
+    )
     return model, train, test, idc.analyze(model, train, test, "fc2", 12)
 
 

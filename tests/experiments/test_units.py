@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.experiments.units import runs_folder, unit
+from idc_core.experiments.unit_store import runs_folder, unit
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -46,9 +46,11 @@ def test_confusions_show_counts_and_leave_zero_empty():
 
 def test_attacks_stand_side_by_side():
     figure = attack_bars(
-        ("FGSM", "Carlini-Wagner L2"), ("fgsm", "cw"),
-        {"fooled": ((0.5, 1.0), ("50 %", "100 %")), "L2": ((float("nan"), 1.5), ("", "1.5"))}, "One is better",
-    )  # fmt: skip
+        ("FGSM", "Carlini-Wagner L2"),
+        ("fgsm", "cw"),
+        {"fooled": ((0.5, 1.0), ("50 %", "100 %")), "L2": ((float("nan"), 1.5), ("", "1.5"))},
+        "One is better",
+    )
     assert [list(bars.text) for bars in figure.data] == [["50 %", "100 %"], ["", "1.5"]]
     assert len(set(figure.data[0].marker.color)) == 2
     assert list(figure.layout.yaxis.ticktext) == ["FGSM", "Carlini-Wagner L2"]

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from idc_core.alternatives import outcomes
-from idc_core.clustering import cluster
-from idc_core.clusterings import CLUSTERINGS
-from idc_core.figures.choices import choices
-from idc_core.figures.clusters import histograms
+from idc_core.analysis.cluster_choices import outcomes
+from idc_core.clustering.kmeans import cluster
+from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.figures.clusters import choices, histograms
 from idc_core.figures.projection import MOST_GROUPS, SYMBOLS, Groups, gather, plane
 
 ACTIVATIONS = np.maximum(np.random.default_rng(0).normal(1, 2, (300, 3)), 0).astype(np.float32)

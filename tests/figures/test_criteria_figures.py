@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.coverage.orders import Order, find_mistakes
+from idc_core.coverage.prioritisation import Order, find_mistakes
 from idc_core.figures.criteria import growth_panels, mistakes, suite_scores
 
 CRITERIA = ("IDC", "NC", "KMNC", "NLC, activation")

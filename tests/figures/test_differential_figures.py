@@ -5,7 +5,7 @@ import pytest
 
 from idc_core.errors import SettingError
 from idc_core.figures.differential import found_by_step, triplet
-from idc_core.figures.pictures import GAP
+from idc_core.figures.input_images import GAP
 
 SEED = np.full((1, 4, 4), 0.25, np.float32)
 

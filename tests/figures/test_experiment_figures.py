@@ -47,9 +47,18 @@ def test_boxes_show_quantiles_of_every_draw(dark, scaled):
     rng = np.random.default_rng(0)
     own, others, own_scaled, others_scaled = rng.random(50), rng.random((3, 50)), rng.random(50), rng.random((3, 50))
     result = RQ1(
-        "fc2", np.array([1]), np.array([[2], [3], [4]]), (0, 1, 2), own, others, own_scaled, others_scaled, 0,
-        np.ones(50, np.int64), {},
-    )  # fmt: skip
+        "fc2",
+        np.array([1]),
+        np.array([[2], [3], [4]]),
+        (0, 1, 2),
+        own,
+        others,
+        own_scaled,
+        others_scaled,
+        0,
+        np.ones(50, np.int64),
+        {},
+    )
     figure = rq1_boxes(result, "Important neurons move further", scaled=scaled, dark=dark)
     important, random = figure.data
     drawn, others = (own_scaled, others_scaled) if scaled else (own, others)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from idc_core.clustering import cluster
+from idc_core.analysis.overview import Overview, rarest_state, shares
+from idc_core.clustering.kmeans import cluster
+from idc_core.coverage.cell_table import tabulate
 from idc_core.coverage.growth import growth
-from idc_core.coverage.table import tabulate
 from idc_core.errors import DataError, SettingError
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import neurons, palette
-from idc_core.figures.growth import growth_curve
-from idc_core.figures.overview import Overview, rarest_state, shares
+from idc_core.figures.coverage import growth_curve
 
 SIZES = (2, 3, 2, 4)
 NAMES = ("7", "1", "4", "9")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage.table import tabulate
+from idc_core.coverage.cell_table import tabulate
 from idc_core.errors import SettingError
 from idc_core.figures import colourings, coverage, palette
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, default_axes, fit_axes, lay_out
@@ -198,9 +198,17 @@ def test_rows_say_what_a_cell_holds(table, colouring):
 
 @pytest.mark.parametrize(
     ("tests", "wrong", "category", "mark"),
-    [(8, 0, 1, "\u25cb"), (8, 1, 2, "\u25d4"), (8, 2, 2, "\u25d4"), (8, 3, 3, "\u25d1"), (8, 4, 3, "\u25d1"),
-     (8, 5, 4, "\u25d5"), (8, 7, 4, "\u25d5"), (8, 8, 5, "\u00d7")],
-)  # fmt: skip
+    [
+        (8, 0, 1, "\u25cb"),
+        (8, 1, 2, "\u25d4"),
+        (8, 2, 2, "\u25d4"),
+        (8, 3, 3, "\u25d1"),
+        (8, 4, 3, "\u25d1"),
+        (8, 5, 4, "\u25d5"),
+        (8, 7, 4, "\u25d5"),
+        (8, 8, 5, "\u00d7"),
+    ],
+)
 def test_the_share_misclassified_is_told_in_bins_with_marks(tests, wrong, category, mark):
     correct = np.arange(tests) >= wrong
     table = tabulate(np.zeros((tests, 1), np.uint8), (2,), correct=correct)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from idc_core.errors import SettingError
-from idc_core.figures import heatmaps, markup
-from idc_core.figures.flow import layer_sums
+from idc_core.figures import heatmaps, text_relevance
+from idc_core.figures.layer_relevance import layer_sums
 from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
 
 
@@ -106,7 +106,7 @@ def test_shares_have_unit_sum_of_absolute_values():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_words_carry_colour_sign_and_number_and_are_escaped(scheme):
-    text = markup.words(["<b>car</b>", "bike", "the"], np.array([2.0, -2.0, 0.01]), 2.0, scheme)
+    text = text_relevance.words(["<b>car</b>", "bike", "the"], np.array([2.0, -2.0, 0.01]), 2.0, scheme)
     assert "<b>" not in text
     assert "&lt;b&gt;car&lt;/b&gt;" in text
     supports, against, neutral = re.findall(r"<span.*?</span>", text)
@@ -122,11 +122,11 @@ def test_words_carry_colour_sign_and_number_and_are_escaped(scheme):
 
 
 def test_no_words_are_told():
-    assert markup.words([], np.zeros(0), 1.0) == "<p>(no words)</p>"
+    assert text_relevance.words([], np.zeros(0), 1.0) == "<p>(no words)</p>"
 
 
 def test_legend_names_its_ends_and_escapes():
-    text = markup.legend("0.7", "against <x>", "for")
+    text = text_relevance.legend("0.7", "against <x>", "for")
     assert "\u22120.7, against &lt;x&gt;" in text
     assert "+0.7, for" in text
 
@@ -141,9 +141,15 @@ def test_schemes_run_from_against_over_white_to_for(scheme):
 
 def test_layer_sums_show_both_signs_their_sum_and_what_is_expected():
     figure = layer_sums(
-        ["logits", "fc", "input"], [5.0, 7.0, 9.0], [0.0, -2.0, -5.0], 5.0, "score", "One title",
-        beside=[1.0, 1.0, 1.0], beside_label="Class 3",
-    )  # fmt: skip
+        ["logits", "fc", "input"],
+        [5.0, 7.0, 9.0],
+        [0.0, -2.0, -5.0],
+        5.0,
+        "score",
+        "One title",
+        beside=[1.0, 1.0, 1.0],
+        beside_label="Class 3",
+    )
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces["for"].y) == [5.0, 7.0, 9.0]
     assert list(traces["against"].y) == [0.0, -2.0, -5.0]

@@ -40,9 +40,16 @@ def test_map_of_nothing_that_passes_is_empty():
 
 def test_ranked_scores_have_their_intervals_and_open_marks_where_they_do_not_pass():
     figure = figures.ranked_scores(
-        ["unit 3", "unit 1"], [3, 1], np.array([0.8, -0.5]), np.array([0.7, -0.6]), np.array([0.95, -0.4]),
-        np.array([True, False]), "title", "Pearson", chosen=1,
-    )  # fmt: skip
+        ["unit 3", "unit 1"],
+        [3, 1],
+        np.array([0.8, -0.5]),
+        np.array([0.7, -0.6]),
+        np.array([0.95, -0.4]),
+        np.array([True, False]),
+        "title",
+        "Pearson",
+        chosen=1,
+    )
     (marks,) = figure.data
     np.testing.assert_allclose(marks.error_x.array, [0.15, 0.1])
     np.testing.assert_allclose(marks.error_x.arrayminus, [0.1, 0.1])

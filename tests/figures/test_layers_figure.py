@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from idc_core.analysis.layer_sweep import Cell, Sweep
 from idc_core.figures.layers import sweep_grid
 from idc_core.figures.palette import DARK, LIGHT, ON_FILL
-from idc_core.sweep import Cell, Sweep
 
 
 def swept(suites=("digits",), layers=("conv1", "fc1"), ms=(2, 8), cells=None):
@@ -22,8 +22,11 @@ def swept(suites=("digits",), layers=("conv1", "fc1"), ms=(2, 8), cells=None):
 def test_every_cell_is_a_square_at_its_layer_and_m():
     bars = sweep_grid(swept(), "Title").data[0]
     assert [tuple(one) for one in bars.customdata] == [
-        ("digits", "conv1", 2), ("digits", "conv1", 8), ("digits", "fc1", 2), ("digits", "fc1", 8),
-    ]  # fmt: skip
+        ("digits", "conv1", 2),
+        ("digits", "conv1", 8),
+        ("digits", "fc1", 2),
+        ("digits", "fc1", 8),
+    ]
     assert list(bars.x) == [0, 1, 0, 1]
     centres = np.array(bars.base) + np.array(bars.y) / 2
     np.testing.assert_allclose(centres, [0, 0, 1, 1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.figures import neurons, rankings
+from idc_core.figures import neurons
 from idc_core.figures.palette import palette
 
 VALUES = np.array([1.0, 5.0, -2.0, 3.0])
@@ -100,17 +100,17 @@ def test_selected_test_is_marked_even_where_it_was_not_drawn():
 @pytest.mark.parametrize("dark", [False, True])
 def test_agreement_writes_numbers_while_they_can_be_read(dark):
     matrix = np.array([[1.0, -0.5], [-0.5, 1.0]])
-    heatmap = rankings.agreement(matrix, ["a", "b"], "A finding", dark=dark).data[0]
+    heatmap = neurons.agreement(matrix, ["a", "b"], "A finding", dark=dark).data[0]
     assert np.asarray(heatmap.z).tolist() == matrix.tolist()
     assert (heatmap.zmin, heatmap.zmax) == (-1, 1)
     assert "z" in heatmap.texttemplate
-    many = rankings.MOST_NUMBERS + 1
-    assert not rankings.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data[0].texttemplate
+    many = neurons.MOST_NUMBERS + 1
+    assert not neurons.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data[0].texttemplate
 
 
 def test_classes_of_a_neuron_tell_for_from_against_by_pattern_and_carry_their_index():
     values = np.array([0.5, -0.25, np.nan, 0.0])
-    figure = rankings.relevance_by_group(values, list("wxyz"), "A finding", "true class", chosen=["x"])
+    figure = neurons.relevance_by_group(values, list("wxyz"), "A finding", "true class", chosen=["x"])
     supports, against, marks = figure.data
     assert dict(zip(supports.x, supports.y, strict=True)) == {"w": 0.5, "z": 0.0}
     assert dict(zip(against.x, against.y, strict=True)) == {"x": -0.25}
@@ -119,4 +119,4 @@ def test_classes_of_a_neuron_tell_for_from_against_by_pattern_and_carry_their_in
     assert supports.marker.pattern.shape != against.marker.pattern.shape
     assert list(figure.layout.xaxis.categoryarray) == list("wxyz")
     assert list(marks.x) == ["x"]
-    assert len(rankings.relevance_by_group(values, list("wxyz"), "A finding", "class").data) == 2
+    assert len(neurons.relevance_by_group(values, list("wxyz"), "A finding", "class").data) == 2

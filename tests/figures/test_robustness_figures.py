@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from idc_core.experiments.outcome import Retraining, Unit
+from idc_core.experiments.retraining_results import Retraining, Unit
 from idc_core.figures.robustness import curves, differences
 
 ADDITIONS = {"none": "nothing added", "random": "random inputs", "raising": "inputs that raise IDC"}
@@ -16,8 +16,10 @@ def result(seeds=3, task="classification", missing=()):
     random = np.random.default_rng(0)
     units = {
         (name, seed): Unit(random.random((5, 2)), 4, np.zeros((0, 3)), np.zeros(0), {})
-        for seed in range(seeds) for name in ADDITIONS if (name, seed) not in missing
-    }  # fmt: skip
+        for seed in range(seeds)
+        for name in ADDITIONS
+        if (name, seed) not in missing
+    }
     return Retraining(tuple(ADDITIONS), tuple(range(seeds)), tuple(TESTS), task, 4, 10, 99, "trained", units)
 
 
@@ -66,8 +68,9 @@ def test_differences_are_drawn_with_their_intervals():
     pairs = [found.difference("raising", "random"), found.difference("raising", "none")]
     figure = differences(found, pairs, ADDITIONS, TESTS, "Nothing differs")
     assert [trace.name for trace in figure.data] == [
-        "inputs that raise IDC \u2212 random inputs", "inputs that raise IDC \u2212 nothing added"
-    ]  # fmt: skip
+        "inputs that raise IDC \u2212 random inputs",
+        "inputs that raise IDC \u2212 nothing added",
+    ]
     for trace, pair in zip(figure.data, pairs, strict=True):
         assert trace.x == pytest.approx(100 * pair.mean)
         assert trace.error_x.array == pytest.approx(100 * (pair.high - pair.mean))

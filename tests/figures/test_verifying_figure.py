@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.figures.verifying import among_random
+from idc_core.figures.verification import among_random
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -13,9 +13,7 @@ def test_every_set_has_a_dot_and_the_chosen_units_a_label(chosen, side, dark):
     figure = among_random(random, chosen, "3 units", "A finding", dark=dark)
     dots, line, diamond = figure.data
     assert dots.x == pytest.approx(np.sort(random))
-    assert sorted(zip(np.round(dots.x, 6), dots.y, strict=True)) == [
-        (-0.1, 1), (0.1, 1), (0.1, 2), (0.1, 3), (0.2, 1),
-    ]  # fmt: skip
+    assert sorted(zip(np.round(dots.x, 6), dots.y, strict=True)) == [(-0.1, 1), (0.1, 1), (0.1, 2), (0.1, 3), (0.2, 1)]
     assert list(line.x) == [chosen, chosen]
     assert (list(diamond.x), diamond.marker.symbol) == ([chosen], "diamond")
     (label,) = figure.layout.annotations

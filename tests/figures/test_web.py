@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from idc_core.coverage.table import tabulate
+from idc_core.coverage.cell_table import tabulate
 from idc_core.figures.coverage import coverage_grid, grid_rows
 from idc_core.figures.grid import default_axes, lay_out
 from idc_core.figures.palette import palette

@@ -15,9 +15,15 @@ def test_negative_numbers_get_a_minus_and_names_keep_their_hyphens():
 
 @pytest.mark.parametrize(
     ("value", "how", "written"),
-    [(1.256, "+.2f", "+1.26"), (-0.3, "+.1f", "\u22120.3"), (-0.004, "+.2f", "0.00"), (0, "+.1f", "0.0"),
-     (-0.25, ".2f", "\u22120.25"), (-1234.5, "+,.1f", "\u22121,234.5")],
-)  # fmt: skip
+    [
+        (1.256, "+.2f", "+1.26"),
+        (-0.3, "+.1f", "\u22120.3"),
+        (-0.004, "+.2f", "0.00"),
+        (0, "+.1f", "0.0"),
+        (-0.25, ".2f", "\u22120.25"),
+        (-1234.5, "+,.1f", "\u22121,234.5"),
+    ],
+)
 def test_signs_are_written_except_of_zero(value, how, written):
     assert signed(value, how) == written
 

@@ -6,7 +6,7 @@ import torch
 
 from idc_core.errors import SettingError
 from idc_core.generation import CONSTRAINTS
-from idc_core.generation.pictures import as_seeds
+from idc_core.generation.eight_bit import as_seeds
 
 
 def seeds():
@@ -144,11 +144,17 @@ def test_shift_by_whole_pixels_and_quarter_turns():
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("light", {"limit": 0}), ("contrast", {"least": 2}), ("shift", {"degrees": -1}), ("blur", {"width": 0}),
-        ("occlusion", {"top": 1}), ("occlusion", {"height": 0}), ("blackout", {"most": 0}), ("linf", {"epsilon": 0}),
+        ("light", {"limit": 0}),
+        ("contrast", {"least": 2}),
+        ("shift", {"degrees": -1}),
+        ("blur", {"width": 0}),
+        ("occlusion", {"top": 1}),
+        ("occlusion", {"height": 0}),
+        ("blackout", {"most": 0}),
+        ("linf", {"epsilon": 0}),
         ("l2", {"epsilon": float("nan")}),
     ],
-)  # fmt: skip
+)
 def test_settings_outside_their_meaning(name, settings):
     with pytest.raises(SettingError):
         CONSTRAINTS[name](**settings)

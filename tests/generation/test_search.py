@@ -15,9 +15,14 @@ def network(variant, outputs=4):
     """Networks for one task: the same random weights, each variant off by a little noise of its own."""
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(1, 6, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(6 * 25, 12), nn.ReLU(),
+        nn.Conv2d(1, 6, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(6 * 25, 12),
+        nn.ReLU(),
         nn.Linear(12, outputs),
-    ).eval()  # fmt: skip
+    ).eval()
     torch.manual_seed(1 + variant)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from idc_core.analysis import analyze
-from idc_core.coverage.table import tabulate
+from idc_core.analysis.analysis import analyze
+from idc_core.coverage.cell_table import tabulate
 from idc_core.datasets import load_dataset
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation import (

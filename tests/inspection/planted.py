@@ -15,9 +15,17 @@ def texts(count=400, symbols=12, letters=9, seed=0, padded=False):
         inputs[np.arange(symbols) >= random.integers(4, symbols + 1, count)[:, None]] = 0
     targets = random.integers(0, 3, count)
     return Dataset(
-        "letters", "test", inputs.astype(np.int64), targets, ("a", "b", "c"), "classification",
-        ("", *"abcdefghijklmnop"[: letters - 1]), (), np.arange(count), "0" * 16,
-    )  # fmt: skip
+        "letters",
+        "test",
+        inputs.astype(np.int64),
+        targets,
+        ("a", "b", "c"),
+        "classification",
+        ("", *"abcdefghijklmnop"[: letters - 1]),
+        (),
+        np.arange(count),
+        "0" * 16,
+    )
 
 
 class Table(nn.Module):

@@ -6,8 +6,8 @@ import pytest
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, inspect
 from idc_core.inspection.grid import Grid, grid, meaning
-from idc_core.inspection.looking import look
-from idc_core.inspection.parts import draw, take
+from idc_core.inspection.single_records import look
+from idc_core.inspection.subsets import draw, take
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
 
@@ -120,7 +120,7 @@ def test_a_coarser_layer_is_repeated_over_the_picture():
 
 
 def look_of(activations, places):
-    from idc_core.inspection.looking import Look
+    from idc_core.inspection.single_records import Look
 
     return Look(activations, np.zeros((1, *places)), np.ones((1, *places), bool))
 

@@ -7,8 +7,8 @@ import torch
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import FAMILIES, Hypothesis, Records, library, shuffled
-from idc_core.inspection.alignment import behaviour_rows, unit_rows
 from idc_core.inspection.families import attribute, keyword, predictions, run_of, unit
+from idc_core.inspection.rows import behaviour_rows, unit_rows
 from tests.inspection.planted import Table, noisy_table, texts
 
 ALPHABET = "SELECT FROMabc1'="
@@ -21,9 +21,17 @@ def lines(*written):
     inputs = np.array([[codes[symbol] for symbol in text] + [0] * (length - len(text)) for text in written])
     count = len(written)
     return Dataset(
-        "lines", "test", inputs, np.arange(count) % 2, ("even", "odd"), "classification", VOCABULARY, written,
-        np.arange(count), "",
-    )  # fmt: skip
+        "lines",
+        "test",
+        inputs,
+        np.arange(count) % 2,
+        ("even", "odd"),
+        "classification",
+        VOCABULARY,
+        written,
+        np.arange(count),
+        "",
+    )
 
 
 def drawing(*rows):
@@ -55,8 +63,13 @@ def shown(row):
 )
 def test_classes_of_characters(name, expected):
     data = lines("ab SELECT1'=a FO")
-    wanted = {"is a digit": "1", "is a vowel": "aEO", "is a space": " ", "is a quotation mark": "'",
-              "is a comparison sign": "="}.get(name)  # fmt: skip
+    wanted = {
+        "is a digit": "1",
+        "is a vowel": "aEO",
+        "is a space": " ",
+        "is a quotation mark": "'",
+        "is a comparison sign": "=",
+    }.get(name)
     expected = "".join(
         "x" if (symbol in wanted if wanted else symbol.isupper()) else "." for symbol in "ab SELECT1'=a FO"
     )
@@ -83,8 +96,10 @@ def test_keywords_are_whole_words():
     data = lines("SELECT aSELECT FROM", "FROM1 SELECT", "SELECTa")
     records = Records(data, np.arange(3))
     assert [shown(row) for row in keyword(data, "SELECT")(records)] == [
-        "xxxxxx.............", "......xxxxxx.......", "...................",
-    ]  # fmt: skip
+        "xxxxxx.............",
+        "......xxxxxx.......",
+        "...................",
+    ]
     assert shown(keyword(data, "FROM")(records)[1]) == "xxxx..............."
     assert not keyword(data, "SELECTSELECTSELECTSELECT")(records).any()
     words = texts()
@@ -130,9 +145,7 @@ def test_holes():
     data = drawing(EIGHT, OPEN)
     assert behaviour(data, "has a hole").tolist() == [1, 0]
     assert behaviour(data, "has two holes").tolist() == [1, 0]
-    assert np.argwhere(behaviour(data, "in a hole")[0]).tolist() == [
-        [2, 2], [2, 3], [2, 4], [4, 2], [4, 3], [4, 4],
-    ]  # fmt: skip
+    assert np.argwhere(behaviour(data, "in a hole")[0]).tolist() == [[2, 2], [2, 3], [2, 4], [4, 2], [4, 3], [4, 4]]
 
 
 def test_edges_and_strokes_run_their_way():
@@ -153,8 +166,11 @@ def test_edges_and_strokes_run_their_way():
         assert counts.argmax() == row
         assert counts[row] > 0
     strokes = {
-        "horizontal": down == 5, "vertical": across == 5, "falling": across == down, "rising": across + down == 11,
-    }  # fmt: skip
+        "horizontal": down == 5,
+        "vertical": across == 5,
+        "falling": across == down,
+        "rising": across + down == 11,
+    }
     drawn = np.stack([blank + one for one in strokes.values()]).astype(np.float32)
     data = Dataset(**{**data.__dict__, "inputs": drawn})
     for row, name in enumerate(strokes):
@@ -168,17 +184,26 @@ def test_ink_in_halves():
     names = ("ink", "ink above the middle", "ink below the middle", "ink left of the middle", "ink right of the middle")
     found = {name: behaviour(data, name)[0].tolist() for name in names}
     assert found == {
-        "ink": [[1, 0], [1, 1]], "ink above the middle": [[1, 0], [0, 0]], "ink below the middle": [[0, 0], [1, 1]],
-        "ink left of the middle": [[1, 0], [1, 0]], "ink right of the middle": [[0, 0], [0, 1]],
-    }  # fmt: skip
+        "ink": [[1, 0], [1, 1]],
+        "ink above the middle": [[1, 0], [0, 0]],
+        "ink below the middle": [[0, 0], [1, 1]],
+        "ink left of the middle": [[1, 0], [1, 0]],
+        "ink right of the middle": [[0, 0], [0, 1]],
+    }
     assert behaviour(data, "share of ink above")[0] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
     ("behaviour", "said"),
-    [(["yes", "no"], "type <U3"), ([1 + 0j, 2j], "type complex128"), ([None, 1], "type object"), (None, "shape"),
-     ([0.5, 1], "whole numbers"), ([np.inf, 1], "whole numbers")],
-)  # fmt: skip
+    [
+        (["yes", "no"], "type <U3"),
+        ([1 + 0j, 2j], "type complex128"),
+        ([None, 1], "type object"),
+        (None, "shape"),
+        ([0.5, 1], "whole numbers"),
+        ([np.inf, 1], "whole numbers"),
+    ],
+)
 def test_behaviours_that_are_no_behaviours_are_refused(behaviour, said):
     odd = Hypothesis("odd", "own", "binary", lambda records: behaviour)
     with pytest.raises(DataError, match=f"'odd' gave .*{said}"):
@@ -261,5 +286,3 @@ def test_no_two_hypotheses_share_a_name():
         assert len(set(names)) == len(names)
     with pytest.raises(SettingError, match="no family"):
         library(load_dataset("digits", "test", 4), ["nothing"])
-
-

@@ -116,8 +116,12 @@ def test_what_probes_say_and_what_is_true_go_together_as_by_hand():
     said[:25] = true[:25]
     x, y = np.eye(3)[said], np.eye(3)[true]
     covered = lambda a, b: ((a - a.mean(0)) * (b - b.mean(0))).sum()  # noqa: E731
-    sums = {"n": np.full((1, 1), 50.0), "said": x.sum(0)[:, None, None], "true": y.sum(0)[:, None, None],
-            "hit": (x * y).sum(0)[:, None, None]}  # fmt: skip
+    sums = {
+        "n": np.full((1, 1), 50.0),
+        "said": x.sum(0)[:, None, None],
+        "true": y.sum(0)[:, None, None],
+        "hit": (x * y).sum(0)[:, None, None],
+    }
     assert agreement(sums).item() == pytest.approx(covered(x, y) / np.sqrt(covered(x, x) * covered(y, y)))
     one = {name: value[:1] if name != "n" else value for name, value in sums.items()}
     assert agreement(one).item() == pytest.approx(np.corrcoef(x[:, 0], y[:, 0])[0, 1])
@@ -131,8 +135,13 @@ def test_what_probes_say_and_what_is_true_go_together_as_by_hand():
 def test_no_optimisation_changes_a_number(name, tmp_path, monkeypatch):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     speed = Speed(memory=0) if name == "memory" else without(Speed(), name)
-    arguments = (planted(np.arange(9) == 4), texts(128, padded=True), [is_letter(4), is_letter(1, 2), letter_class()],
-                 [one for one in MEASURES if one not in ("logistic-l1", "linear-l1")], ["units"])  # fmt: skip
+    arguments = (
+        planted(np.arange(9) == 4),
+        texts(128, padded=True),
+        [is_letter(4), is_letter(1, 2), letter_class()],
+        [one for one in MEASURES if one not in ("logistic-l1", "linear-l1")],
+        ["units"],
+    )
     fast, slow = inspect(*arguments, passes=10), inspect(*arguments, passes=10, speed=speed)
     key = ("measure", "hypothesis", "unit", "group")
     lines = []
@@ -173,8 +182,10 @@ def test_scores_of_a_run_that_stops_early_are_within_the_error(measure):
     for seed in range(20):
         early = inspect(model, data, hypotheses, [measure], ["units"], error=error, seed=seed)
         full = inspect(model, data, hypotheses, [measure], ["units"], seed=seed)
-        scores = [{(t["hypothesis"][i], t["unit"][i]): t["score"][i] for i in range(len(t["unit"]))}
-                  for t in (early.table, full.table)]  # fmt: skip
+        scores = [
+            {(t["hypothesis"][i], t["unit"][i]): t["score"][i] for i in range(len(t["unit"]))}
+            for t in (early.table, full.table)
+        ]
         within += all(abs(scores[0][pair] - scores[1][pair]) <= error for pair in scores[1])
         read.append(early.table["records"].max())
         assert (early.table["margin"] <= error).all()
@@ -190,8 +201,11 @@ def test_probes_that_stop_early_are_within_the_error():
     for seed in range(20):
         early = inspect(Table(columns), data, hypotheses, ["logistic"], ["units"], error=error, seed=seed)
         full = inspect(Table(columns), data, hypotheses, ["logistic"], ["units"], seed=seed)
-        apart = [early.table["score"][early.where(unit=-1, hypothesis=one.name)[0]]
-                 - full.table["score"][full.where(unit=-1, hypothesis=one.name)[0]] for one in hypotheses]  # fmt: skip
+        apart = [
+            early.table["score"][early.where(unit=-1, hypothesis=one.name)[0]]
+            - full.table["score"][full.where(unit=-1, hypothesis=one.name)[0]]
+            for one in hypotheses
+        ]
         within += bool((np.abs(apart) <= error).all())
         read.append(early.table["records"].min())
     assert within >= 19

@@ -26,9 +26,12 @@ print(before, peak())
 def growth(records, home):
     """Megabytes that a run adds to the peak, beyond the data themselves."""
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(records)], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", MEASURED, str(records)],
+        capture_output=True,
+        text=True,
+        check=True,
         env={"IDC_HOME": str(home), "PYTHONPATH": ":".join(sys.path), "OMP_WAIT_POLICY": "PASSIVE"},
-    )  # fmt: skip
+    )
     before, after = map(float, done.stdout.split())
     return after - before, after
 

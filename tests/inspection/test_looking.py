@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from idc_core.inspection.looking import Look
+from idc_core.inspection.single_records import Look
 
 
 def groups(activations, behaviour, present):

@@ -9,7 +9,7 @@ from PIL import Image
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
 from idc_core.inspection import Records
-from idc_core.inspection.masks import mask_hypothesis
+from idc_core.inspection.families.custom import mask_hypothesis
 
 
 def npy(array, **settings) -> bytes:

@@ -166,9 +166,15 @@ def test_measures_skip_what_they_cannot_see(found):
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"), [("iou", {"share": 0}), ("information", {"bins": 1}), ("pearson", {"x": 1}),
-                           ("logistic", {"strength": -1}), ("chance", {"strength": 1})],
-)  # fmt: skip
+    ("name", "settings"),
+    [
+        ("iou", {"share": 0}),
+        ("information", {"bins": 1}),
+        ("pearson", {"x": 1}),
+        ("logistic", {"strength": -1}),
+        ("chance", {"strength": 1}),
+    ],
+)
 def test_settings_out_of_range_are_refused(name, settings):
     with pytest.raises(SettingError):
         find_measure(name).with_settings(**settings)

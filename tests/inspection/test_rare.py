@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from idc_core.inspection import Hypothesis, inspect
-from idc_core.inspection.pairs import RAREST, Sureness
+from idc_core.inspection.pairwise import RAREST, Sureness
 from tests.inspection.planted import Table, is_letter, letter_class, noisy_table, texts
 
 MEASURES = ("pearson", "spearman", "difference", "iou", "information")
@@ -40,10 +40,13 @@ def test_reading_stops_although_there_is_no_score(measure, hypothesis):
 
 @pytest.mark.parametrize(
     ("hypothesis", "remark"),
-    [(NEVER, "never true in the records read"), (ALWAYS, "always true in the records read"),
-     (Hypothesis("number", "test", "number", lambda r: np.full(len(r), 3)), "never changes in the records read")],
+    [
+        (NEVER, "never true in the records read"),
+        (ALWAYS, "always true in the records read"),
+        (Hypothesis("number", "test", "number", lambda r: np.full(len(r), 3)), "never changes in the records read"),
+    ],
     ids=lambda one: getattr(one, "name", ""),
-)  # fmt: skip
+)
 @pytest.mark.parametrize("error", [None, 0.1])
 def test_why_there_is_no_score_is_said(hypothesis, remark, error):
     found = inspect(MODEL, DATA, [hypothesis], ["pearson"], ["units"], error=error)

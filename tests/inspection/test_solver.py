@@ -43,8 +43,9 @@ def loss_of(problem, weights, standardised, wanted, classes):
 @pytest.mark.parametrize("far", [0.0, 30.0])
 def test_minimum_is_scipys(units, classes, far):
     wanted = answers(units, classes)
-    pieces = [(torch.from_numpy(units[at : at + 170]), torch.from_numpy(wanted[at : at + 170]))
-              for at in range(0, ROWS, 170)]  # fmt: skip
+    pieces = [
+        (torch.from_numpy(units[at : at + 170]), torch.from_numpy(wanted[at : at + 170])) for at in range(0, ROWS, 170)
+    ]
     scale = Scale.of(lambda: pieces)
     loss = YES_NO if classes == 2 else of_classes(classes)
     columns = loss.columns
@@ -60,8 +61,10 @@ def test_minimum_is_scipys(units, classes, far):
         ours = loss_of(each, found[each].numpy(), standardised, wanted, classes)
         peer = minimize(
             lambda weights, each=each: loss_of(each, weights, standardised, wanted, classes),
-            np.zeros(columns * (UNITS + 1)), method="BFGS", options={"gtol": 1e-6, "maxiter": 2000},
-        )  # fmt: skip
+            np.zeros(columns * (UNITS + 1)),
+            method="BFGS",
+            options={"gtol": 1e-6, "maxiter": 2000},
+        )
         assert ours <= peer.fun + 1e-9
 
 

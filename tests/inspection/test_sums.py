@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from idc_core.inspection.blocks import Block
-from idc_core.inspection.pairs import Sureness
+from idc_core.inspection.pairwise import Sureness
 from idc_core.inspection.rows import UnitRows, pieces
 from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
 

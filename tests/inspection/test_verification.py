@@ -54,8 +54,18 @@ def test_planted_units_are_confirmed_among_many_and_others_are_not(wanted, seed)
     # Of pairs of units without anything planted about one in twenty passes at 0.05.
     chosen = np.random.default_rng(seed).permutation(others)[:10].reshape(5, 2)
     blind = Table(np.delete(columns, [5, 11], 1))
-    values = [verify(blind, "units", [int(np.searchsorted(others, at)) for at in some], *arguments[3:], pairs=60,
-                     sets=40, seed=seed).p_value for some in chosen]  # fmt: skip
+    values = [
+        verify(
+            blind,
+            "units",
+            [int(np.searchsorted(others, at)) for at in some],
+            *arguments[3:],
+            pairs=60,
+            sets=40,
+            seed=seed,
+        ).p_value
+        for some in chosen
+    ]
     assert sum(value < 0.05 for value in values) <= 1
 
 

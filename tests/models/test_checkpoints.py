@@ -70,9 +70,7 @@ def test_keeping_changes_nothing_and_each_epoch_opens_as_it_was(tmp_path, small)
     last = load_model(NAME, weights=tmp_path / f"{NAME}.safetensors")
     assert (series.open(2).card.fingerprint == last.card.fingerprint) is not small
     assert torch.allclose(weights(series.open(2)), weights(last), atol=1e-3)
-    assert [one.stored for one in series.checkpoints] == (
-        ["seed", "float16", "float16"] if small else ["float32"] * 3
-    )
+    assert [one.stored for one in series.checkpoints] == (["seed", "float16", "float16"] if small else ["float32"] * 3)
     test = load_dataset("digits", "test")
     for one in series.checkpoints:
         network = series.open(one.epoch)
@@ -124,9 +122,14 @@ def test_damaged_checkpoints_are_told_in_a_sentence(tmp_path):
         series.open(2)
     content = json.loads(told)
     for wrong in (
-        "{", "[]", json.dumps({**content, "epoch": 3}), json.dumps({**content, "stored": "int4"}),
-        json.dumps({**content, "card": {}}), json.dumps({**content, "epoch": None}), json.dumps({"epoch": 2}),
-    ):  # fmt: skip
+        "{",
+        "[]",
+        json.dumps({**content, "epoch": 3}),
+        json.dumps({**content, "stored": "int4"}),
+        json.dumps({**content, "card": {}}),
+        json.dumps({**content, "epoch": None}),
+        json.dumps({"epoch": 2}),
+    ):
         text.write_text(wrong, encoding="utf-8")
         with pytest.raises(ModelError, match=r"epoch-002\.json"):
             read_series(NAME, folder)

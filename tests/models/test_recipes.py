@@ -5,14 +5,7 @@ import pytest
 import torch
 
 from idc_core.models import MODELS
-from idc_core.models.recipes import (
-    AUGMENTATIONS,
-    OPTIMIZERS,
-    SCHEDULES,
-    drop_words,
-    mirror_shift,
-    mirror_steering,
-)
+from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES, drop_words, mirror_shift, mirror_steering
 
 
 def seeded(seed=0):

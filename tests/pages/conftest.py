@@ -8,7 +8,7 @@ import numba  # noqa: F401 - before a page's folder joins the path: numba would 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common.work import shelf
+from studio.engine.jobs import shelf
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests" / "datasets" / "dataset_files.py"

@@ -12,13 +12,13 @@ import idc_core as idc
 from idc_core.files import cache_folder
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
-from idc_core.suites.kept import kept, open_kept
-from pages.common import work
-from pages.common.bench import DEFAULT
-from pages.common.results import open_view
-from pages.common.text import cell_name, percent
-from pages.sections.adversarial import attacks
-from pages.sections.adversarial.attacks import Plan
+from idc_core.suites.library import kept, open_kept
+from studio.adversarial import attacks
+from studio.adversarial.attacks import Plan
+from studio.engine import jobs
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
+from studio.widgets.text import cell_name, percent
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +37,7 @@ def view():
 def forgotten():
     """Attacks of other tests are not found again."""
     for kind in ("attacks", "attacked", "moved"):
-        work.shelf()._jobs[kind].clear()
+        jobs.shelf()._jobs[kind].clear()
 
 
 def opened(**parameters: str) -> AppTest:
@@ -93,7 +93,7 @@ def test_opens_on_fgsm_with_the_engines_own_numbers(view):
     assert f"{result.linf[result.success].mean():.3g} (L\u221e)" in finding
     assert f"{result.l2[result.success].mean():.2f} (L2)" in finding
     cells = {tuple(cell) for cell in view.analysis.assignments.tolist()}
-    from idc_core.trace import collect
+    from idc_core.tracing.trace import collect
 
     found = view.analysis.assign(collect(view.model, result.inputs, ["fc2"]).activations["fc2"])
     new = {tuple(cell) for cell in found.tolist()} - cells
@@ -157,17 +157,17 @@ def test_the_presets_say_which_is_which_and_set_their_values():
 
 def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forgotten, monkeypatch):
     app = opened(attacked="100")
-    jobs = work.shelf()._jobs["attacks"]
-    made = len(jobs)
+    done = jobs.shelf()._jobs["attacks"]
+    made = len(done)
     assert made == 4
-    for key in list(jobs)[2:]:
-        del jobs[key]
+    for key in list(done)[2:]:
+        del done[key]
     for path in (cache_folder() / "suites").glob("*.npz"):
         path.unlink()
     ran = []
     attack = engine.attack
     monkeypatch.setattr(engine, "attack", lambda *given, **named: ran.append(len(given[1])) or attack(*given, **named))
-    app.session_state[work.STOPPED] = True
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "was stopped after 64 of 100 inputs" in text(app)
@@ -184,8 +184,8 @@ def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forg
 
 def test_stopped_before_anything_is_finished(forgotten):
     app = opened()
-    work.shelf()._jobs["attacks"].clear()
-    app.session_state[work.STOPPED] = True
+    jobs.shelf()._jobs["attacks"].clear()
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "was stopped after 0 of 64 inputs; nothing is finished yet" in text(app)
@@ -218,7 +218,7 @@ def test_attacks_that_are_stopped_leave_the_comparison_and_the_others_stay(forgo
     monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
     app = opened(attacked="32")
     button(app, "Run the other 5 attacks").click()
-    app.session_state[work.STOPPED] = True
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "5 attacks not finished" in text(app)
@@ -250,7 +250,7 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
 
 def test_archive_can_be_read_as_own_tests(view):
     from idc_core.suites import own_suite
-    from pages.sections.adversarial.attacked import archive, table_of
+    from studio.adversarial.attack_results import archive, table_of
 
     run = attacks.open_run(view, plan())
     suite = own_suite(archive(view, run), view.test)

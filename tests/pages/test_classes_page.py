@@ -19,9 +19,9 @@ from idc_core.confusion import (
     type1_confusion,
 )
 from idc_core.figures.wording import signed
-from pages.common.bench import DEFAULT
-from pages.common.registry import PAGES
-from pages.common.results import open_view
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 
@@ -235,7 +235,7 @@ def test_pinned_bench_beside():
 
 def test_network_is_run_once(monkeypatch):
     opened()
-    import idc_core.confusion.statistics as statistics
+    import idc_core.confusion.scaled_activation as statistics
 
     def fail(*args, **kwargs):
         raise AssertionError("a second pass")
@@ -247,7 +247,7 @@ def test_network_is_run_once(monkeypatch):
 
 
 def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
-    from idc_core.suites.kept import kept, open_kept
+    from idc_core.suites.library import kept, open_kept
 
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     view, distance, _ = found

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from idc_core.projection import Projection, principal_components
-from pages.common.bench import DEFAULT
-from pages.common.results import open_view
-from pages.sections.clusters import plane, states
+from idc_core.analysis.projection import Projection, principal_components
+from studio.clusters import histograms, projected_tests
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 CHARTS = 4
@@ -146,9 +146,9 @@ class TestSelection:
 
     def test_clicks_without_a_cluster_select_nothing(self, monkeypatch):
         said = []
-        monkeypatch.setattr(states, "select", lambda **given: said.append(given))
-        states.told([{"x": 1.0, "y": 2.0}, {"customdata": [44, 2]}, {"customdata": [8, 1]}])
-        states.told([{"x": 1.0}])
+        monkeypatch.setattr(histograms, "select", lambda **given: said.append(given))
+        histograms.told([{"x": 1.0, "y": 2.0}, {"customdata": [44, 2]}, {"customdata": [8, 1]}])
+        histograms.told([{"x": 1.0}])
         assert said == [{"neuron": 44, "cluster": 2}]
 
     def test_neuron_that_is_not_important_gets_a_sentence(self, open_page, view):
@@ -215,7 +215,7 @@ class TestPlane:
     def test_drawn_around_tests_are_shown_and_can_be_forgotten(self, open_page, view):
         app = open_page("clusters")
         numbers = [int(one) for one in view.test.ids[[3, 5, 8]]]
-        app.session_state[plane.CHOSEN] = ("digits", numbers)
+        app.session_state[projected_tests.CHOSEN] = ("digits", numbers)
         app.run()
         assert "3 tests chosen in the picture" in [one.value for one in app.subheader]
         assert "They fall into" in words(app)
@@ -225,13 +225,15 @@ class TestPlane:
 
     def test_drawn_around_tests_of_another_test_set_are_not_shown(self, open_page):
         app = open_page("clusters")
-        app.session_state[plane.CHOSEN] = ("mnist", [1, 2, 3])
+        app.session_state[projected_tests.CHOSEN] = ("mnist", [1, 2, 3])
         app.run()
         assert "No test is chosen in this picture yet." in words(app)
 
     def test_umap_when_asked_for(self, studio, monkeypatch):
         # UMAP itself takes most of a minute to compile; a browser test waits for it.
-        monkeypatch.setattr(plane, "umap", lambda values, on_progress: Projection(principal_components(values).points))
+        monkeypatch.setattr(
+            projected_tests, "umap", lambda values, on_progress: Projection(principal_components(values).points)
+        )
         studio.query_params["classes"] = "3"
         app = studio.switch_page("pages/clusters.py").run().run()  # AppTest loses the first choice on a new page
         app.segmented_control(key="plane").set_value("UMAP").run()

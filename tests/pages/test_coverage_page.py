@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
-from pages.common.bench import DEFAULT, parse
-from pages.common.results import open_view
-from pages.common.text import cell_name
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT, parse
+from studio.widgets.text import cell_name
 
 HUGE = {"m": "12", "k": "4"}
 

@@ -9,11 +9,11 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
 from idc_core.suites import SUITES, make_suite
-from pages.common import work
-from pages.common.bench import DEFAULT
-from pages.common.results import open_view
-from pages.common.text import lower
-from pages.sections.criteria import compared, criteria
+from studio.criteria import compared_suites, criterion_scores
+from studio.engine import jobs
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
+from studio.widgets.text import lower
 
 NAMES = [name.upper() for name in CRITERIA]
 
@@ -45,7 +45,7 @@ def test_table_holds_every_criterion_and_suite_as_measured_from_the_inputs(open_
     shown = table(app, "All tests").set_index("criterion")
     assert list(shown.index) == NAMES
     assert shown.loc["IDC", "All tests"] == f"{100 * view.analysis.score:.1f} %"
-    half = view.test.inputs[compared.PARTS["half"].positions(view)]
+    half = view.test.inputs[compared_suites.PARTS["half"].positions(view)]
     for name in ("kmnc", "tknp", "dsc", "nlc"):
         one = CRITERIA[name](view.model, "fc2")
         (score,) = measure([one], view.train, half)
@@ -55,7 +55,7 @@ def test_table_holds_every_criterion_and_suite_as_measured_from_the_inputs(open_
 
 
 def test_parts_are_what_their_names_say(view):
-    found = compared.parts(view)
+    found = compared_suites.parts(view)
     assert sorted([*found["first"], *found["last"]]) == list(range(540))
     assert view.test.targets[found["first"]].max() < view.test.targets[found["last"]].min()
     assert view.correct[found["right"]].all()
@@ -72,7 +72,7 @@ def test_small_multiples_draw_the_table(open_page):
     shown = table(app, "All tests").set_index("criterion")
     bars = figure(app)["data"]
     assert len(bars) == len(NAMES)
-    columns = [part.label for part in compared.PARTS.values()]
+    columns = [part.label for part in compared_suites.PARTS.values()]
     assert [bar["text"] for bar in bars] == shown[columns].to_numpy().tolist()
 
 
@@ -139,7 +139,7 @@ def test_parameters_change_only_their_criterion_and_are_in_the_address(open_page
 
 
 def test_every_parameter_is_one_of_its_criteria():
-    for parameter in criteria.PARAMETERS:
+    for parameter in criterion_scores.PARAMETERS:
         for name in parameter.criteria:
             default = CRITERIA[name].card.defaults[parameter.name]
             assert default == parameter.default
@@ -153,7 +153,7 @@ def test_chosen_criteria_are_kept_in_the_address_and_idc_always_is(open_page):
 
 
 def test_slow_criteria_wait_until_they_are_chosen(open_page, monkeypatch):
-    monkeypatch.setattr(criteria, "MANY_PAIRS", 10)
+    monkeypatch.setattr(criterion_scores, "MANY_PAIRS", 10)
     app = open_page("criteria")
     assert set(NAMES) - set(table(app, "All tests")["criterion"]) == {"LSC", "DSC", "CC"}
     assert "LSC, DSC and CC compare every test with many other inputs" in text(app)
@@ -169,13 +169,13 @@ def test_one_class_has_fewer_parts(open_page):
 
 def test_stop_keeps_what_was_finished(open_page):
     open_page("criteria")
-    jobs = work.shelf()._jobs["criteria"]
-    for key in [key for key in jobs if "mdsc" in key]:
-        del jobs[key]
+    done = jobs.shelf()._jobs["criteria"]
+    for key in [key for key in done if "mdsc" in key]:
+        del done[key]
     app = open_page("criteria")  # measures it again
-    for key in [key for key in jobs if "mdsc" in key]:
-        del jobs[key]
-    app.session_state[work.STOPPED] = True
+    for key in [key for key in done if "mdsc" in key]:
+        del done[key]
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "Stopped before it was finished: Mahalanobis surprise coverage" in text(app)

@@ -8,15 +8,15 @@ import pytest
 import torch
 from PIL import Image
 
-from idc_core.experiments.finds import ADDITIONS
+from idc_core.experiments.disagreements import ADDITIONS
 from idc_core.generation import CONSTRAINTS, differential_search, majority, make_guidance, reach_cell
 from idc_core.models import load_model
-from idc_core.suites.kept import kept, open_kept
-from pages.common import search_cell, work
-from pages.common.bench import DEFAULT
-from pages.common.results import open_view
-from pages.sections.differential import finds as shown
-from pages.sections.differential import search, training
+from idc_core.suites.library import kept, open_kept
+from studio.differential import disagreements as shown
+from studio.differential import retraining, search
+from studio.engine import cell_search, jobs
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
 
 NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 SMALL = {"count": "12", "search-iterations": "15"}
@@ -75,9 +75,12 @@ def test_choices_are_in_the_address_and_reach_the_search(open_page, view):
     top = np.sort(torch.softmax(torch.tensor(view.test_traces.scores, dtype=torch.float64), 1).numpy(), axis=1)
     places = np.argsort(-(1 - (top[:, -1] - top[:, -2])), kind="stable")[:12]
     found = differential_search(
-        [load_model(name) for name in NAMES[:2]], view.test.inputs[places], CONSTRAINTS["l2"](epsilon=4.0),
-        iterations=15, seed=3,
-    )  # fmt: skip
+        [load_model(name) for name in NAMES[:2]],
+        view.test.inputs[places],
+        CONSTRAINTS["l2"](epsilon=4.0),
+        iterations=15,
+        seed=3,
+    )
     assert finds_table(app)["seed"].tolist() == view.test.ids[places[found.seed_index]].tolist()
     assert "two models have no majority" in app.markdown[0].value
     assert finds_table(app)["L2"].max() <= 4.0 + 1e-5
@@ -91,9 +94,12 @@ def test_other_guidance_aims_at_what_the_tests_leave_uncovered(open_page, view):
         models, view.test.inputs[positions(12)], "linf", weight_coverage=3.0, iterations=15, guidance=guidance
     )
     app = open_page(
-        "differential", **SMALL, guide="k-multisection neuron coverage", constraint="L-inf ball",
+        "differential",
+        **SMALL,
+        guide="k-multisection neuron coverage",
+        constraint="L-inf ball",
         **{"search-weight_coverage": "3.0"},
-    )  # fmt: skip
+    )
     assert not app.exception
     assert search.run(view, settings).finds.iterations.tolist() == found.iterations.tolist()
     assert finds_table(app)["steps"].tolist() == found.iterations.tolist()
@@ -124,8 +130,8 @@ def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypa
 def test_stop_shows_the_finds_so_far(open_page, view):
     settings = {**SMALL, "search-seed": "5", "constraint": "L-inf ball"}
     open_page("differential", **settings)
-    jobs = work.shelf()._jobs["searches"]
-    (key,) = [key for key in jobs if isinstance(key[3], search.Settings) and key[3].seed == 5]
+    done = jobs.shelf()._jobs["searches"]
+    (key,) = [key for key in done if isinstance(key[3], search.Settings) and key[3].seed == 5]
     told = search._told()
     whole = told[key]
     models = [load_model(name) for name in NAMES]
@@ -136,11 +142,11 @@ def test_stop_shows_the_finds_so_far(open_page, view):
     assert 0 < len(early[0]) < len(whole)
     for held, expected in ((early[0], len(early[0])), (None, 0)):
         app = open_page("differential", **settings)
-        del jobs[key]
+        del done[key]
         told.pop(key, None)
         if held is not None:
             told[key] = held
-        app.session_state[work.STOPPED] = True
+        app.session_state[jobs.STOPPED] = True
         app.run()
         assert not app.exception
         if expected:
@@ -279,7 +285,7 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     app.button(key="make-inputs").click().run()
     assert not app.exception
     assert f"Inputs made for cell {cell}" in [header.value for header in app.header]
-    made = search_cell.make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
+    made = cell_search.make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
     found = reach_cell(view.model, view.analysis, cell, view.test.inputs[made.positions])
     np.testing.assert_array_equal(made.reached.inputs, found.inputs)
     assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
@@ -312,8 +318,8 @@ def test_texts_are_told_apart(small_data, open_page):
 
 def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    monkeypatch.setattr(training, "SEEDS", 2)
-    monkeypatch.setattr(training, "EPOCHS", 1)
+    monkeypatch.setattr(retraining, "SEEDS", 2)
+    monkeypatch.setattr(retraining, "EPOCHS", 1)
     app = open_page("differential", constraint="L2 ball")
     assert len(app.get("plotly_chart")) == 2
     app.button(key="retrain-begin").click().run()

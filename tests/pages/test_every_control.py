@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from idc_core.attribution.methods import METHODS
-from pages.common.registry import PAGES
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,10 +14,10 @@ from idc_core.inspection.epochs import course
 from idc_core.inspection.grid import grid
 from idc_core.models import MODELS, checkpoints
 from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder, read_series
-from pages.common import work
-from pages.common.registry import PAGES
-from pages.common.work import shelf
-from pages.sections.hypotheses import epochs
+from studio.engine import jobs
+from studio.engine.jobs import shelf
+from studio.hypotheses import epochs
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 NAME = "lenet5-digits"
@@ -118,9 +118,9 @@ def test_training_again_keeps_epochs_and_shows_them(monkeypatch):
     assert (series.epochs, series.complete) == ((0, 1, 2), True)
     assert "These epochs are of a repeat of the training" in text(app)
     assert len(by_epoch(app)["layout"]["xaxis"]["ticktext"]) == 3
-    jobs = list(shelf()._jobs["trainings"].values())
+    done = list(shelf()._jobs["trainings"].values())
     app.run()
-    assert list(shelf()._jobs["trainings"].values()) == jobs, "never twice"
+    assert list(shelf()._jobs["trainings"].values()) == done, "never twice"
 
 
 def keep_some(*stems):
@@ -155,15 +155,15 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
     import streamlit as st
 
     opened()
-    jobs = shelf()._jobs["epochs"]
-    jobs.pop(next(key for key in jobs if key[2] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
-    real = work.Waiting.get
+    done = shelf()._jobs["epochs"]
+    jobs.pop(next(key for key in done if key[2] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
+    real = jobs.Waiting.get
 
     def halted(self, kind, *rest):
-        st.session_state[work.HALTED] = kind == "epochs"
+        st.session_state[jobs.HALTED] = kind == "epochs"
         return real(self, kind, *rest)
 
-    monkeypatch.setattr(work.Waiting, "get", halted)
+    monkeypatch.setattr(jobs.Waiting, "get", halted)
     app = opened()
     assert "Stopped: 1 epoch of 7 not looked at." in text(app)
     assert len(by_epoch(app)["layout"]["xaxis"]["ticktext"]) == 6

@@ -15,15 +15,15 @@ from idc_core.datasets.sql import LEARNS_FROM
 from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.grid import grid
-from idc_core.inspection.parts import draw
 from idc_core.inspection.query import PREPARED
+from idc_core.inspection.subsets import draw
 from idc_core.inspection.verification import verify
-from pages.common import work
-from pages.common.bench import DEFAULT
-from pages.common.registry import PAGES
-from pages.common.results import open_view
-from pages.common.work import shelf
-from pages.sections.hypotheses import inspections
+from studio.engine import jobs
+from studio.engine.jobs import shelf
+from studio.engine.results import open_view
+from studio.hypotheses import inspections
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 
@@ -178,8 +178,10 @@ def test_a_class_of_several_shows_what_the_unit_does_in_each(view):
     app = opened(measures="information", families="labels", hypothesis="class", neuron="22", classes=["3", "8", "5"])
     picture = chart(app, "Unit 22 is highest in ")
     positions = np.flatnonzero(np.isin(view.test.targets, [3, 8, 5]))[:256]
-    mean = {k: float(view.test_traces.activations["fc2"][positions[view.test.targets[positions] == k], 22].mean())
-            for k in (3, 8, 5)}  # fmt: skip
+    mean = {
+        k: float(view.test_traces.activations["fc2"][positions[view.test.targets[positions] == k], 22].mean())
+        for k in (3, 8, 5)
+    }
     order = sorted(mean, key=lambda k: -mean[k])
     (marks,) = picture["data"]
     assert marks["x"] == pytest.approx([mean[k] for k in order], rel=1e-5)
@@ -215,8 +217,8 @@ def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     import streamlit as st
 
     asked = settings(families=("labels", "looks"), layers=("conv1", "fc2"))
-    monkeypatch.setattr(work, "SILENT_S", 0.0)
-    monkeypatch.setattr(work, "POLL_S", 0.005)
+    monkeypatch.setattr(jobs, "SILENT_S", 0.0)
+    monkeypatch.setattr(jobs, "POLL_S", 0.005)
     monkeypatch.setattr(inspections, "TELL_S", 0.0)
     parts = []
     whole = inspections.measure(view, asked, parts.append)
@@ -226,7 +228,7 @@ def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
     widths = [part.grid("pearson", "fc2", 0.05).widest for part in (parts[0], whole)]
     assert widths[0] > widths[1]
     shelf()._jobs["inspections"].popitem()
-    monkeypatch.setitem(st.session_state, work.HALTED, True)
+    monkeypatch.setitem(st.session_state, jobs.HALTED, True)
     stopped = inspections.measure(view, asked)
     assert (stopped.whole, stopped.found) == (False, inspections._so_far().get(last_key()))
     assert stopped.records < 540
@@ -242,7 +244,7 @@ def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, m
     tests = draw(view.test, 540)
     many = replace(tests, **{name: np.concatenate([getattr(tests, name)] * 3) for name in ("inputs", "targets", "ids")})
     monkeypatch.setattr(inspections, "tests_of", lambda view: many)
-    monkeypatch.setattr(work, "GRACE_S", -1.0)
+    monkeypatch.setattr(jobs, "GRACE_S", -1.0)
     try:
         some = inspections.measure(view, asked)
         assert (some.records, some.whole) == (1024, True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.common.registry import PAGES
+from studio.shell.pages import PAGES
 
 BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from idc_core.analysis import analyze
-from pages.common import work
-from pages.common.bench import DEFAULT
-from pages.common.results import open_view
+from idc_core.analysis.analysis import analyze
+from studio.engine import jobs
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
 
 LAYERS = ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "logits"]
 
@@ -104,10 +104,10 @@ def test_settings_of_the_clusters_hold_here_too(open_page):
 
 def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
     app = open_page("layers")
-    states = work.shelf()._jobs["states"]
+    states = jobs.shelf()._jobs["states"]
     for key in [key for key in states if {"fc2", "logits"} & set(key)]:
         del states[key]
-    app.session_state[work.STOPPED] = True
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "Finished before the stop: 5 layers of 7." in text(app)
@@ -120,8 +120,8 @@ def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
 
 def test_stop_before_any_layer_is_finished_leaves_a_way_on(open_page):
     app = open_page("layers")
-    work.shelf()._jobs["activities"].clear()
-    app.session_state[work.STOPPED] = True
+    jobs.shelf()._jobs["activities"].clear()
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "No layer is finished yet." in text(app)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from idc_core import teaching
-from idc_core.teaching import START, START_INPUTS
-from pages.common.registry import PAGES
+from idc_core.analysis.analysis import teaching
+from idc_core.analysis.teaching import START, START_INPUTS
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 States", "5 Cells", "6 Empty cells")

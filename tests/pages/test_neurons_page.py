@@ -10,12 +10,12 @@ from idc_core.attribution.methods import METHODS, attribute
 from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.figures.wording import signed
-from idc_core.ranking import extremes, sample
-from pages.common.bench import DEFAULT, Bench
-from pages.common.results import open_view
-from pages.common.work import STOPPED, shelf
-from pages.sections.neurons import rankings, trials
-from pages.sections.neurons.neuron import EXAMPLES, told
+from idc_core.importance.ranking import extremes, sample
+from studio.engine.jobs import STOPPED, shelf
+from studio.engine.results import open_view
+from studio.neurons import rankings, trials
+from studio.neurons.neuron import EXAMPLES, told
+from studio.shell.bench import DEFAULT, Bench
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +101,13 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
     assert app.error[0].value == f"{said} Shown instead: Cumulative relevance."
     assert app.warning[0].value == said
     assert chart(app, "agrees least")["data"][0]["x"] == [
-        "Cumulative relevance", "Absolute relevance", "LRP-0 (z)", "LRP-alpha-beta", "LRP composite",
+        "Cumulative relevance",
+        "Absolute relevance",
+        "LRP-0 (z)",
+        "LRP-alpha-beta",
+        "LRP composite",
         "Gradient times input",
-    ]  # fmt: skip
+    ]
 
 
 def test_chosen_classes_stand_beside_the_ranking(open_page):

@@ -8,11 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from idc_core.figures.wording import typeset
-from pages.common.bench import DEFAULT
-from pages.common.registry import PAGES
-from pages.common.results import open_view
-from pages.common.summary import SNAPSHOT, snapshot, summarise
-from pages.common.work import STOPPED
+from studio.engine.jobs import STOPPED
+from studio.engine.overview import SNAPSHOT, snapshot, summarise
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
@@ -57,9 +57,20 @@ def test_front_door_leads_to_every_page(name):
 @pytest.mark.parametrize("name", BENCHED)
 def test_wrong_address_falls_back_to_the_default_bench(open_page, name):
     app = open_page(
-        name, model="nonsense", data="nonsense", layer="nonsense", m="99", classes="nonsense",
-        cell="9-9", colour="nonsense", rows="77", tests="nonsense", explain="nonsense", neuron="x", cluster="y",
-    )  # fmt: skip
+        name,
+        model="nonsense",
+        data="nonsense",
+        layer="nonsense",
+        m="99",
+        classes="nonsense",
+        cell="9-9",
+        colour="nonsense",
+        rows="77",
+        tests="nonsense",
+        explain="nonsense",
+        neuron="x",
+        cluster="y",
+    )
     assert not app.exception
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
 
@@ -146,7 +157,7 @@ def test_overview_file_equals_the_live_result(default_view):
     kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     for name in ("first_share", "together_share", "accuracy"):
         assert kept.pop(name) == pytest.approx(live.pop(name), rel=1e-5)
-    assert kept == live, "run `python -m pages.common.summary` to write the Overview's file anew"
+    assert kept == live, "run `python -m studio.engine.overview` to write the Overview's file anew"
 
 
 def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
@@ -154,7 +165,7 @@ def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
     other = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     other["fingerprints"][0] = "0" * 16
     (tmp_path / "overview.json").write_text(json.dumps(other), encoding="utf-8")
-    monkeypatch.setattr("pages.common.summary.SNAPSHOT", tmp_path / "overview.json")
+    monkeypatch.setattr("studio.engine.overview.SNAPSHOT", tmp_path / "overview.json")
     assert snapshot() is None
 
 

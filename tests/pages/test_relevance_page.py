@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from idc_core.attribution.methods import METHODS, PARAMETERS, attribute
-from pages.common.bench import DEFAULT, Bench
-from pages.common.display import Display
-from pages.common.explained import INPUT, baseline_scores, explain, read_tokens, scores
-from pages.common.results import open_view, pick
+from studio.engine.explanations import INPUT, baseline_scores, explain, read_tokens, scores
+from studio.engine.results import open_view, pick
+from studio.shell.bench import DEFAULT, Bench
+from studio.widgets.relevance_view import Display
 
 TEXT = "Text CNN on 20 Newsgroups"
 
@@ -59,9 +59,17 @@ def test_share_of_pixels_is_the_one_that_holds_half(open_page, view, wrong):
 
 def test_address_opens_the_same_view(open_page):
     app = open_page(
-        "relevance", input="17", explain="3", method="LRP-gamma", gamma="1", bias="redistribute", second="class 8",
-        scale="one for all", colours="orange and purple", overlay="90",
-    )  # fmt: skip
+        "relevance",
+        input="17",
+        explain="3",
+        method="LRP-gamma",
+        gamma="1",
+        bias="redistribute",
+        second="class 8",
+        scale="one for all",
+        colours="orange and purple",
+        overlay="90",
+    )
     assert not app.exception
     assert "Test 17" in finding(app)
     assert app.selectbox(key="method").value == "gamma"

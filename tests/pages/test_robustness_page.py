@@ -8,11 +8,11 @@ import pytest
 
 from idc_core.experiments.candidates import usual
 from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
-from pages.common.bench import DEFAULT, parse
-from pages.common.results import open_view
-from pages.common.work import State
-from pages.sections.robustness import retraining
-from pages.sections.robustness.retraining import Run
+from studio.engine.jobs import State
+from studio.engine.results import open_view
+from studio.robustness import retraining
+from studio.robustness.retraining import Run
+from studio.shell.bench import DEFAULT, parse
 
 QUICK = {"epochs": "1", "seeds": "2"}
 

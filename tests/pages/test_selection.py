@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common import selection
-from pages.common.bench import DEFAULT, Bench, parse
-from pages.common.pins import compare, same_cells
-from pages.common.registry import PAGES
-from pages.common.results import open_view
-from pages.common.selection import Selection, picked_row
-from pages.common.selection import parse as parse_selection
+from studio.engine.results import open_view
+from studio.shell import selection
+from studio.shell.bench import DEFAULT, Bench, parse
+from studio.shell.pages import PAGES
+from studio.shell.pins import compare, same_cells
+from studio.shell.selection import Selection, picked_row
+from studio.shell.selection import parse as parse_selection
 
 ROOT = Path(__file__).parents[2]
 OTHER = Bench("lenet4-digits", "digits", "fc1", 4, ("3", "5"), "3", "dropped", "k-means")
@@ -127,7 +127,7 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
 
 @pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
 def test_a_pinned_bench_without_a_test_of_its_classes_leaves_a_sentence(name, open_page, monkeypatch):
-    from pages.common import pins
+    from studio.shell import pins
 
     opened = pins.open_view
 
@@ -156,7 +156,7 @@ def test_benches_are_compared_by_cells_where_cells_mean_the_same():
 
 def test_the_bench_is_told_without_torch():
     code = (
-        "import sys; from pages.common.bench import parse; "
+        "import sys; from studio.shell.bench import parse; "
         "assert parse({'model': 'lenet5-mnist', 'layer': 'fc1'}).layer == 'fc1'; "
         "print([name for name in ('torch', 'sklearn', 'umap') if name in sys.modules])"
     )

@@ -9,16 +9,16 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.common import takeaway
-from pages.common.bench import DEFAULT, Bench
-from pages.common.gallery import caption, marked_words, text_words
-from pages.common.registry import PAGES
-from pages.common.results import open_view
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT, Bench
+from studio.shell.pages import PAGES
+from studio.widgets import downloads
+from studio.widgets.gallery import caption, marked_words, text_words
 
 SCRIPT = """
-from pages.common import layout
-from pages.common.bench import Bench, parse
-from pages.common.results import open_view, heatmaps
+from studio.widgets import layout
+from studio.shell.bench import Bench, parse
+from studio.engine.results import open_view, heatmaps
 import streamlit as st
 
 view = open_view(parse({"model": st.query_params.get("model", "")}))
@@ -70,14 +70,14 @@ def test_every_chart_has_its_three_buttons(open_page, name):
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "learn"])
 def test_tables_read_again_as_they_were(open_page, monkeypatch, name):
     written = []
-    monkeypatch.setattr(takeaway, "csv", lambda table: written.append(table) or "")
+    monkeypatch.setattr(downloads, "csv", lambda table: written.append(table) or "")
     monkeypatch.setattr("streamlit.download_button", _at_once("streamlit.download_button"))
     app = open_page(name)
     assert not app.exception
     monkeypatch.undo()
     assert written
     for table in written:
-        again = pd.read_csv(io.StringIO(takeaway.csv(table)), keep_default_na=False, na_values=[""])
+        again = pd.read_csv(io.StringIO(downloads.csv(table)), keep_default_na=False, na_values=[""])
         assert list(again.columns) == list(table.columns)
         assert len(again) == len(table)
         for column in table:
@@ -120,21 +120,24 @@ def test_tests_can_be_taken_in_two_forms_from_several_places(view):
     app = open_script()
     labels = [button.label for button in buttons(app)]
     assert labels == [
-        "Take these 7 tests away (npz)", "Contact sheet (PNG)",
-        "Take these 2 tests away (npz)", "Contact sheet (PNG)",
-        "Take these 2 tests away (npz)", "Contact sheet (PNG)",
-    ]  # fmt: skip
-    sheet = Image.open(io.BytesIO(takeaway.sheet(view, view.chosen[:7])))
+        "Take these 7 tests away (npz)",
+        "Contact sheet (PNG)",
+        "Take these 2 tests away (npz)",
+        "Contact sheet (PNG)",
+        "Take these 2 tests away (npz)",
+        "Contact sheet (PNG)",
+    ]
+    sheet = Image.open(io.BytesIO(downloads.sheet(view, view.chosen[:7])))
     assert sheet.width == 10 + 7 * 94
-    packed = np.load(io.BytesIO(takeaway.npz(view, view.chosen[:7])), allow_pickle=False)
+    packed = np.load(io.BytesIO(downloads.npz(view, view.chosen[:7])), allow_pickle=False)
     assert (packed["inputs"] == view.test.inputs[view.chosen[:7]]).all()
     assert packed["ids"].tolist() == view.test.ids[view.chosen[:7]].tolist()
 
 
 def test_a_contact_sheet_never_grows_beyond_what_can_be_opened(view, monkeypatch):
-    monkeypatch.setattr(takeaway, "MOST_PICTURES", 6)
+    monkeypatch.setattr(downloads, "MOST_PICTURES", 6)
     assert "Contact sheet of the first 6 (PNG)" in [button.label for button in buttons(open_script())]
-    assert takeaway.sheet(view, view.chosen[:7]) == takeaway.sheet(view, view.chosen[:6])
+    assert downloads.sheet(view, view.chosen[:7]) == downloads.sheet(view, view.chosen[:6])
 
 
 def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
@@ -154,7 +157,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     wanted = ["", "against", "for", "for"]
     assert marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
     assert "Their texts (CSV)" in [button.label for button in buttons(app)]
-    table = pd.read_csv(io.StringIO(takeaway.csv(takeaway.texts(view, view.chosen[:40]))), keep_default_na=False)
+    table = pd.read_csv(io.StringIO(downloads.csv(downloads.texts(view, view.chosen[:40]))), keep_default_na=False)
     assert table["test"].tolist() == view.test.ids[view.chosen[:40]].tolist()
     assert table["true"].tolist() == [view.test.class_names[i] for i in view.test.targets[view.chosen[:40]]]
     words = [len(text.split()) for text in table["text"]]

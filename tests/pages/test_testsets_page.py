@@ -8,10 +8,10 @@ import pytest
 
 import idc_core as idc
 from idc_core.suites import compare, keep, kept, make_suite, original, pack, perturbed, sample, union
-from pages.common import laboratory, recipes, work
-from pages.common.bench import DEFAULT
-from pages.common.recipes import Recipe, parse
-from pages.common.results import open_view
+from studio.engine import jobs, suite_addresses, suite_catalog
+from studio.engine.results import open_view
+from studio.engine.suite_addresses import Recipe, parse
+from studio.shell.bench import DEFAULT
 
 MS = (6, 8, 10, 12)
 
@@ -172,7 +172,7 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
 
 
 def test_every_kind_of_suite_is_offered(view):
-    offered = laboratory.catalogue(view)
+    offered = suite_catalog.catalogue(view)
     assert {"noise", "guided", "rotation", "jpeg", "fgsm", "cw", "mnist"} <= set(offered)
     parts = [one.label for one in offered.values() if one.within]
     first = view.test.class_names[view.test.targets[0]]
@@ -290,9 +290,9 @@ def test_nothing_chosen_shows_the_original_alone(open_page):
 
 def test_stop_keeps_the_suites_that_were_finished(open_page):
     app = open_page("testsets", suites="noise,blur~width=2.5")
-    jobs = work.shelf()._jobs["seen"]
-    del jobs[next(reversed(jobs))]
-    app.session_state[work.STOPPED] = True
+    done = jobs.shelf()._jobs["seen"]
+    del done[next(reversed(done))]
+    app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "Stopped before it was finished: Blur (width 2.5)." in text(app)
@@ -302,7 +302,9 @@ def test_stop_keeps_the_suites_that_were_finished(open_page):
 
 
 def test_class_filter_holds_for_all_suites(open_page, view):
-    app = open_page("testsets", classes="3", suites="noise,mnist" if "mnist" in laboratory.catalogue(view) else "noise")
+    app = open_page(
+        "testsets", classes="3", suites="noise,mnist" if "mnist" in suite_catalog.catalogue(view) else "noise"
+    )
     many = int((view.test.targets == 3).sum())
     assert table(app).loc["Random noise", "inputs"] == f"{2 * many:,}"
 
@@ -332,11 +334,11 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
     columns = table(app).columns
     assert "RMSE (rad)" in columns
     assert "confidence" not in columns
-    assert "fgsm" not in laboratory.catalogue(open_view(laboratory_bench("dave2-udacity")))
+    assert "fgsm" not in suite_catalog.catalogue(open_view(laboratory_bench("dave2-udacity")))
 
 
 def laboratory_bench(model):
-    from pages.common.bench import parse as parse_bench
+    from studio.shell.bench import parse as parse_bench
 
     return parse_bench({"model": model})
 
@@ -360,7 +362,7 @@ def test_texts_have_parts_and_own_files(small_data, open_page):
 )
 def test_recipes_are_read_as_they_are_written(recipe):
     assert parse(recipe.text) == recipe
-    assert not set(recipe.text) & set(f",{recipes.TOGETHER}")
+    assert not set(recipe.text) & set(f",{suite_addresses.TOGETHER}")
 
 
 @pytest.mark.parametrize("text", ["noise~seed=x", "noise~answers=maybe", "noise~sure=0.9to0.1", "noise~sure=-1to1"])

@@ -2,14 +2,21 @@
 
 import pytest
 
-from pages.common.text import lower, percent
+from studio.widgets.text import lower, percent
 
 
 @pytest.mark.parametrize(
     ("share", "written"),
-    [(0, "0 %"), (1, "100 %"), (0.99996, "100.0 %"), (0.635, "63.5 %"), (0.0063, "0.63 %"), (0.005, "0.5 %"),
-     (7.7e-7, "0.000077 %")],
-)  # fmt: skip
+    [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.99996, "100.0 %"),
+        (0.635, "63.5 %"),
+        (0.0063, "0.63 %"),
+        (0.005, "0.5 %"),
+        (7.7e-7, "0.000077 %"),
+    ],
+)
 def test_shares_are_written_without_powers_of_ten(share, written):
     assert percent(share) == written
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common.bench import DEFAULT, parse
-from pages.common.registry import PAGES
-from pages.common.results import open_view
-from pages.common.selection import parse as parse_selection
-from pages.common.story import STEPS, Story, only_by, overview
-from pages.common.summary import summarise
-from pages.common.text import cell_name, percent
+from studio.engine.overview import summarise
+from studio.engine.results import open_view
+from studio.shell.bench import DEFAULT, parse
+from studio.shell.pages import PAGES
+from studio.shell.selection import parse as parse_selection
+from studio.shell.tour_steps import STEPS, Story, only_by, overview
+from studio.widgets.text import cell_name, percent
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,9 +7,9 @@ import pytest
 
 from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
-from pages.common import work
-from pages.common.results import _load_model, _prepare_process
-from pages.common.work import KEPT, Shelf
+from studio.engine import jobs
+from studio.engine.jobs import KEPT, Shelf
+from studio.engine.results import _load_model, _prepare_process
 
 
 def until(condition, seconds: float = 20.0) -> None:
@@ -62,7 +62,7 @@ def test_only_the_results_used_last_are_kept():
 
 
 def test_work_that_nobody_waits_for_stops(monkeypatch):
-    monkeypatch.setattr(work, "GRACE_S", 0.1)
+    monkeypatch.setattr(jobs, "GRACE_S", 0.1)
     shelf, steps = Shelf(), []
 
     def endless(on_progress):
@@ -108,13 +108,13 @@ def test_files_are_read_while_the_engine_works():
 
 def test_what_was_begun_is_not_tried_again_where_it_failed(monkeypatch):
     shelf, calls = Shelf(), []
-    monkeypatch.setattr(work, "shelf", lambda: shelf)
+    monkeypatch.setattr(jobs, "shelf", lambda: shelf)
 
     def fail(on_progress):
         calls.append(1)
         raise DataError("It is not there.")
 
-    waiting = work.Waiting(1)
+    waiting = jobs.Waiting(1)
     waiting.begin("data", "key", fail)
     with pytest.raises(DataError, match="not there"):
         waiting.get("data", "key", "reading", fail)
@@ -126,9 +126,9 @@ def test_what_was_begun_is_not_tried_again_where_it_failed(monkeypatch):
 
 def test_what_was_begun_is_kept_alive_by_waiting_for_something_else(monkeypatch):
     shelf = Shelf()
-    monkeypatch.setattr(work, "shelf", lambda: shelf)
-    monkeypatch.setattr(work, "GRACE_S", 0.6)
-    monkeypatch.setattr(work, "POLL_S", 0.05)
+    monkeypatch.setattr(jobs, "shelf", lambda: shelf)
+    monkeypatch.setattr(jobs, "GRACE_S", 0.6)
+    monkeypatch.setattr(jobs, "POLL_S", 0.05)
     engine, steps = threading.Event(), []
 
     def read(on_progress):
@@ -138,7 +138,7 @@ def test_what_was_begun_is_kept_alive_by_waiting_for_something_else(monkeypatch)
             time.sleep(0.05)
         engine.set()
 
-    waiting = work.Waiting(2)
+    waiting = jobs.Waiting(2)
     waiting.begin("data", "key", read)
     waiting.get("model", "key", "loading", lambda on_progress: engine.wait(20))
     assert len(steps) == 30

@@ -302,7 +302,7 @@ def test_regressions_and_networks_that_fail_are_refused(digits):
 
 
 def test_foolbox_is_imported_where_there_is_no_git():
-    program = "from idc_core.perturbation.attacks.library import _foolbox; assert _foolbox().attacks"
+    program = "from idc_core.perturbation.attacks.foolbox_attacks import _foolbox; assert _foolbox().attacks"
     environment = {**os.environ, "PATH": "", "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ from idc_core.attribution.relevance import relevance
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import guided_noise, random_noise
 from idc_core.perturbation.guided import relevant_pixels
-from idc_core.perturbation.pictures import how_many, stream
+from idc_core.perturbation.inputs import how_many, stream
 
 
 def changed_pixels(before, after):

@@ -7,7 +7,7 @@ import idc_core as idc
 from idc_core.errors import CancelledError, SettingError
 from idc_core.perturbation.attacks import join
 from idc_core.suites import as_suite, attack_block, attacked
-from idc_core.suites.kept import keep, open_kept
+from idc_core.suites.library import keep, open_kept
 
 SOME = np.array([7, 3, 40, 12])
 

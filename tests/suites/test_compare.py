@@ -6,7 +6,6 @@ import torch
 
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
-from idc_core.suites import answers as answers_module
 from idc_core.suites import (
     chosen,
     compare,
@@ -21,7 +20,8 @@ from idc_core.suites import (
     union,
     weigh,
 )
-from idc_core.trace import collect
+from idc_core.suites import responses as answers_module
+from idc_core.tracing.trace import collect
 from tests.suites.test_own import packed
 
 
@@ -211,7 +211,7 @@ def test_subsets_and_own_tests_are_compared_like_others(lenet, digits, suites, l
 
 
 def test_regressions_have_an_error_in_place_of_accuracy(digits):
-    from idc_core.datasets.base import Dataset
+    from idc_core.datasets.dataset import Dataset
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))

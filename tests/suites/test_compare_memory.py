@@ -12,7 +12,7 @@ PROGRAM = """
 import numpy as np
 import torch
 import idc_core as idc
-from idc_core.datasets.base import Dataset
+from idc_core.datasets.dataset import Dataset
 from idc_core.suites import compare, make_suite, original
 
 torch.set_num_threads(1)

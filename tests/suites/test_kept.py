@@ -19,8 +19,8 @@ from idc_core.suites import (
     pack,
     perturbed,
 )
-from idc_core.suites import own as own_module
-from idc_core.suites.kept import folder
+from idc_core.suites import custom_tests as own_module
+from idc_core.suites.library import folder
 from idc_core.suites.suite import Step
 from tests.suites.test_own import packed
 
@@ -149,12 +149,14 @@ def test_stopping_leaves_nothing_behind(digits):
 
 
 def test_keeping_makes_one_block_at_a_time(digits):
-    many = type(digits)(**{
-        **vars(digits),
-        "inputs": digits.inputs[np.arange(8000) % len(digits)],
-        "targets": digits.targets[np.arange(8000) % len(digits)],
-        "ids": np.arange(8000),
-    })  # fmt: skip
+    many = type(digits)(
+        **{
+            **vars(digits),
+            "inputs": digits.inputs[np.arange(8000) % len(digits)],
+            "targets": digits.targets[np.arange(8000) % len(digits)],
+            "ids": np.arange(8000),
+        }
+    )
     suite = make_suite("noise", many)
     tracemalloc.start()
     keep("Many", suite)

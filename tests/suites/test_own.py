@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from idc_core.errors import DataError
+from idc_core.suites import custom_tests as own_module
 from idc_core.suites import make_suite, original, own_suite, union
-from idc_core.suites import own as own_module
 
 
 def packed(**arrays):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from idc_core.errors import DataError
-from idc_core.suites import store
-from idc_core.suites.store import kept
+from idc_core.suites import attack_cache
+from idc_core.suites.attack_cache import kept
 
 
 def block(value, shape=(4, 1, 8, 8)):
@@ -61,13 +61,13 @@ def test_what_fails_leaves_nothing_behind(cache):
 def test_the_oldest_files_go_when_room_is_short(cache, monkeypatch):
     kept(block(0), "key", lambda: block(1))
     size = next(cache.iterdir()).stat().st_size
-    monkeypatch.setattr(store, "LIMIT", int(4.5 * size))
+    monkeypatch.setattr(attack_cache, "LIMIT", int(4.5 * size))
     for number in range(1, 4):
         kept(block(0), number, lambda number=number: block(number))
     kept(block(0), "key", lambda: pytest.fail("the first block is gone already"))
     for number in range(4, 12):
         kept(block(0), number, lambda number=number: block(number))
-        assert sum(path.stat().st_size for path in cache.iterdir()) <= store.LIMIT
+        assert sum(path.stat().st_size for path in cache.iterdir()) <= attack_cache.LIMIT
     kept(block(0), 11, lambda: pytest.fail("the newest block is gone"))
     made = []
     kept(block(0), 1, lambda: made.append(1) or block(1))

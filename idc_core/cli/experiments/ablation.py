@@ -17,16 +17,29 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
 
     ready = bench(arguments, name, on_progress)
     result = ablate(
-        ready.model, ready.test, ready.test.targets, ready.layer, ready.ranking[: arguments.m[0]],
-        range(arguments.m[0] + 1), arguments.seeds, task=ready.test.task, on_progress=on_progress,
-    )  # fmt: skip
+        ready.model,
+        ready.test,
+        ready.test.targets,
+        ready.layer,
+        ready.ranking[: arguments.m[0]],
+        range(arguments.m[0] + 1),
+        arguments.seeds,
+        task=ready.test.task,
+        on_progress=on_progress,
+    )
     rows = (result.counts, result.important, result.random_mean, result.random_low, result.random_high)
     return [
         ready.about
-        | {"unit": result.unit, "silenced": int(count), "important": float(own), "random": float(mean),
-           "lowest": float(low), "highest": float(high)}
+        | {
+            "unit": result.unit,
+            "silenced": int(count),
+            "important": float(own),
+            "random": float(mean),
+            "lowest": float(low),
+            "highest": float(high),
+        }
         for count, own, mean, low, high in zip(*rows, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -79,11 +79,11 @@ def one_m(arguments: argparse.Namespace) -> int:
 
 def bench(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Bench:
     """Load a network and its tests, and rank its neurons."""
-    from idc_core.attribution.rules import RelevanceSettings
     from idc_core.datasets import load_dataset
-    from idc_core.importance import PRIORITIES, check_m, most_important
+    from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
+    from idc_core.lrp.rules import RelevanceSettings
     from idc_core.models import load_model
-    from idc_core.trace import collect
+    from idc_core.tracing.trace import collect
 
     model = load_model(name)
     layer = model.card.default_layer

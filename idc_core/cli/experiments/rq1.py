@@ -19,9 +19,15 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
 
     ready = bench(arguments, name, on_progress)
     result = rq1(
-        ready.model, ready.test, ready.layer, ready.ranking[: arguments.m[0]], rule=arguments.rule,
-        share=arguments.share, seeds=arguments.seeds, on_progress=on_progress,
-    )  # fmt: skip
+        ready.model,
+        ready.test,
+        ready.layer,
+        ready.ranking[: arguments.m[0]],
+        rule=arguments.rule,
+        share=arguments.share,
+        seeds=arguments.seeds,
+        on_progress=on_progress,
+    )
     about = ready.about | {
         "m": arguments.m[0],
         "share": arguments.share,

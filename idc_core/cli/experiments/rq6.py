@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from idc_core.cli.experiments.base import Experiment, Record, one_m
 
 if TYPE_CHECKING:
-    from idc_core.experiments.outcome import Difference, Retraining
+    from idc_core.experiments.retraining_results import Difference, Retraining
     from idc_core.progress import Progress
 
 
 def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a test and addition; finished units are found again."""
-    from idc_core.analysis import analyze
+    from idc_core.analysis.analysis import analyze
     from idc_core.datasets import load_dataset
     from idc_core.experiments.candidates import usual
-    from idc_core.experiments.drawing import check_seeds
+    from idc_core.experiments.random_neurons import check_seeds
     from idc_core.experiments.rq6 import RQ6
     from idc_core.models import load_model
 
@@ -33,10 +33,19 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
         seeds, on_progress=on_progress
     )
     about: Record = {
-        "model": name, "layer": layer, "m": settings.m, "train": len(train), "tests": len(test),
-        "fingerprint": model.card.fingerprint, "kinds": " ".join(settings.kinds), "share": settings.share,
-        "noise": settings.deviation, "epsilon": settings.epsilon, "epochs": found.epochs, "steps": found.steps,
-    }  # fmt: skip
+        "model": name,
+        "layer": layer,
+        "m": settings.m,
+        "train": len(train),
+        "tests": len(test),
+        "fingerprint": model.card.fingerprint,
+        "kinds": " ".join(settings.kinds),
+        "share": settings.share,
+        "noise": settings.deviation,
+        "epsilon": settings.epsilon,
+        "epochs": found.epochs,
+        "steps": found.steps,
+    }
     return [about | record for record in records(found)]
 
 
@@ -50,10 +59,15 @@ def records(found: Retraining) -> list[Record]:
         for place, addition in enumerate(found.additions):
             counts = found.added(addition)
             record: Record = {
-                "test": test, "addition": addition, "unit": found.unit, "seeds": len(counts),
-                "added": sum(counts) / len(counts), "before": float(mean[place, 0, column]),
-                "mean": float(mean[place, -1, column]), "deviation": float(deviation[place, -1, column]),
-            }  # fmt: skip
+                "test": test,
+                "addition": addition,
+                "unit": found.unit,
+                "seeds": len(counts),
+                "added": sum(counts) / len(counts),
+                "before": float(mean[place, 0, column]),
+                "mean": float(mean[place, -1, column]),
+                "deviation": float(deviation[place, -1, column]),
+            }
             for other in (NONE, RANDOM):
                 one = None if other == addition else found.difference(addition, other)
                 record |= _compared(other, one, column, found.task == "classification")

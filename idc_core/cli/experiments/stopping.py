@@ -67,7 +67,19 @@ EXPERIMENT = Experiment(
     "stopping",
     "are the scores of inspections that stop early within the stated error of those of all records?",
     ("charlstm-sql",),
-    ("measure", "records", "hypotheses", "error", "runs", "kept", "scores", "within", "worst", "read", "read_most",
-     "unscored"),
+    (
+        "measure",
+        "records",
+        "hypotheses",
+        "error",
+        "runs",
+        "kept",
+        "scores",
+        "within",
+        "worst",
+        "read",
+        "read_most",
+        "unscored",
+    ),
     run,
-)  # fmt: skip
+)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from idc_core.cli.experiments.base import PAPER, Experiment, Record
 
 if TYPE_CHECKING:
-    from idc_core.experiments.readings import Readings
+    from idc_core.experiments.criterion_scores import Readings
     from idc_core.progress import Progress
 
 
 def _readings(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[Readings, Record]:
+    from idc_core.analysis.layer_sweep import check_ms
     from idc_core.datasets import load_dataset
-    from idc_core.experiments.readings import MOST, Readings
+    from idc_core.experiments.criterion_scores import MOST, Readings
     from idc_core.models import load_model
-    from idc_core.sweep import check_ms
 
     ms = check_ms(arguments.m)
     model = load_model(name)
@@ -77,8 +77,18 @@ EXPERIMENTS = (
         "rq3",
         "do adversarial suites raise coverage, by this criterion and by others?",
         PAPER,
-        ("model", "tests", "suite", "achieved", "criterion", "original", "together", "together_deviation", "alone",
-         "note"),
+        (
+            "model",
+            "tests",
+            "suite",
+            "achieved",
+            "criterion",
+            "original",
+            "together",
+            "together_deviation",
+            "alone",
+            "note",
+        ),
         run_rq3,
         (6, 12),
     ),
@@ -98,4 +108,4 @@ EXPERIMENTS = (
         run_rq5,
         (4, 6),
     ),
-)  # fmt: skip
+)

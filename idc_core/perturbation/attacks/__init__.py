@@ -4,10 +4,10 @@ from importlib import import_module
 
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Preset
 from idc_core.perturbation.attacks.result import AttackResult, join
-from idc_core.perturbation.attacks.running import assess, attack
+from idc_core.perturbation.attacks.runner import assess, attack
 
 __all__ = ["ATTACKS", "Attack", "AttackResult", "Preset", "assess", "attack", "join"]
 
 # In the order in which menus show what they enter into the registry.
-for _family in ("library", "jsma"):
+for _family in ("foolbox_attacks", "jsma"):
     import_module(f"{__name__}.{_family}")

@@ -8,7 +8,7 @@ from torch import Tensor
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, register
-from idc_core.perturbation.pictures import stream
+from idc_core.perturbation.inputs import stream
 
 TABLE = 1 << 24
 """Pairs of one look at most, which bounds memory."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.parameters import Parameter, Value
-from idc_core.perturbation.attacks.scores import Scores
+from idc_core.perturbation.attacks.score_model import Scores
 from idc_core.registry import Registry
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
-from idc_core.perturbation.pictures import Pictures
+from idc_core.perturbation.inputs import Pictures
 
 CHANGED = 1e-5
 """A value counts as changed when it moved by more: a hundredth of what 8-bit pictures can show, far above rounding."""
@@ -134,14 +134,22 @@ def join(parts: Sequence[AttackResult], total: int) -> AttackResult:
 
     goal = None if first.goal is None else whole("goal")
     return AttackResult(
-        first.name, whole("inputs"), whole("targets"), goal, whole("before"), whole("predictions"), whole("success"),
-        whole("l0"), whole("l2"), whole("linf"), first.settings, total,
-    )  # fmt: skip
+        first.name,
+        whole("inputs"),
+        whole("targets"),
+        goal,
+        whole("before"),
+        whole("predictions"),
+        whole("success"),
+        whole("l0"),
+        whole("l2"),
+        whole("linf"),
+        first.settings,
+        total,
+    )
 
 
-def sizes(
-    before: Pictures, after: Pictures
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def sizes(before: Pictures, after: Pictures) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return how far pictures moved: pixels changed, Euclidean length, largest value; each (n,)."""
     moved = np.abs(after - before)
     pixels = (moved > CHANGED).any(1).sum((1, 2)).astype(np.int64)

@@ -1,0 +1,264 @@
+"""The whole method on one bench: model, training data, tests, layer and m in; everything a page shows out."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.clustering.kmeans import Clusters
+from idc_core.coverage.cells import Codes, assign, encode
+from idc_core.coverage.idc import IDC
+from idc_core.coverage.profiles import Profiles
+from idc_core.datasets import Dataset
+from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.progress import Progress
+from idc_core.tracing.trace import Traces, collect
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """What the tests reach, and everything it was computed from.
+
+    Attributes
+    ----------
+    layer : str
+        The layer examined.
+    m : int
+        Number of important neurons.
+    settings : dict
+        Every other setting, by name.
+    accuracy, rmse : float or None
+        Share of tests classified correctly, or the root mean squared error of a regression.
+    predictions : ndarray, int64 (tests,)
+        Predicted class; 0 for regression.
+    confidence : ndarray, float32 (tests,)
+        Softmax probability of the predicted class; for regression the predicted value.
+    correct : ndarray, bool (tests,)
+        Whether the prediction is right; True throughout for regression.
+    importance : ndarray, float64 (neurons,)
+        Relevance of every neuron of the layer, summed over the training inputs.
+    important : ndarray, int64 (m,)
+        The important neurons, most important first.
+    clusters : tuple of Clusters
+        Their clusters; `centroids` holds the centroids that tests are assigned to.
+    centroids : tuple of ndarray, float64 (k,)
+        Ascending; equal to those in `clusters` unless ``original`` rounds them.
+    train_activations : ndarray, float32 (train inputs, m)
+        What was clustered.
+    test_activations, test_relevance : ndarray, float32 (tests, m)
+        Of the important neurons.
+    assignments : ndarray, uint8 (tests, m)
+        Cluster of every test and neuron.
+    codes : ndarray, int64 or object (tests,)
+        Cell of every test.
+    covered, total : int
+        Cells reached, and cells there are.
+    score : float
+        IDC, 0..1.
+    seconds : dict of str to float
+        How long each step took.
+    """
+
+    layer: str
+    m: int
+    settings: dict[str, Any]
+    accuracy: float | None
+    rmse: float | None
+    predictions: NDArray[np.int64]
+    confidence: NDArray[np.float32]
+    correct: NDArray[np.bool_]
+    importance: NDArray[np.float64]
+    important: NDArray[np.int64]
+    clusters: tuple[Clusters, ...]
+    centroids: tuple[NDArray[np.float64], ...]
+    train_activations: NDArray[np.float32]
+    test_activations: NDArray[np.float32]
+    test_relevance: NDArray[np.float32]
+    assignments: NDArray[np.uint8]
+    codes: Codes
+    covered: int
+    total: int
+    score: float
+    seconds: dict[str, float]
+
+    def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the cluster of other inputs for every important neuron.
+
+        Parameters
+        ----------
+        activations : ndarray (n, neurons)
+            Of all neurons of the layer.
+
+        Returns
+        -------
+        ndarray, uint8 (n, m)
+        """
+        # Rounded centroids have boundaries of their own, half way between them.
+        boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
+        return assign(activations[:, self.important], self.centroids, boundaries)
+
+    def cell_profiles(self, activations: NDArray[Any]) -> Profiles:
+        """Return the cell of other inputs, as `IDC.profile` does; activations as for `assign`."""
+        codes = encode(self.assign(activations), [len(centroids) for centroids in self.centroids])
+        numbers = np.unique(codes, return_inverse=True)[1]
+        return Profiles.of_codes(numbers.reshape(-1, 1), self.total)
+
+
+def analyze(
+    model: nn.Module,
+    train: Dataset,
+    test: Dataset,
+    layer: str,
+    m: int = 6,
+    *,
+    rule: str = "epsilon",
+    epsilon: float = 1e-6,
+    gamma: float = 0.25,
+    alpha: float = 2.0,
+    bias: Bias = "absorb",
+    priority: str = "sum",
+    clusters: Sequence[int] = (2, 3, 4),
+    drop_zeros: bool = False,
+    clustering: str = "k-means",
+    original: bool = False,
+    traces: tuple[Traces, Traces] | None = None,
+    on_progress: Progress | None = None,
+) -> Analysis:
+    """Find the important neurons of a layer, their clusters, and the cells the tests reach.
+
+    Parameters
+    ----------
+    model : Module
+    train, test : Dataset
+        The clusters are learnt from `train`; `test` is measured.
+    layer : str
+        A name from ``named_modules()``.
+    m, rule, epsilon, gamma, alpha, bias, priority, clusters, drop_zeros, clustering, original
+        As in `IDC`.
+    traces : pair of Traces, optional
+        What `collect` gave for the training inputs and the tests with the same layer and rule, so that nothing
+        runs twice.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    Analysis
+
+    Raises
+    ------
+    IdcError
+        As `IDC` and `idc_core.tracing.trace.trace`.
+    """
+    seconds: dict[str, float] = {}
+    settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+    criterion = IDC(
+        model,
+        layer,
+        m,
+        rule,
+        clusters,
+        drop_zeros,
+        epsilon=epsilon,
+        gamma=gamma,
+        alpha=alpha,
+        bias=bias,
+        priority=priority,
+        clustering=clustering,
+        original=original,
+    )
+    if traces is None:
+        with _timed(seconds, "run the training inputs"):
+            learnt = collect(model, train, [layer], settings, on_progress=on_progress)
+        with _timed(seconds, "run the tests"):
+            seen = collect(model, test, [layer], settings, on_progress=on_progress)
+    else:
+        learnt, seen = traces
+    activations, relevance = learnt.activations[layer], learnt.relevance[layer]
+    if original:
+        used = learnt.predictions == train.targets
+        activations, relevance = activations[used], relevance[used]
+    with _timed(seconds, "cluster the important neurons"):
+        importance = criterion.priority.total(relevance)
+        criterion.learn(activations, importance, dense=len(learnt.shapes[layer]) == 1, on_progress=on_progress)
+    with _timed(seconds, "count the cells"):
+        tested = seen.activations[layer][:, criterion.important]
+        assignments = criterion.count(tested)
+        codes = encode(assignments, criterion.counts.sizes)
+        covered, total = criterion.covered, criterion.total
+    return Analysis(
+        layer=layer,
+        m=m,
+        settings={
+            "rule": rule,
+            "epsilon": epsilon,
+            "gamma": gamma,
+            "alpha": alpha,
+            "bias": bias,
+            "priority": priority,
+            "clusters": tuple(clusters),
+            "drop_zeros": drop_zeros,
+            "clustering": clustering,
+            "original": original,
+        },
+        **answers(seen.scores, test),
+        importance=importance,
+        important=criterion.important,
+        clusters=criterion.clusters,
+        centroids=criterion.centroids,
+        train_activations=activations[:, criterion.important],
+        test_activations=tested,
+        test_relevance=seen.relevance[layer][:, criterion.important],
+        assignments=assignments,
+        codes=codes,
+        covered=covered,
+        total=total,
+        score=covered / total,
+        seconds=seconds,
+    )
+
+
+def answers(scores: NDArray[np.float32], test: Dataset) -> dict[str, Any]:
+    """Return what the network answered to the tests, and how often it was right.
+
+    Parameters
+    ----------
+    scores : ndarray, float32 (tests, classes)
+        Before the softmax.
+    test : Dataset
+
+    Returns
+    -------
+    dict
+        `accuracy`, `rmse`, `predictions`, `confidence` and `correct` of `Analysis`.
+    """
+    if test.task == "regression":
+        values = scores[:, 0]
+        return {
+            "accuracy": None,
+            "rmse": float(np.sqrt(np.mean((values.astype(np.float64) - test.targets) ** 2))),
+            "predictions": np.zeros(len(test), np.int64),
+            "confidence": values,
+            "correct": np.ones(len(test), bool),
+        }
+    predictions = np.asarray(scores.argmax(1), np.int64)
+    correct = predictions == test.targets
+    shifted = np.exp(scores - scores.max(1, keepdims=True))
+    return {
+        "accuracy": float(correct.mean()),
+        "rmse": None,
+        "predictions": predictions,
+        "confidence": (shifted.max(1) / shifted.sum(1)).astype(np.float32),
+        "correct": correct,
+    }
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    seconds[step] = time.perf_counter() - started

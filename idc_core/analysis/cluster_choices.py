@@ -1,0 +1,115 @@
+"""What other choices of clusters would make of the same activations: how many cells there are, and are covered."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.coverage.cells import assign, encode
+from idc_core.errors import SettingError
+from idc_core.progress import Progress, report
+
+AUTOMATIC = (2, 3, 4)
+"""Numbers of clusters that the silhouette chooses from where none is chosen by hand."""
+
+BY_HAND = (2, 3, 4, 5, 6, 7, 8)
+"""Numbers of clusters that can be chosen by hand."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one choice of clusters gives.
+
+    Attributes
+    ----------
+    clustering : str
+        A name from `CLUSTERINGS`.
+    drop_zeros : bool
+        Whether activations of exactly zero were left out.
+    k : int or None
+        Number of clusters chosen by hand; None for the automatic one.
+    sizes : tuple of int
+        Clusters of each neuron.
+    total, covered : int
+        Cells there are, and cells that the tests reach.
+    silhouette : float
+        Mean over the neurons that have one, -1..1; nan where none has.
+    """
+
+    clustering: str
+    drop_zeros: bool
+    k: int | None
+    sizes: tuple[int, ...]
+    total: int
+    covered: int
+    silhouette: float
+
+    @property
+    def score(self) -> float:
+        """Share of the cells that the tests reach, 0..1."""
+        return self.covered / self.total
+
+
+def outcomes(
+    train: NDArray[np.floating],
+    test: NDArray[np.floating],
+    clustering: str = "k-means",
+    drop_zeros: bool = False,
+    numbers: Sequence[int] = BY_HAND,
+    *,
+    on_progress: Progress | None = None,
+) -> tuple[Outcome, ...]:
+    """Cluster the same activations for the automatic and for every chosen number of clusters.
+
+    Parameters
+    ----------
+    train : ndarray of float (n, m)
+        Activations of the m important neurons that are clustered.
+    test : ndarray of float (t, m)
+        Of the tests.
+    clustering : str
+        A name from `CLUSTERINGS`.
+    drop_zeros : bool
+        Leave activations of exactly zero out of the clustering.
+    numbers : sequence of int
+        Numbers of clusters to try by hand, each 2 to 256.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    tuple of Outcome
+        The automatic number first. A way that finds the number itself has this one only.
+
+    Raises
+    ------
+    SettingError
+        As `idc_core.clustering.methods.Clustering.cluster`, or if the shapes do not agree.
+
+    Notes
+    -----
+    Each neuron is parted once for all numbers; what is measured equals what `idc_core.coverage.idc.IDC` measures.
+    """
+    if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
+        raise SettingError(
+            f"Expected activations of the same neurons, shapes (n, m) and (t, m); got {train.shape} and {test.shape}."
+        )
+    entry = CLUSTERINGS[clustering]
+    tried = sorted({*AUTOMATIC, *numbers})
+    parted = []
+    for neuron in range(train.shape[1]):
+        report(on_progress, neuron, train.shape[1], "neurons clustered")
+        parted.append(entry.part(train[:, neuron], tried, drop_zeros))
+    found = []
+    for k in (None, *numbers) if entry.takes_k else (None,):
+        chosen = entry.numbers(AUTOMATIC) if k is None else (k,)
+        clusters = [one.choose(chosen) for one in parted]
+        sizes = tuple(one.k for one in clusters)
+        sorted_in = assign(test, [one.centroids for one in clusters], [one.boundaries for one in clusters])
+        covered = len(np.unique(encode(sorted_in, sizes)))
+        scores = [one.silhouettes[one.k] for one in clusters if one.k in one.silhouettes]
+        mean = float(np.mean(scores)) if scores else math.nan
+        found.append(Outcome(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
+    return tuple(found)

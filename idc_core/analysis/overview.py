@@ -1,0 +1,140 @@
+"""What the Overview shows of an analysis, small enough to be kept in a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.cell_table import CellTable, state_counts
+from idc_core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The result of a bench at a glance.
+
+    Attributes
+    ----------
+    fingerprints : tuple of str
+        Of the weights, the training inputs and the tests.
+    tests : int
+        Number of tests.
+    accuracy : float or None
+        Share of tests classified correctly, 0..1; None where there is no right class.
+    rmse : float or None
+        Root mean square error in the target's unit; None for classification.
+    layer : str
+        The layer examined.
+    neurons : int
+        Neurons of that layer.
+    important : tuple of int
+        The m important neurons, most important first.
+    first_share, together_share : float
+        Share of the layer's positive relevance that the first and all important neurons carry, 0..1.
+    rarest : tuple of int
+        Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often.
+    table : CellTable
+        The covered cells, without classes.
+    """
+
+    fingerprints: tuple[str, str, str]
+    tests: int
+    accuracy: float | None
+    rmse: float | None
+    layer: str
+    neurons: int
+    important: tuple[int, ...]
+    first_share: float
+    together_share: float
+    rarest: tuple[int, int, int]
+    table: CellTable
+
+    @property
+    def errors_only(self) -> NDArray[np.bool_]:
+        """Whether only misclassified tests reach the cell, (c,); nowhere where no answer can be wrong."""
+        only = self.table.only_errors
+        return only if self.accuracy is not None else np.zeros_like(only)
+
+    def to_json(self) -> str:
+        """Write the overview as JSON text."""
+        values: dict[str, Any] = dict(vars(self))
+        values["table"] = {
+            "sizes": list(self.table.sizes),
+            "cells": self.table.cells.tolist(),
+            "counts": self.table.counts.tolist(),
+            "wrong": self.table.wrong.tolist(),
+        }
+        return json.dumps(values) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Overview:
+        """Read an overview that `to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            If the text is not of that form.
+        """
+        try:
+            values = json.loads(text)
+            table = values.pop("table")
+            cells = np.array(table["cells"], dtype=np.uint8).reshape(-1, len(table["sizes"]))
+            values["table"] = CellTable(
+                sizes=tuple(table["sizes"]),
+                cells=cells,
+                counts=np.array(table["counts"], dtype=np.int64),
+                wrong=np.array(table["wrong"], dtype=np.int64),
+                by_class=np.zeros((len(cells), 0), dtype=np.int64),
+            )
+            for name in ("fingerprints", "important", "rarest"):
+                values[name] = tuple(values[name])
+            return cls(**values)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"This is not the text of an overview ({error}); write it anew.") from error
+
+
+def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
+    """Find the state of a neuron that the fewest tests reach.
+
+    Parameters
+    ----------
+    assignments : ndarray of uint8 (n, m)
+        Cluster index of every test and neuron.
+    sizes : tuple of int
+        Clusters of each of the m neurons.
+
+    Returns
+    -------
+    rank, cluster, tests : int
+        Of equally rare states the one of the more important neuron, then the lower one.
+    """
+    counts = state_counts(assignments, sizes)
+    places = [(rank, cluster) for rank, size in enumerate(sizes) for cluster in range(size)]
+    rank, cluster = min(places, key=lambda place: counts[place[0]][place[1]])
+    return rank, cluster, int(counts[rank][cluster])
+
+
+def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tuple[float, float]:
+    """Say how much of the layer's positive relevance the chosen neurons carry.
+
+    Parameters
+    ----------
+    importance : ndarray of float64 (neurons,)
+        Relevance summed over the training inputs.
+    important : ndarray of int64 (m,)
+        The chosen neurons, the most important first.
+
+    Returns
+    -------
+    first, together : float
+        Shares in 0..1 of the first neuron and of all m; 0 where no neuron has positive relevance.
+    """
+    positive = np.clip(importance, 0.0, None)
+    whole = float(positive.sum())
+    if whole == 0.0:
+        return 0.0, 0.0
+    return float(positive[important[0]]) / whole, float(positive[important].sum()) / whole

@@ -1,0 +1,295 @@
+"""A network in the form that captum can read: every activation function and max pooling a module of its own.
+
+captum's DeepLift changes the gradient of modules. Where a network calls ``F.relu(x)``, shares one ``nn.ReLU`` among
+several places, or writes ``x.relu_()``, there is no module to change and captum returns plain gradients without a
+word. Here those calls are redirected, while the network runs, to modules that each stand for one call. The network
+itself is not changed, and its weights are not copied.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from idc_core.errors import ModelError, UnsupportedOperationError
+from idc_core.lrp.interception import INPUT
+from idc_core.lrp.operations import ACTIVATIONS
+
+
+class MaxPool1d(nn.MaxPool1d):
+    """A type of our own, so that captum's rule for it can be mended without touching captum's (`gradients`)."""
+
+
+class MaxPool2d(nn.MaxPool2d):
+    """As `MaxPool1d`."""
+
+
+class MaxPool3d(nn.MaxPool3d):
+    """As `MaxPool1d`."""
+
+
+def _pool(module: type[nn.Module]) -> Callable[..., nn.Module]:
+    def build(
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> nn.Module:
+        return module(kernel_size, stride, padding, dilation, return_indices, ceil_mode)
+
+    return build
+
+
+READABLE: dict[str, Callable[..., nn.Module]] = {
+    "relu": lambda inplace=False: nn.ReLU(),
+    "leaky_relu": lambda negative_slope=0.01, inplace=False: nn.LeakyReLU(negative_slope),
+    "elu": lambda alpha=1.0, inplace=False: nn.ELU(alpha),
+    "sigmoid": nn.Sigmoid,
+    "tanh": nn.Tanh,
+    "softplus": lambda beta=1.0, threshold=20.0: nn.Softplus(beta, threshold),
+    "max_pool1d": _pool(MaxPool1d),
+    "max_pool2d": _pool(MaxPool2d),
+    "max_pool3d": _pool(MaxPool3d),
+}
+"""Non-linear operations that captum's DeepLift has a rule for, and the module that stands for each."""
+
+_ASKS = frozenset(("__get__", "size", "dim", "numel", "__len__", "is_floating_point", "long", "to", "contiguous"))
+"""Calls that only ask about a tensor, or give it back as it is."""
+
+
+class _Other(nn.Module):
+    """An activation function that captum's DeepLift has no rule for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return ACTIVATIONS[self.name](x, *args, **kwargs)
+
+
+class Opened(nn.Module):
+    """A network seen through modules, from floating-point inputs to the scores before the final softmax.
+
+    Parameters
+    ----------
+    model : Module
+        Inside `undisturbed` for as long as this object is used.
+    example : Tensor, (n, ...)
+        Inputs that are run once to see what the network does.
+
+    Attributes
+    ----------
+    steps : ModuleList
+        One module for every call of an activation function or a max pooling, in the order of the calls.
+    elements : int
+        Numbers that the network computes for one input.
+
+    Raises
+    ------
+    ModelError
+        If the network does not return scores of shape (n, classes) or (n,).
+    UnsupportedOperationError
+        If the network does not compute the same through modules, or reads whole numbers otherwise than by one
+        embedding.
+    """
+
+    def __init__(self, model: nn.Module, example: Tensor) -> None:
+        super().__init__()
+        # In a tuple, so that captum, which walks the modules, meets the steps alone.
+        self._network = (model,)
+        self.steps = nn.ModuleList()
+        self.elements = 0
+        self._layers: dict[str, nn.Module] = {}
+        self._uses: dict[str, int] = {}
+        self._embedding: Tensor | None = None
+        self._record(model, example)
+
+    @property
+    def unreadable(self) -> list[str]:
+        """Names of the activation functions that captum's DeepLift has no rule for."""
+        return sorted({step.name for step in self.steps if isinstance(step, _Other)})
+
+    def floats(self, inputs: Tensor) -> Tensor:
+        """Return inputs as the numbers that are attributed to: as they are, or whole numbers after their embedding."""
+        if inputs.is_floating_point() or self._embedding is None:
+            return inputs.detach().clone()
+        embedded: Tensor = F.embedding(inputs, self._embedding)
+        return embedded.detach()
+
+    def layer(self, name: str) -> nn.Module | None:
+        """Return the module whose output is the layer's, after its activation function; None for the input.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            If the layer does not run exactly once, or does not return a tensor.
+        """
+        if name == INPUT and INPUT not in self._layers:
+            return None
+        uses = self._uses.get(name, 0)
+        if uses != 1 or name not in self._layers:
+            found = "does not return one tensor" if uses == 1 else f"runs {uses} times on an input"
+            raise UnsupportedOperationError(
+                f"Layer {name!r} {found}; this method needs a layer that runs once and returns one tensor. "
+                "Choose another layer, or a rule of relevance propagation."
+            )
+        return self._layers[name]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the scores (n, classes) of floating-point inputs."""
+        with _Redirected(self, inputs) as run:
+            scores: Tensor = run.scores(self._network[0](run.given))
+            return scores
+
+    def _record(self, model: nn.Module, example: Tensor) -> None:
+        expected = model(example)
+        with _Redirected(self, example, recording=True) as run, _listening(model, run):
+            scores = run.scores(model(example))
+        self.elements = max(1, run.elements // len(example))
+        if not example.is_floating_point() and self._embedding is None:
+            raise UnsupportedOperationError(
+                "The network's input is whole numbers that no embedding looks up as they are, so that there are no "
+                "gradients. Choose a network with an embedding, or float inputs."
+            )
+        # The softmax may have been taken off the scores; its result must be what the network returned.
+        found = run.returned
+        if not isinstance(expected, Tensor) or found is None or not torch.allclose(found, expected, 1e-4, 1e-5):
+            raise UnsupportedOperationError(
+                "The network changes tensors in place in a way that cannot be followed through modules. "
+                "Choose a rule of relevance propagation."
+            )
+        if scores.dim() != 2:
+            raise ModelError(
+                f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes)."
+            )
+
+
+class _Redirected(TorchFunctionMode):
+    """One run of the network whose activation functions and poolings are answered by modules."""
+
+    def __init__(self, opened: Opened, inputs: Tensor, recording: bool = False) -> None:
+        super().__init__()
+        self.opened, self.recording = opened, recording
+        self.elements = 0
+        self.returned: Tensor | None = None
+        self.given = inputs
+        self._embedded: Tensor | None = None
+        if opened._embedding is not None and not recording:
+            self._embedded = inputs
+            self.given = torch.zeros(inputs.shape[:-1], dtype=torch.int64, device=inputs.device)
+        self._next = 0
+        self._waiting: dict[int, tuple[Tensor, list[str]]] = {}
+        self._made: dict[int, tuple[Tensor, nn.Module]] = {}
+        self._softmax: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def scores(self, output: Any) -> Tensor:
+        """Return the scores before the final softmax, shape (n, classes)."""
+        output = output[0] if isinstance(output, tuple | list) else output
+        if not isinstance(output, Tensor):
+            raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
+        self.returned = output
+        scores = self._softmax[id(output)][1] if id(output) in self._softmax else output
+        return scores[:, None] if scores.dim() == 1 else scores
+
+    def layer_ran(self, name: str, module: nn.Module, output: Any) -> None:
+        """Note what a layer gave; an activation function right behind it still belongs to it."""
+        self.opened._uses[name] = self.opened._uses.get(name, 0) + 1
+        if not isinstance(output, Tensor):
+            return
+        made = self._made.get(id(output))
+        self.opened._layers[name] = made[1] if made else module
+        if not made:
+            self._waiting.setdefault(id(output), (output, []))[1].append(name)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name in _ASKS:
+            return func(*args, **kwargs)
+        name = name if name.startswith("__") else name.removesuffix("_")
+        layers = self._claimed(args, kwargs) if self.recording else []
+        if name in ACTIVATIONS or name in READABLE:
+            result = self._step(name, args, kwargs, layers)
+        elif name == "embedding" and self._is_input(args[0]):
+            result = self._embed(func, args, kwargs)
+        else:
+            if not self.recording and self._embedded is not None and any(x is self.given for x in args):
+                raise UnsupportedOperationError(
+                    f"The network reads its whole numbers by {name} as well as by its embedding, so that they cannot "
+                    "be varied. Choose a rule of relevance propagation."
+                )
+            result = func(*args, **kwargs)
+            if name in ("softmax", "log_softmax"):
+                self._softmax[id(result)] = (result, args[0] if args else kwargs["input"])
+        if self.recording and isinstance(result, Tensor):
+            self.elements += result.numel()
+        return result
+
+    def _claimed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+        """Return the layers whose output is read first by this operation."""
+        claimed = []
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, Tensor):
+                claimed += self._waiting.pop(id(value), (None, []))[1]
+        return claimed
+
+    def _step(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], layers: list[str]) -> Tensor:
+        steps = self.opened.steps
+        x, *rest = args if args else (kwargs.pop("input"),)
+        if self.recording:
+            steps.append(READABLE[name](*rest, **kwargs) if name in READABLE else _Other(name))
+        if self._next == len(steps):
+            raise UnsupportedOperationError(
+                "The network runs different operations on different inputs, so that they cannot be compared with a "
+                "baseline. Choose a rule of relevance propagation."
+            )
+        step = steps[self._next]
+        self._next += 1
+        # A copy: captum's hooks of two modules on one tensor run in the wrong order, so that a pooling right behind
+        # an activation function would hand it the plain gradient.
+        result: Tensor = (step(x, *rest, **kwargs) if isinstance(step, _Other) else step(x)).clone()
+        if self.recording:
+            self._made[id(result)] = (result, step)
+            if name in ACTIVATIONS:
+                self.opened._layers.update(dict.fromkeys(layers, step))
+        return result
+
+    def _is_input(self, indices: Tensor) -> bool:
+        return not self.given.is_floating_point() and indices is self.given
+
+    def _embed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        if self._embedded is not None:
+            return self._embedded
+        result: Tensor = func(*args, **kwargs)
+        self.opened._embedding = args[1].detach() if len(args) > 1 else kwargs["weight"].detach()
+        return result
+
+
+@contextmanager
+def _listening(model: nn.Module, run: _Redirected) -> Iterator[None]:
+    """Let a run hear of every layer's output through hooks that do not outlive the block."""
+    owner = threading.get_ident()
+
+    def ran(name: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, output: Any) -> None:
+            if threading.get_ident() == owner:
+                run.layer_ran(name, module, output)
+
+        return hook
+
+    handles = [module.register_forward_hook(ran(name)) for name, module in model.named_modules() if name]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,187 @@
+"""How often the inputs of each class activate each neuron: counts that stream and merge, and the probability matrix."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import nn
+
+from idc_core.confusion.labels import check_labels, count_classes, pairs_of
+from idc_core.confusion.scaled_activation import stream_statistics
+from idc_core.errors import DataError, SettingError
+from idc_core.progress import Progress
+from idc_core.tracing.batching import Inputs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+THRESHOLD = 0.5
+"""Above this mean scaled output a neuron is active."""
+
+
+class ActivationCounts:
+    """How many inputs of each class activate each neuron.
+
+    Parameters
+    ----------
+    classes : int
+    threshold : float
+        A neuron is active where its mean scaled output is strictly greater, 0..1.
+
+    Raises
+    ------
+    SettingError
+        If the threshold is outside 0..1, or there is no class.
+    """
+
+    def __init__(self, classes: int, threshold: float = THRESHOLD) -> None:
+        if not 0 <= threshold <= 1 or classes < 1:
+            raise SettingError(
+                f"Expected a threshold in 0..1 and at least one class; got {threshold!r} and {classes!r}."
+            )
+        self.threshold, self.classes = threshold, classes
+        self.images: Ints = np.zeros(classes, np.int64)
+        self._active: Ints | None = None
+
+    @property
+    def active(self) -> Ints:
+        """Inputs of each class that activate each neuron, int64 (neurons, classes)."""
+        if self._active is None:
+            raise SettingError("Nothing is counted yet: call update with some inputs first.")
+        return self._active.T
+
+    @property
+    def probability(self) -> Floats:
+        """Share of each class's inputs that activate each neuron, float64 (neurons, classes); NaN without inputs."""
+        active = self.active.astype(np.float64)
+        return np.divide(active, self.images, out=np.full_like(active, np.nan), where=self.images > 0)
+
+    @property
+    def unseen(self) -> Ints:
+        """Classes that no input was predicted as, int64 (k,): their column is undefined."""
+        return np.flatnonzero(self.images == 0).astype(np.int64)
+
+    def update(self, values: NDArray[np.floating[Any]], predicted: ArrayLike) -> Self:
+        """Count more inputs.
+
+        Parameters
+        ----------
+        values : ndarray of float (n, neurons)
+            Mean scaled outputs.
+        predicted : array of int (n,), or of 0 and 1 (n, classes)
+            An input counts for every class it is predicted as.
+
+        Raises
+        ------
+        DataError
+            If labels are out of range, their number is another one, or the neurons are others than before.
+        """
+        labels = check_labels(predicted, self.classes, "predictions")
+        if len(labels) != len(values):
+            raise DataError(
+                f"There are activations of {len(values):,} inputs and predictions of {len(labels):,}; expected both of "
+                "the same inputs."
+            )
+        if self._active is None:
+            self._active = np.zeros((self.classes, values.shape[1]), np.int64)
+        if values.shape[1] != self._active.shape[1]:
+            raise DataError(f"There are {values.shape[1]} neurons; expected {self._active.shape[1]} as before.")
+        rows, classes = pairs_of(labels)
+        if len(rows):
+            met, starts = np.unique(classes, return_index=True)
+            active = values > np.asarray(self.threshold, values.dtype)
+            self._active[met] += np.add.reduceat(active[rows], starts, axis=0, dtype=np.int64)
+            self.images += count_classes(labels, self.classes)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add what another worker has counted.
+
+        Raises
+        ------
+        SettingError
+            If threshold, classes or neurons differ.
+        """
+        if (self.threshold, self.classes) != (other.threshold, other.classes):
+            raise SettingError("Only counts of the same classes and threshold can be merged.")
+        if other._active is not None:
+            if self._active is not None and self._active.shape != other._active.shape:
+                raise SettingError("Only counts of the same neurons can be merged.")
+            self._active = other._active.copy() if self._active is None else self._active + other._active
+            self.images = self.images + other.images
+        return self
+
+
+def activation_probability(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: str | Sequence[str],
+    predicted: ArrayLike | None = None,
+    threshold: float = THRESHOLD,
+    *,
+    multi_label: bool = False,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Floats:
+    """Return how often the inputs predicted as each class activate each neuron.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
+    layers : str or sequence of str
+        Names from ``named_modules()``; convolutions and linear layers, see `collect_statistics`.
+    predicted : array of int (n,), or of 0 and 1 (n, classes), optional
+        Class or classes of each input; default: what the network answers.
+    threshold : float
+        A neuron is active where its mean scaled output is strictly greater, 0..1.
+    multi_label : bool
+        Without `predicted`: an input has every class whose score, before a sigmoid, is positive, instead of the class
+        with the highest score.
+    batch_size : int, optional
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    ndarray, float64 (neurons, classes)
+        Neurons layer after layer; NaN throughout for a class that no input is predicted as.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As `collect_statistics` and `ActivationCounts`; DataError also where predictions and inputs do not match.
+
+    Notes
+    -----
+    Tian et al., ICSE 2020, section 3: the neuron activation probability matrix. No right answer is needed.
+    """
+    names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    given = None if predicted is None else np.asarray(predicted)
+    counts: ActivationCounts | None = None
+    done = 0
+    for parts, scores in stream_statistics(model, inputs, names, batch_size=batch_size, on_progress=on_progress):
+        if counts is None:
+            counts = ActivationCounts(scores.shape[1] if given is None or given.ndim < 2 else given.shape[1], threshold)
+        rows = slice(done, done + len(scores))
+        done += len(scores)
+        if given is not None:
+            if len(given) < done:
+                raise DataError(f"There are {len(given):,} predictions for at least {done:,} inputs.")
+            labels = given[rows]
+        else:
+            labels = scores > 0 if multi_label else scores.argmax(1)
+        counts.update(np.concatenate(parts, axis=1), labels)
+    if given is not None and len(given) != done:
+        raise DataError(f"There are {len(given):,} predictions for {done:,} inputs; expected one an input.")
+    if counts is None:
+        raise DataError("There are no inputs to run: expected at least one.")
+    return counts.probability
+
+
+def count_again(
+    values: NDArray[np.floating[Any]], predicted: ArrayLike, classes: int, threshold: float = THRESHOLD
+) -> ActivationCounts:
+    """Count kept statistics (n, neurons) at some threshold; as `ActivationCounts.update`."""
+    return ActivationCounts(classes, threshold).update(values, predicted)

@@ -1,0 +1,233 @@
+"""Everything that evidence tells of class-level errors: distances, bias, and the truth beside them where known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.confusion.bias import average_bias
+from idc_core.confusion.distance import class_distance
+from idc_core.confusion.evaluation import Evaluation, cutoff, evaluate, suspects
+from idc_core.confusion.evidence import Evidence
+from idc_core.confusion.ground_truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
+from idc_core.confusion.probability_matrix import THRESHOLD, count_again
+from idc_core.errors import DataError, SettingError
+from idc_core.progress import Progress
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Kind = Literal["type1", "type2"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassErrors:
+    """What is suspected, and what is known, of every pair of classes.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+    threshold, deviations : float
+        As in `find_errors`.
+    images : ndarray, int64 (classes,), or None
+        Inputs predicted as each class; None where only a probability matrix is known.
+    probability : ndarray of float (neurons, classes)
+    distance : ndarray, float64 (classes, classes)
+        Small where confusion is suspected; NaN for a class that no input is predicted as.
+    bias : ndarray, float64 (classes, classes), or None
+        Large where unequal treatment is suspected; None with fewer than three classes.
+    directional, confusion, disparity : ndarray, float64 (classes, classes), or None
+        What labels say: confusion by direction and by pair, and disparity; None without labels.
+    confusion_found, bias_found : Evaluation or None
+        The scores beside the truth.
+    """
+
+    class_names: tuple[str, ...]
+    threshold: float
+    deviations: float
+    images: Ints | None
+    probability: NDArray[np.floating]
+    distance: Floats
+    bias: Floats | None
+    directional: Floats | None
+    confusion: Floats | None
+    disparity: Floats | None
+    confusion_found: Evaluation | None
+    bias_found: Evaluation | None
+
+    @property
+    def unseen(self) -> list[str]:
+        """Names of the classes that no input is predicted as: nothing can be said of them."""
+        return [
+            name for name, own in zip(self.class_names, np.diag(self.distance), strict=True) if not np.isfinite(own)
+        ]
+
+    @cached_property
+    def confusion_cutoff(self) -> float:
+        """Distance below which a pair is reported."""
+        return cutoff(self.distance, "low", self.deviations)
+
+    @cached_property
+    def suspicion(self) -> Floats:
+        """By how many standard deviations each distance is below the mean of all pairs, (classes, classes)."""
+        values = self.distance[np.triu_indices(len(self.distance), 1)]
+        values = values[np.isfinite(values)]
+        spread = float(values.std())
+        if spread == 0:
+            found: Floats = np.zeros_like(self.distance)
+            found[~np.isfinite(self.distance)] = np.nan
+        else:
+            found = (values.mean() - self.distance) / spread
+        np.fill_diagonal(found, np.nan)
+        return found
+
+    @cached_property
+    def suspected(self) -> Ints:
+        """Pairs of classes from the most suspected of confusion on, int64 (pairs, 2)."""
+        return suspects(self.distance, "low")
+
+    @cached_property
+    def biased(self) -> Ints:
+        """Pairs of classes from the most suspected of unequal treatment on, int64 (pairs, 2)."""
+        return np.zeros((0, 2), np.int64) if self.bias is None else suspects(self.bias, "high")
+
+    def truly_confused(self, pairs: Ints) -> NDArray[np.bool_] | None:
+        """Return whether labels show more confusion than the truth's cut-off, bool (k,); None without labels."""
+        return _beyond(self.confusion, self.confusion_found, pairs)
+
+    def truly_biased(self, pairs: Ints) -> NDArray[np.bool_] | None:
+        """Return whether labels show more disparity than the truth's cut-off, bool (k,); None without labels."""
+        return _beyond(self.disparity, self.bias_found, pairs)
+
+    def shared_neurons(self, first: int, second: int, most: int = 20) -> Ints:
+        """Return the neurons that both classes activate and the others do not, int64 (k,).
+
+        Ranked by the smaller of the two probabilities, less the mean of the other classes (`others`); neurons that one
+        of the two never activates are left out.
+        """
+        both = np.minimum(self.probability[:, first], self.probability[:, second])
+        order: Ints = np.argsort(self.others(first, second) - both, kind="stable")
+        shared: Ints = order[both[order] > 0][:most]
+        return shared
+
+    def others(self, first: int, second: int) -> Floats:
+        """Return how often the classes but two activate each neuron on average, float64 (neurons,); 0 without any."""
+        known = np.flatnonzero(np.isfinite(np.diag(self.distance)))
+        rest = self._total - self.probability[:, first] - self.probability[:, second]
+        found: Floats = np.maximum(rest, 0.0) / max(1, len(known) - 2)
+        return found if len(known) > 2 else np.zeros_like(found)
+
+    @cached_property
+    def _total(self) -> Floats:
+        total: Floats = np.nansum(self.probability, axis=1, dtype=np.float64)
+        return total
+
+    def apart_neurons(self, first: int, second: int, most: int = 20) -> Ints:
+        """Return the neurons that tell the two classes apart most, int64 (k,): the largest terms of the distance."""
+        gap = np.abs(self.probability[:, first] - self.probability[:, second])
+        order: Ints = np.argsort(-gap, kind="stable")[:most]
+        apart: Ints = order[gap[order] > 0]
+        return apart
+
+
+def find_errors(
+    evidence: Evidence,
+    threshold: float = THRESHOLD,
+    *,
+    normalise: bool = False,
+    filtered: bool = True,
+    kind: Kind | None = None,
+    deviations: float = 1.0,
+    share: float = 0.01,
+    on_progress: Progress | None = None,
+) -> ClassErrors:
+    """Find suspected confusion and bias between all classes, and compare with labels where there are some.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    threshold : float
+        A neuron is active where its mean scaled output is strictly greater, 0..1; unused for a probability matrix.
+    normalise : bool
+        As in `class_distance`.
+    filtered : bool
+        As in `average_bias`.
+    kind : {"type1", "type2"}, optional
+        Which error labels are searched for; default type 2 with several labels an input, else type 1.
+    deviations, share : float
+        As in `evaluate`.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    ClassErrors
+
+    Raises
+    ------
+    DataError, SettingError
+        As the functions of `idc_core.confusion`; SettingError also for type 2 errors with one label an input, DataError
+        where fewer than two classes are predicted.
+
+    Notes
+    -----
+    Scores are those of the equations; labels enter only what is compared with them.
+    """
+    kind = kind or ("type2" if evidence.several_labels else "type1")
+    if kind == "type2" and not evidence.several_labels:
+        raise SettingError("Type 2 errors need several labels an input; with one label, confusion is of type 1.")
+    images, probability = _counted(evidence, threshold)
+    distance = class_distance(probability, normalise)
+    defined = int(np.isfinite(np.diag(distance)).sum())
+    if defined < 2:
+        raise DataError(f"Expected inputs predicted as two or more classes; there is {defined}.")
+    bias = average_bias(distance, filtered=filtered, on_progress=on_progress) if defined > 2 else None
+    directional = confusion = disparity = None
+    if evidence.true is not None and evidence.predicted is not None:
+        directional = (
+            type1_confusion(evidence.true, evidence.predicted, len(evidence.class_names))
+            if kind == "type1"
+            else type2_confusion(evidence.true, evidence.predicted)
+        )
+        confusion = pair_confusion(directional)
+        disparity = average_disparity(directional) if len(distance) > 2 else None
+    return ClassErrors(
+        class_names=evidence.class_names,
+        threshold=threshold,
+        deviations=deviations,
+        images=images,
+        probability=probability,
+        distance=distance,
+        bias=bias,
+        directional=directional,
+        confusion=confusion,
+        disparity=disparity,
+        confusion_found=_compared(distance, confusion, "low", deviations, share),
+        bias_found=_compared(bias, disparity, "high", deviations, share),
+    )
+
+
+def _counted(evidence: Evidence, threshold: float) -> tuple[Ints | None, NDArray[np.floating]]:
+    """Return how many inputs each class has, where that is known, and the probability matrix."""
+    if evidence.probability is not None:
+        return None, evidence.probability
+    values, predicted = np.asarray(evidence.values), np.asarray(evidence.predicted)
+    counts = count_again(values, predicted, len(evidence.class_names), threshold)
+    return counts.images, counts.probability
+
+
+def _compared(
+    score: Floats | None, truth: Floats | None, errors: Literal["low", "high"], deviations: float, share: float
+) -> Evaluation | None:
+    if score is None or truth is None or not np.isfinite((score + truth)[np.triu_indices(len(score), 1)]).any():
+        return None
+    return evaluate(score, truth, errors, deviations=deviations, share=share)
+
+
+def _beyond(truth: Floats | None, found: Evaluation | None, pairs: Ints) -> NDArray[np.bool_] | None:
+    if truth is None or found is None:
+        return None
+    beyond: NDArray[np.bool_] = truth[pairs[:, 0], pairs[:, 1]] > found.truth_cutoff
+    return beyond

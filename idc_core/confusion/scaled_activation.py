@@ -1,0 +1,174 @@
+"""How strongly an input activates each neuron, scaled to 0..1 over the layer, as DeepInspect has it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
+from idc_core.lrp.interception import Faster
+from idc_core.lrp.session import undisturbed, watching
+from idc_core.progress import Progress, report
+from idc_core.tracing.batching import Inputs, batches
+from idc_core.tracing.trace import neuron_activation, neuron_axes
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What inputs showed, a number a neuron, so that any threshold can be counted again without the network.
+
+    Attributes
+    ----------
+    layers : tuple of str
+    sizes : tuple of int
+        Their numbers of neurons.
+    values : ndarray, float32 (n, neurons)
+        Mean scaled output of every neuron, 0..1, layer after layer; read-only.
+    scores : ndarray, float32 (n, outputs)
+        What the network returned; read-only.
+    """
+
+    layers: tuple[str, ...]
+    sizes: tuple[int, ...]
+    values: Floats
+    scores: Floats
+
+    @property
+    def predictions(self) -> NDArray[np.int64]:
+        """The class with the highest score, int64 (n,)."""
+        return np.asarray(self.scores.argmax(1), np.int64)
+
+
+def countable_layers(model: nn.Module) -> tuple[str, ...]:
+    """Return the names of a network's convolutions and linear layers, in the order of ``named_modules()``."""
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
+    return tuple(name for name, module in model.named_modules() if name and isinstance(module, kinds))
+
+
+def collect_statistics(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: str | Sequence[str],
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Statistics:
+    """Run inputs through a network once and keep how strongly each activates every neuron.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
+    layers : str or sequence of str
+        Names from ``named_modules()``; see Notes on which part of a layer counts.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    Statistics
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As `idc_core.tracing.trace.trace`; DataError also where an output is not finite.
+
+    Notes
+    -----
+    Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, "Testing DNN Image Classifiers for Confusion & Bias Errors", ICSE
+    2020, section 3: the output of a layer is scaled to 0..1 by the smallest and the largest value that this input
+    shows anywhere in the layer; a neuron's number is the mean of its scaled map over positions. A constant output
+    scales to zeros. As in the published program, the output is the module's own, before batch norm and activation
+    function: name convolutions and linear layers.
+    """
+    values, scores = [], []
+    sizes: tuple[int, ...] = ()
+    names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    for parts, score in stream_statistics(model, inputs, names, batch_size=batch_size, on_progress=on_progress):
+        sizes = tuple(part.shape[1] for part in parts)
+        values.append(np.concatenate(parts, axis=1))
+        scores.append(score)
+    found = Statistics(names, sizes, np.concatenate(values), np.concatenate(scores))
+    found.values.setflags(write=False)
+    found.scores.setflags(write=False)
+    return found
+
+
+def stream_statistics(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: Sequence[str],
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Iterator[tuple[list[Floats], Floats]]:
+    """Yield, batch by batch, one array (n, neurons) a layer, and the scores; as `collect_statistics`."""
+    if not layers:
+        raise ModelError("Expected at least one layer whose neurons are counted; none was named.")
+    total = len(inputs) if hasattr(inputs, "__len__") else 0
+    axes = neuron_axes(model, layers)
+    for start, batch, _ in batches(model, inputs, layers, batch_size=batch_size):
+        heard = _Heard(axes, len(batch))
+        with undisturbed(model), watching(model, layers, heard), torch.no_grad():
+            scores = _run(model, batch)
+        yield [_numpy(heard.scaled(layer)) for layer in layers], _numpy(scores)
+        done = start + len(batch)
+        report(on_progress, done, max(total, done), "inputs through the network")
+
+
+class _Heard:
+    """Takes smallest, largest and mean outputs of layers while they run, so that no output has to be kept."""
+
+    def __init__(self, axes: dict[str, int], rows: int) -> None:
+        self.where: list[str] = []
+        self._axes, self._rows = axes, rows
+        self._uses: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {layer: [] for layer in axes}
+
+    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> None:
+        if not isinstance(output, Tensor) or output.dim() < 2 or len(output) != self._rows:
+            found = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
+            raise UnsupportedOperationError(
+                f"Layer {layer!r} gives {found} for {self._rows} inputs; expected one row of outputs an input. Choose "
+                "convolutions and linear layers."
+            )
+        others = tuple(range(1, output.dim()))
+        low, high = output.amin(others), output.amax(others)
+        self._uses[layer].append((low, high, neuron_activation(output, self._axes[layer])))
+
+    def scaled(self, layer: str) -> Tensor:
+        """Return the mean scaled output of each neuron, (n, neurons); uses of a layer are like positions."""
+        lows, highs, means = zip(*self._uses[layer], strict=True)
+        low, high = torch.stack(lows).amin(0), torch.stack(highs).amax(0)
+        if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
+            raise DataError(f"Layer {layer!r} gives outputs that are not finite; check the weights and the inputs.")
+        span = (high - low)[:, None]
+        mean = means[0] if len(means) == 1 else torch.stack(means).mean(0)
+        return torch.where(span > 0, (mean - low[:, None]) / torch.where(span > 0, span, 1.0), 0.0)
+
+
+def _run(model: nn.Module, batch: Tensor) -> Tensor:
+    try:
+        with Faster():
+            scores = model(batch)
+    except IdcError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"The network failed on inputs of shape {tuple(batch.shape)}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(scores, Tensor) or scores.dim() != 2 or len(scores) != len(batch):
+        raise ModelError(f"The network must return scores of shape ({len(batch)}, classes) for these inputs.")
+    return scores
+
+
+def _numpy(value: Tensor) -> Floats:
+    found: Floats = value.detach().float().cpu().numpy()
+    return found

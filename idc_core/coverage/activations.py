@@ -1,0 +1,151 @@
+"""What criteria look at: one activation a neuron, batch by batch, from a pass or from traces already taken."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.errors import DataError, SettingError
+from idc_core.progress import Progress, report
+from idc_core.tracing.batching import Inputs
+from idc_core.tracing.trace import TraceBatch, Traces, neuron_activation, neuron_axes, trace
+
+Floats = NDArray[np.floating[Any]]
+
+ROWS = 1024
+"""Inputs of a block that is cut from traces already taken."""
+
+
+class Seen:
+    """One batch as a criterion looks at it.
+
+    Attributes
+    ----------
+    layers : tuple of str
+        The criterion's layers.
+    sizes : tuple of int
+        Their numbers of neurons.
+    values : ndarray, float32 or float64 (n, neurons)
+        Activations of all their neurons, layer after layer: unit outputs, or channel means over positions.
+    scores : ndarray (n, classes)
+        Scores before the softmax.
+
+    Raises
+    ------
+    DataError
+        If an activation is not finite.
+    """
+
+    def __init__(
+        self, layers: Sequence[str], parts: Sequence[Floats], scores: NDArray[Any], raw: TraceBatch | None = None
+    ) -> None:
+        self.layers, self.scores, self._raw = tuple(layers), scores, raw
+        self.sizes = tuple(part.shape[1] for part in parts)
+        self.values: Floats = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+        # A nan or an infinity anywhere in a column shows in its extremes.
+        sound = np.isfinite(self.low) & np.isfinite(self.high)
+        if not sound.all():
+            layer = next(name for name, part in zip(layers, self.by_layer(sound[None]), strict=True) if not part.all())
+            raise DataError(
+                f"Layer {layer!r} gives activations that are not finite numbers; check the weights and the inputs."
+            )
+
+    @cached_property
+    def low(self) -> Floats:
+        """Smallest activation of each neuron in the batch, (neurons,)."""
+        return np.asarray(self.values.min(0))
+
+    @cached_property
+    def high(self) -> Floats:
+        """Largest activation of each neuron in the batch, (neurons,)."""
+        return np.asarray(self.values.max(0))
+
+    @cached_property
+    def predictions(self) -> NDArray[np.int64]:
+        """The class with the highest score, int64 (n,)."""
+        return np.asarray(self.scores.argmax(1), np.int64)
+
+    def by_layer(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut an array (n, neurons) into one array a layer."""
+        return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
+
+    @cached_property
+    def ranges(self) -> list[tuple[Floats, Floats]]:
+        """Smallest and largest output of each layer at any position, one pair of arrays (n,) a layer."""
+        if self._raw is None:
+            raise SettingError("Traces hold channel means only: outputs at every position need inputs, not traces.")
+        outputs = [self._raw.activations[layer].flatten(1) for layer in self.layers]
+        return [(_numpy(output.amin(1)), _numpy(output.amax(1))) for output in outputs]
+
+
+View = Callable[[tuple[str, ...]], Seen]
+"""Gives one batch as seen by a criterion of these layers; criteria of the same layers share it."""
+
+
+def views(
+    model: nn.Module, layers: tuple[str, ...], inputs: Inputs, batch_size: int | None, on_progress: Progress | None
+) -> Iterator[View]:
+    """Look at inputs batch by batch.
+
+    Parameters
+    ----------
+    model : Module
+    layers : tuple of str
+        All layers that any criterion looks at.
+    inputs : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
+        `Traces` need no pass.
+    batch_size : int, optional
+    on_progress : Progress, optional
+
+    Yields
+    ------
+    View
+
+    Raises
+    ------
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        As `idc_core.tracing.trace.trace`; DataError also where traces lack a layer.
+    """
+    if isinstance(inputs, Traces):
+        yield from _cut(inputs, layers, on_progress)
+        return
+    axes = neuron_axes(model, layers)
+    for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress):
+        parts = {layer: _numpy(neuron_activation(_real(batch.activations[layer]), axes[layer])) for layer in layers}
+        yield _view(parts, _numpy(batch.scores), batch)
+
+
+def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) -> Iterator[View]:
+    missing = [layer for layer in layers if layer not in traces.activations]
+    if missing:
+        raise DataError(f"The traces hold no activations of {', '.join(missing)}: collect them for these layers too.")
+    count = len(traces.scores)
+    for start in range(0, count, ROWS):
+        rows = slice(start, start + ROWS)
+        parts: dict[str, Floats] = {layer: traces.activations[layer][rows] for layer in layers}
+        yield _view(parts, traces.scores[rows])
+        report(on_progress, min(start + ROWS, count), count, "inputs looked at")
+
+
+def _view(parts: dict[str, Floats], scores: NDArray[Any], raw: TraceBatch | None = None) -> View:
+    made: dict[tuple[str, ...], Seen] = {}
+
+    def see(layers: tuple[str, ...]) -> Seen:
+        if layers not in made:
+            made[layers] = Seen(layers, [parts[layer] for layer in layers], scores, raw)
+        return made[layers]
+
+    return see
+
+
+def _real(value: Tensor) -> Tensor:
+    """Return numbers that numpy can hold and average."""
+    return value if value.dtype in (torch.float32, torch.float64) else value.float()
+
+
+def _numpy(value: Tensor) -> NDArray[Any]:
+    return np.asarray(_real(value).cpu().numpy())

@@ -1,0 +1,310 @@
+"""What every criterion says of a suite: the units that the experiments on suites, criteria and layers are made of.
+
+One pass over the training inputs, one over the original tests and one over each suite serve IDC of every layer, for
+every number of important neurons, and all other criteria.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.analysis.layer_sweep import States, find_states
+from idc_core.analysis.layers import Activity
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.agreement import random_subsets, read, read_profiles, rows
+from idc_core.coverage.cells import Codes, assign, encode, total
+from idc_core.coverage.profiles import Profiles
+from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
+from idc_core.datasets import Dataset
+from idc_core.experiments.unit_store import Record, unit
+from idc_core.importance.important_neurons import PRIORITIES, most_important
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.models.network import Network
+from idc_core.perturbation import ATTACKS
+from idc_core.progress import Progress, report
+from idc_core.suites import chosen, original, perturbed, union
+from idc_core.suites.responses import answer
+from idc_core.suites.suite import Suite
+from idc_core.tracing.trace import Traces, collect
+
+FORMAT = 1
+"""Goes up when the numbers that a reading holds change."""
+
+MOST = 12
+"""IDC is read for every number of important neurons up to this one, or a larger one that is asked for."""
+
+EVERYWHERE = ("nc", "kmnc", "nbc", "snac", "tknc", "tknp", "nlc")
+"""Criteria that look at all layers."""
+
+LAST = ("lsc", "dsc", "mdsc")
+"""Criteria that look at the network's default layer, as IDC does."""
+
+CLASSES_ONLY = ("dsc",)
+"""Criteria that compare classes."""
+
+OTHERS = EVERYWHERE + LAST
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A suite to read: the first tests, and what is made of each of them.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    kind : str
+        A key of `idc_core.suites.SUITES`, or "train": as many training inputs, instead of tests changed.
+    tests : int
+        How many of the tests, from the first one.
+    seed : int
+    copies : int
+        How many are made of each test, with this seed and the next ones.
+    settings : mapping of str to number
+        Of the kind.
+    """
+
+    name: str
+    kind: str
+    tests: int
+    seed: int = 0
+    copies: int = 1
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def attacked(self) -> bool:
+        """Whether only classifiers can be tested so."""
+        return self.kind in ATTACKS
+
+
+@dataclass(frozen=True)
+class Base:
+    """What the first original tests show: the cells they reach, and the criteria after them."""
+
+    cells: dict[str, list[Codes]]
+    criteria: dict[str, StreamedCriterion]
+
+
+class Readings:
+    """The readings of one network: from disk where they are finished, else made and kept.
+
+    Parameters
+    ----------
+    model : Network
+        Left as it was found.
+    train, test : Dataset
+    rule : str
+        Relevance rule.
+    most : int
+        IDC is read for 1 to this many important neurons, of a smaller layer for all of its neurons.
+    fresh : bool
+        Make what is finished again.
+    on_progress : Progress, optional
+
+    Notes
+    -----
+    What the training inputs teach is found when the first reading is made, so that finished ones come at once.
+    """
+
+    def __init__(
+        self,
+        model: Network,
+        train: Dataset,
+        test: Dataset,
+        *,
+        rule: str = "epsilon",
+        most: int = MOST,
+        fresh: bool = False,
+        on_progress: Progress | None = None,
+    ) -> None:
+        self.model, self.train, self.test = model, train, test
+        self.rule, self.most, self.fresh, self.on_progress = rule, most, fresh, on_progress
+        self.layers = tuple(model.card.layers)
+        self.layer = model.card.default_layer
+        self.names = tuple(one for one in OTHERS if test.task == "classification" or one not in CLASSES_ONLY)
+        self._bases: dict[int, Base] = {}
+
+    def read(self, ask: Ask) -> Record:
+        """Return what the criteria say of a suite.
+
+        Returns
+        -------
+        dict
+            "inputs" (int); "accuracy" or "rmse" (the other is None); "cells": a dict of layers to one list for each
+            number of important neurons, from 1: neurons used, cells there are, cells that the suite reaches, cells
+            that it reaches together with the original tests it was made of, cells that these reach; "scores": a dict
+            of other criteria to two scores, of the suite and together with those tests.
+
+        Raises
+        ------
+        IdcError
+            As suites, criteria and `idc_core.tracing.trace.trace`.
+        """
+        key = self._key() | {
+            "kind": ask.kind,
+            "tests": ask.tests,
+            "seed": ask.seed,
+            "copies": ask.copies,
+            "settings": dict(ask.settings),
+        }
+        return unit("reading", key, lambda: self._read(ask), fresh=self.fresh)
+
+    def growth(self, ms: Sequence[int], orders: int = 20, sizes: int = 12, seed: int = 0) -> Record:
+        """Return the scores of growing random subsets of the original tests.
+
+        Parameters
+        ----------
+        ms : sequence of int
+            IDC of the default layer is told for these numbers of important neurons, as "idc6".
+        orders, sizes, seed : int
+            As in `random_subsets`.
+
+        Returns
+        -------
+        dict
+            "sizes": numbers of tests; "scores": a dict of criteria to lists (orders, sizes).
+        """
+        key = self._key() | {"ms": list(ms), "orders": orders, "sizes": sizes, "seed": seed}
+        return unit("growth", key, lambda: self._growth(ms, orders, sizes, seed), fresh=self.fresh)
+
+    def _key(self) -> Record:
+        return {
+            "format": FORMAT,
+            "network": self.model.card.fingerprint,
+            "train": self.train.fingerprint,
+            "test": self.test.fingerprint,
+            "rule": self.rule,
+            "most": self.most,
+        }
+
+    def _suite(self, ask: Ask) -> Suite:
+        source = chosen(original(self.test), range(ask.tests))
+        if ask.kind == "original":
+            return source
+        if ask.kind == "train":
+            return chosen(original(self.train), range(ask.tests))
+        seeds = range(ask.seed, ask.seed + ask.copies)
+        return union([perturbed(source, ask.kind, self.model, seed=seed, **ask.settings) for seed in seeds])
+
+    def _read(self, ask: Ask) -> Record:
+        base, suite = self._base(ask.tests), self._suite(ask)
+        if ask.kind == "original":
+            traces = rows(self._originals, np.arange(ask.tests))
+        else:
+            inputs = (block for _, block in suite.blocks(on_progress=self._telling(ask)))
+            traces = collect(self.model, inputs, self.layers, on_progress=self._telling(ask))
+        scores = {}
+        for name, criterion in self._measured(traces, ask.name).items():
+            alone = criterion.score
+            scores[name] = [alone, criterion.merge(base.criteria[name]).score]
+        cells = {layer: self._counts(layer, codes, base) for layer, codes in self._cells(traces).items()}
+        answers = answer(traces.scores, suite.targets, suite.task)
+        regression = suite.task == "regression"
+        errors = np.square(answers.confidence.astype(np.float64) - suite.targets)
+        return {
+            "inputs": len(suite),
+            "accuracy": None if regression else float(answers.correct.mean()),
+            "rmse": float(np.sqrt(errors.mean())) if regression else None,
+            "cells": cells,
+            "scores": scores,
+        }
+
+    def _telling(self, ask: Ask) -> Progress | None:
+        if self.on_progress is None:
+            return None
+        tell = self.on_progress
+        return lambda done, total, label: tell(done, max(total, ask.tests), f"{ask.name}, seed {ask.seed}: {label}")
+
+    def _counts(self, layer: str, codes: list[Codes], base: Base) -> list[list[int]]:
+        sizes = [one.k for one in self._learnt[layer].clusters]
+        found = []
+        for used, (mine, theirs) in enumerate(zip(codes, base.cells[layer], strict=True), start=1):
+            together = np.union1d(mine, theirs)
+            found.append([used, total(sizes[:used]), len(mine), len(together), len(theirs)])
+        return found
+
+    def _cells(self, traces: Traces) -> dict[str, list[Codes]]:
+        """Return the cells reached, by layer, for each number of important neurons from 1."""
+        found = {}
+        for layer, states in self._learnt.items():
+            codes = self._codes(states, traces, range(1, len(states.important) + 1))
+            found[layer] = [np.unique(one) for one in codes]
+        return found
+
+    def _codes(self, states: States, traces: Traces, ms: Sequence[int]) -> list[Codes]:
+        assignments = assign(
+            traces.activations[states.layer][:, states.important],
+            [one.centroids for one in states.clusters],
+            [one.boundaries for one in states.clusters],
+        )
+        sizes = [one.k for one in states.clusters]
+        return [encode(assignments[:, :m], sizes[:m]) for m in ms]
+
+    def _measured(self, traces: Traces, label: str) -> dict[str, StreamedCriterion]:
+        """Return the criteria after these tests alone."""
+        found = {}
+        for done, (name, learnt) in enumerate(self._fitted.items()):
+            report(self.on_progress, done, len(self._fitted), f"criteria on {label}")
+            found[name] = learnt.fresh()
+            update_all([found[name]], traces)
+        return found
+
+    def _base(self, tests: int) -> Base:
+        if tests not in self._bases:
+            traces = rows(self._originals, np.arange(tests))
+            self._bases[tests] = Base(self._cells(traces), self._measured(traces, f"{tests:,} original tests"))
+        return self._bases[tests]
+
+    @cached_property
+    def _originals(self) -> Traces:
+        return collect(self.model, self.test, self.layers, on_progress=self.on_progress)
+
+    @cached_property
+    def _trained(self) -> Traces:
+        return collect(self.model, self.train, self.layers, RelevanceSettings(self.rule), on_progress=self.on_progress)
+
+    @cached_property
+    def _learnt(self) -> dict[str, States]:
+        """The important neurons of each layer and their clusters."""
+        found = {}
+        for layer in self.layers:
+            importance = PRIORITIES["sum"].total(self._trained.relevance[layer])
+            important = most_important(importance, min(self.most, len(importance)))
+            activations = self._trained.activations[layer][:, important]
+            found[layer] = find_states(self.model, Activity(layer, importance, important, activations))
+        return found
+
+    @cached_property
+    def _fitted(self) -> dict[str, StreamedCriterion]:
+        """The other criteria, with nothing covered."""
+        found = self._unfitted()
+        fit_all(list(found.values()), self._trained, on_progress=self.on_progress)
+        return found
+
+    def _unfitted(self) -> dict[str, StreamedCriterion]:
+        found = {}
+        for name in self.names:
+            kind: Any = CRITERIA[name]  # each has a constructor of its own
+            found[name] = kind(self.model, (self.layer,) if name in LAST else self.layers)
+        return found
+
+    def _growth(self, ms: Sequence[int], orders: int, sizes: int, seed: int) -> Record:
+        subsets = random_subsets(len(self.test), sizes, orders, seed)
+        states = self._learnt[self.layer]
+        found: dict[str, NDArray[np.float64]] = {}
+        for m, codes in zip(ms, self._codes(states, self._originals, ms), strict=True):
+            numbers = np.unique(codes, return_inverse=True)[1].reshape(-1, 1)
+            cells = total([one.k for one in states.clusters[:m]])
+            found[f"idc{m}"] = read_profiles(Profiles.of_codes(numbers, cells), {}, subsets).growth
+        criteria = self._unfitted()
+        readings = read(
+            list(criteria.values()), self._trained, self._originals, {}, subsets, on_progress=self.on_progress
+        )
+        found |= {name: reading.growth for name, reading in zip(criteria, readings, strict=True)}
+        return {"sizes": subsets.sizes.tolist(), "scores": {name: rows_.tolist() for name, rows_ in found.items()}}

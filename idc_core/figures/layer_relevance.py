@@ -1,0 +1,95 @@
+"""The relevance of every layer as bars: what is for, what is against, and whether the sum is conserved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from idc_core.figures.palette import SCHEMES, palette
+from idc_core.figures.style import finish
+
+
+def layer_sums(
+    layers: Sequence[str],
+    supports: Sequence[float],
+    against: Sequence[float],
+    expected: float,
+    expected_label: str,
+    title: str,
+    *,
+    beside: Sequence[float] | None = None,
+    beside_label: str = "",
+    scheme: str = "red-blue",
+    dark: bool = False,
+) -> go.Figure:
+    """Draw the positive and the negative relevance of every layer, and their sum.
+
+    Parameters
+    ----------
+    layers : sequence of str
+        From the scores to the input.
+    supports, against : sequence of float
+        Sums of the positive and of the negative values of each layer; the latter are negative.
+    expected : float
+        What a layer sums to where nothing is lost.
+    expected_label : str
+        What that is.
+    title : str
+        The finding.
+    beside : sequence of float, optional
+        Sums of a second explanation.
+    beside_label : str
+        Its name.
+    scheme : str
+        A key of `palette.SCHEMES`.
+    dark : bool
+        Whether the ground is dark.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    colours = palette(dark)
+    anchors = SCHEMES[scheme].anchors
+    figure = go.Figure()
+    for name, values, anchor, pattern in (("for", supports, anchors[4], ""), ("against", against, anchors[2], "/")):
+        figure.add_bar(
+            x=list(layers),
+            y=list(values),
+            name=name,
+            marker={
+                "color": f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})",
+                "line": {"color": colours.ink, "width": 1},
+                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#12161a", "size": 7, "solidity": 0.2},
+            },
+            hovertemplate=f"%{{x}}<br>{name} %{{y:.4g}}<extra></extra>",
+        )
+    sums = [a + b for a, b in zip(supports, against, strict=True)]
+    lines: tuple[tuple[str, Sequence[float] | None, str, str], ...] = (
+        ("sum", sums, "diamond", colours.ink),
+        (f"{beside_label}: sum", beside, "circle-open", colours.accent),
+    )
+    for label, values_of, symbol, colour in lines:
+        if values_of is not None:
+            figure.add_scatter(
+                x=list(layers),
+                y=list(values_of),
+                mode="lines+markers",
+                name=label,
+                line={"color": colour, "width": 1},
+                marker={"symbol": symbol, "size": 9, "color": colour},
+                hovertemplate=f"%{{x}}<br>{label} %{{y:.5g}}<extra></extra>",
+            )
+    figure.add_scatter(
+        x=list(layers),
+        y=[expected] * len(layers),
+        mode="lines",
+        name=expected_label,
+        line={"color": colours.muted, "dash": "dash", "width": 1.5},
+        hoverinfo="skip",
+    )
+    figure.update_layout(barmode="relative", bargap=0.45)
+    figure.update_xaxes(title="layer, from the scores to the input", type="category", tickangle=0, showgrid=False)
+    figure.update_yaxes(title="relevance (score units)")
+    return finish(figure, title, colours, height=380)

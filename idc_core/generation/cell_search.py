@@ -1,0 +1,336 @@
+"""The cells of IDC as a search sees them: which activations lie in a cell, and where its middle is."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.analysis.analysis import Analysis
+from idc_core.coverage.cells import Codes, assign, encode
+from idc_core.coverage.idc import IDC
+from idc_core.errors import CancelledError, SettingError
+from idc_core.generation.eight_bit import LEVELS, as_seeds, towards
+from idc_core.generation.networks import Searched
+from idc_core.progress import Progress, report
+from idc_core.tracing.trace import collect
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CellSpace:
+    """Important neurons and their clusters.
+
+    Attributes
+    ----------
+    layer : str
+    important : ndarray, int64 (m,)
+    centroids : tuple of m ndarray, float64 (k_i,)
+        Ascending.
+    boundaries : tuple of m ndarray, float64 (k_i - 1,)
+        Largest value of every cluster but the last.
+    """
+
+    layer: str
+    important: NDArray[np.int64]
+    centroids: tuple[Floats, ...]
+    boundaries: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, source: IDC | Analysis) -> Self:
+        """Return the cells of a fitted criterion, or of a finished analysis.
+
+        Raises
+        ------
+        SettingError
+            If the criterion has not been fitted.
+        """
+        if isinstance(source, IDC):
+            _ = source.total  # refuses a criterion without clusters
+        elif not isinstance(source, Analysis):
+            raise SettingError(f"Cells come from a fitted IDC or an analysis, not from {type(source).__name__}.")
+        original = source.original if isinstance(source, IDC) else source.settings["original"]
+        middles = tuple((values[:-1] + values[1:]) / 2 for values in source.centroids)
+        boundaries = middles if original else tuple(one.boundaries for one in source.clusters)
+        return cls(source.layer, source.important, tuple(source.centroids), boundaries)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Clusters of each neuron."""
+        return tuple(len(values) for values in self.centroids)
+
+    @property
+    def units(self) -> Floats:
+        """Unit of each neuron's distances: the mean gap between its centroids; 1 for a single cluster."""
+        gaps = [float(np.diff(values).mean()) if len(values) > 1 else 1.0 for values in self.centroids]
+        return np.array([gap if gap > 0 else 1.0 for gap in gaps])
+
+    def cell(self, wanted: str | Sequence[int]) -> tuple[int, ...]:
+        """Return a cell's cluster indices, from "2-1-0" or a sequence.
+
+        Raises
+        ------
+        SettingError
+            If there is no such cell.
+        """
+        try:
+            found = tuple(int(part) for part in (wanted.split("-") if isinstance(wanted, str) else wanted))
+        except ValueError:
+            found = ()
+        inside = len(found) == len(self.sizes) and all(0 <= i < k for i, k in zip(found, self.sizes, strict=True))
+        if not inside:
+            raise SettingError(
+                f"Expected a cell as {len(self.sizes)} cluster numbers below {'-'.join(map(str, self.sizes))}, for "
+                f"example {'-'.join('0' for _ in self.sizes)}, not {wanted!r}."
+            )
+        return found
+
+    def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the cluster of each activation (n, m) of the important neurons, uint8 (n, m)."""
+        return assign(activations, self.centroids, self.boundaries)
+
+    def interval(self, cell: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return between which values each neuron lies in its cluster of this cell, float64 (m,) each."""
+        pairs = list(zip(self.boundaries, cell, strict=True))
+        low = [edges[index - 1] if index else -np.inf for edges, index in pairs]
+        high = [edges[index] if index < len(edges) else np.inf for edges, index in pairs]
+        return np.array(low, np.float64), np.array(high, np.float64)
+
+    def codes(self, model: nn.Module, inputs: Any) -> Codes:
+        """Return the cell of each input."""
+        active = collect(model, inputs, [self.layer]).activations[self.layer]
+        return encode(self.assign(active[:, self.important]), self.sizes)
+
+
+STEP = 10.0
+"""Largest change of a value in the first step, in grey levels of 255; steps shrink to a tenth on the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """Pictures that reach a cell.
+
+    Attributes
+    ----------
+    cell : tuple of int
+        Cluster index of each important neuron.
+    inputs : ndarray, float32 (n, C, H, W)
+        Pictures of 8 bits in the cell.
+    seed_index : ndarray, int64 (n,)
+        Position of each one's seed, ascending.
+    predictions : ndarray, int64 (n,)
+        The class by the model; 0 for regression.
+    seed_predictions : ndarray, int64 (seeds,)
+        The same of every seed.
+    iterations : ndarray, int64 (n,)
+        Steps, or draws of noise, it took; 0 where the seed itself lies in the cell.
+    closest : ndarray, float64 (seeds,)
+        Of each seed's best picture: the largest distance of an important neuron to its cluster, in mean gaps between
+        that neuron's centroids; 0 in the cell.
+    seconds : float
+    stopped : bool
+        Whether the caller stopped the search.
+    """
+
+    cell: tuple[int, ...]
+    inputs: NDArray[np.float32]
+    seed_index: NDArray[np.int64]
+    predictions: NDArray[np.int64]
+    seed_predictions: NDArray[np.int64]
+    iterations: NDArray[np.int64]
+    closest: NDArray[np.float64]
+    seconds: float
+    stopped: bool
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def message(self) -> str:
+        """One sentence that says what came of the search."""
+        name = "-".join(map(str, self.cell))
+        if not len(self):
+            near = f"the closest picture misses it by {self.closest.min():.2g} of a gap between centroids"
+            return f"No picture reached cell {name} from {len(self.closest):,} seeds; {near}."
+        return f"{len(self):,} of {len(self.closest):,} seeds led to a picture in cell {name}."
+
+
+def reach_cell(
+    model: nn.Module,
+    source: IDC | Analysis,
+    cell: str | Sequence[int],
+    seeds: Any,
+    epsilon: float = 0.3,
+    *,
+    iterations: int = 50,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Reached:
+    """Change seeds by at most epsilon until they lie in a cell.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it is found.
+    source : IDC or Analysis
+        A fitted criterion, or the analysis of a bench, of this model.
+    cell : str or sequence of int
+        Cluster index of each important neuron, for example "2-1-0".
+    seeds : Tensor, array or Dataset, (n, C, H, W)
+        Pictures in 0..1, rounded to 8 bits; those closest to the cell go the shortest way
+        (`idc_core.coverage.closest_inputs.closest`).
+    epsilon : float
+        Largest change of a value, 1/255..1.
+    iterations : int
+        Most steps from one seed.
+    batch_size : int, optional
+        Default: chosen from the network's size.
+    on_progress : Progress, optional
+        Called after every step; returning False ends the search with what has been found.
+
+    Returns
+    -------
+    Reached
+        At most one picture a seed; empty, with a message, where none reaches the cell.
+
+    Raises
+    ------
+    DataError
+        If the seeds are no pictures.
+    SettingError
+        If a parameter is outside what the method defines, or there is no such cell.
+    ModelError, UnsupportedOperationError
+        If the model lacks the layer, or has no gradients.
+
+    Notes
+    -----
+    Raised is ``-sum(|a_i - c_i| / gap_i for neurons i outside their cluster)``, a their activations and c the cell's
+    centroids; neurons that are already in their cluster are held there by the same pull at a tenth of its strength.
+    Each step follows the gradient's sign, which is the steepest way inside an L-inf ball (A. Madry et al., "Towards
+    Deep Learning Models Resistant to Adversarial Attacks", ICLR 2018, equation 2, without random starts).
+    """
+    search = _Reaching(model, source, cell, seeds, epsilon, iterations, batch_size)
+
+    def move(pictures: Tensor, state: Tensor, taken: int) -> Tensor:
+        gradient = search.searched.climb(pictures, search.pull)[1]
+        return state + max(0.1, 1 - taken / iterations) * STEP / LEVELS * gradient.sign()
+
+    return search.run(move, iterations, on_progress)
+
+
+def noise_to_cell(
+    model: nn.Module,
+    source: IDC | Analysis,
+    cell: str | Sequence[int],
+    seeds: Any,
+    epsilon: float = 0.3,
+    *,
+    iterations: int = 50,
+    seed: int = 0,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Reached:
+    """Try random noise of the same size where `reach_cell` follows gradients: the baseline it is compared with.
+
+    Each of the `iterations` pictures of a seed is the seed plus noise drawn anew, uniform in -epsilon..epsilon.
+    Parameters, result and errors as `reach_cell`; `seed` is of the noise.
+    """
+    search = _Reaching(model, source, cell, seeds, epsilon, iterations, batch_size)
+    random = torch.Generator().manual_seed(seed)
+
+    def move(pictures: Tensor, state: Tensor, taken: int) -> Tensor:
+        # Drawn for all seeds, so that the noise of one does not depend on which others have arrived.
+        drawn = torch.rand(search.seeds.shape, generator=random)[search.active]
+        return (2 * drawn - 1) * epsilon
+
+    return search.run(move, iterations, on_progress)
+
+
+class _Reaching:
+    """Seeds on their way to a cell."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        source: IDC | Analysis,
+        cell: str | Sequence[int],
+        seeds: Any,
+        epsilon: float,
+        iterations: int,
+        batch_size: int | None,
+    ) -> None:
+        if not 1 / LEVELS <= epsilon <= 1:
+            raise SettingError(f"epsilon must lie in 1/255..1, not {epsilon!r}.")
+        if isinstance(iterations, bool) or iterations < 0:
+            raise SettingError(f"iterations must be a whole number of at least 0, not {iterations!r}.")
+        self.space = CellSpace.of(source)
+        self.cell = self.space.cell(cell)
+        self.seeds, self.epsilon = as_seeds(seeds), epsilon
+        self.searched = Searched(model, self.seeds[:1], (self.space.layer,), batch_size)
+        self.low, self.high = self.space.interval(self.cell)
+        self.goals = np.array([values[i] for values, i in zip(self.space.centroids, self.cell, strict=True)])
+        self.active = torch.arange(len(self.seeds))
+        self.closest = np.full(len(self.seeds), np.inf)
+        self.found: list[tuple[Tensor, Tensor, Tensor, int]] = []
+        self.started = time.perf_counter()
+
+    def pull(self, scores: Tensor, activations: Tensor, rows: slice) -> Tensor:
+        """Return how close pictures are to the cell, (n,), to be raised."""
+        now = activations[:, torch.as_tensor(self.space.important).to(activations.device)]
+        low, high, goals, units = (
+            torch.as_tensor(part).to(now) for part in (self.low, self.high, self.goals, self.space.units)
+        )
+        weights = torch.where((now > low) & (now <= high), 0.1, 1.0)
+        return -(weights * (now - goals).abs() / units).sum(1)
+
+    def run(self, move: Any, iterations: int, on_progress: Progress | None) -> Reached:
+        """Move the seeds that have not arrived, until all have or the steps are used up."""
+        state = torch.zeros_like(self.seeds)
+        first, stopped = self._keep(self.seeds, 0), False
+        try:
+            for taken in range(iterations):
+                if not len(self.active):
+                    break
+                seeds = self.seeds[self.active]
+                moved = move(towards(seeds, seeds + state[self.active]), state[self.active], taken)
+                state[self.active] = (seeds + moved.clamp(-self.epsilon, self.epsilon)).clamp(0, 1) - seeds
+                self._keep(towards(seeds, seeds + state[self.active]), taken + 1)
+                report(on_progress, taken + 1, iterations, "steps towards the cell")
+        except CancelledError:
+            stopped = True
+        return self._result(first, stopped)
+
+    def _keep(self, pictures: Tensor, taken: int) -> NDArray[np.int64]:
+        """Keep the pictures that are in the cell; return all their classes."""
+        scores, active = self.searched.both(pictures)
+        values = active.numpy()[:, self.space.important]
+        away = np.maximum(self.low - values, values - self.high).clip(min=0) / self.space.units
+        inside = (self.space.assign(values) == np.array(self.cell)).all(1)
+        rows = self.active.numpy()
+        self.closest[rows] = np.minimum(self.closest[rows], np.where(inside, 0.0, away.max(1)))
+        classes = scores.argmax(1)
+        arrived = torch.as_tensor(inside)
+        self.found.append((self.active[arrived], pictures[arrived], classes[arrived], taken))
+        self.active = self.active[~arrived]
+        return np.asarray(classes.numpy())
+
+    def _result(self, first: NDArray[np.int64], stopped: bool) -> Reached:
+        rows = torch.cat([one[0] for one in self.found])
+        order = torch.argsort(rows)
+        taken = np.concatenate([np.full(len(one[0]), one[3], np.int64) for one in self.found])
+        return Reached(
+            cell=self.cell,
+            inputs=torch.cat([one[1] for one in self.found])[order].numpy(),
+            seed_index=rows[order].numpy(),
+            predictions=torch.cat([one[2] for one in self.found])[order].numpy(),
+            seed_predictions=first,
+            iterations=taken[order.numpy()],
+            closest=self.closest,
+            seconds=time.perf_counter() - self.started,
+            stopped=stopped,
+        )

@@ -1,0 +1,71 @@
+"""Which networks of the registry can be compared with one of them."""
+
+import copy
+
+import torch
+from torch import nn
+
+from idc_core.errors import SettingError
+from idc_core.lrp.session import undisturbed
+from idc_core.models.registry import MODELS, find_entry
+
+MOST = 3
+"""Networks that are compared unless others are named."""
+
+
+def companions(name: str) -> tuple[str, ...]:
+    """Return networks that were trained here for the same task on the same data.
+
+    Parameters
+    ----------
+    name : str
+        A network of the registry; the first one returned, also where its weights are published ones.
+
+    Returns
+    -------
+    tuple of str
+        At most `MOST`, in the order of the registry; only the network itself where there is no other.
+
+    Raises
+    ------
+    ModelError
+        If there is no such network.
+    """
+    own = find_entry(name)
+    others = [key for key, one in MODELS.items() if key != name and one.dataset == own.dataset and not one.published]
+    return (name, *others[: MOST - 1])
+
+
+def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
+    """Return a copy of a network whose weights have few bits, as on a small device.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it is.
+    bits : int
+        Of each weight, 2..16.
+
+    Returns
+    -------
+    Module
+        In eval mode. Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric
+        about zero and as far as the largest weight of their tensor; biases stay as they are.
+
+    Raises
+    ------
+    SettingError
+        If `bits` is outside 2..16.
+    """
+    if isinstance(bits, bool) or not 2 <= bits <= 16:
+        raise SettingError(f"Expected 2 to 16 bits a weight, got {bits!r}.")
+    with undisturbed(model):
+        other = copy.deepcopy(model)
+    other.requires_grad_(False)
+    levels = 2 ** (bits - 1) - 1
+    with torch.no_grad():
+        for weight in other.parameters():
+            if weight.dim() > 1 and weight.is_floating_point():
+                unit = weight.abs().max().clamp(min=torch.finfo(weight.dtype).tiny) / levels
+                weight.copy_((weight / unit).round() * unit)
+    return other.eval()

@@ -1,0 +1,1 @@
+"""Which neurons are important: Algorithm 1, and every other ranking of a layer's neurons."""

@@ -1,0 +1,91 @@
+"""Algorithm 1: from relevance to the m important neurons of a layer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+from idc_core.registry import Registry
+
+Relevance = NDArray[np.float32] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Priority:
+    """A way to turn relevance per input into one number a neuron."""
+
+    name: str
+    label: str
+    help: str
+    per_input: Callable[[Relevance], Relevance]
+
+    def total(self, relevance: Relevance) -> NDArray[np.float64]:
+        """Return the priority summed over inputs, float64 (neurons,), from relevance (n, neurons)."""
+        summed: NDArray[np.float64] = self.per_input(relevance).sum(0, dtype=np.float64)
+        return summed
+
+
+PRIORITIES: Registry[Priority] = Registry(
+    "priority",
+    {
+        entry.name: entry
+        for entry in (
+            Priority(
+                "sum",
+                "Cumulative relevance",
+                "What speaks for decisions counts, what speaks against is taken off.",
+                lambda relevance: relevance,
+            ),
+            Priority("absolute", "Absolute relevance", "What speaks for and what speaks against count alike.", np.abs),
+        )
+    },
+)
+"""Priorities by name; "sum" is the paper's."""
+
+
+def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:
+    """Return the m neurons with the largest importance, most important first.
+
+    Parameters
+    ----------
+    importance : ndarray, float64 (neurons,)
+        Cumulative relevance, in the unit of a score.
+    m : int
+        How many neurons, 1 to the layer's number of neurons.
+
+    Returns
+    -------
+    ndarray, int64 (m,)
+        Of neurons with equal importance the one with the lower number comes first.
+
+    Raises
+    ------
+    SettingError
+        If m is not a whole number in that range, or an importance is not finite.
+
+    Notes
+    -----
+    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020,
+    Algorithm 1. The original program takes the higher number first where importances are equal.
+    """
+    check_m(m, len(importance))
+    if not np.isfinite(importance).all():
+        raise SettingError(
+            "The relevance of some neurons is not finite. Check the network's weights and the scaling of its inputs, "
+            "or use the epsilon rule."
+        )
+    return np.argsort(-importance, kind="stable")[:m].astype(np.int64)
+
+
+def check_m(m: int, neurons: int) -> None:
+    """Refuse a number of important neurons that a layer cannot have.
+
+    Raises
+    ------
+    SettingError
+        If m is not a whole number from 1 to `neurons`.
+    """
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= neurons:
+        raise SettingError(f"m must be a whole number from 1 to {neurons}, the layer's neurons, not {m!r}.")

@@ -1,0 +1,252 @@
+"""Rankings of a layer's neurons by several measures, how far they agree, and what stands behind a neuron's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError, UnsupportedOperationError
+from idc_core.importance.important_neurons import PRIORITIES, Relevance
+from idc_core.progress import Progress, part_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from idc_core.datasets import Dataset
+
+ROWS = 256
+"""Inputs attributed at a time: values in the layer's own shape are added up and forgotten."""
+
+GROUPS = 5
+"""Groups of equally many inputs that numbers are put into, as classes are for inputs that have them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One measure of how much each neuron decides.
+
+    Attributes
+    ----------
+    name, label : str
+        Key and name of the measure.
+    values : ndarray of float64 (neurons,)
+        Mean over inputs, in the unit of a score, so that rankings over different inputs can be compared.
+    inputs : int
+        Over how many inputs.
+    """
+
+    name: str
+    label: str
+    values: NDArray[np.float64]
+    inputs: int
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Neurons, the one with the largest value first; of equal ones the lower number first."""
+        return np.argsort(-self.values, kind="stable").astype(np.int64)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Place of every neuron in the order, from 0, int64 (neurons,)."""
+        places = np.empty(len(self.values), np.int64)
+        places[self.order] = np.arange(len(self.values))
+        return places
+
+
+def by_relevance(relevance: Relevance) -> list[Ranking]:
+    """Rank neurons by every entry of `PRIORITIES`, the paper's first.
+
+    Parameters
+    ----------
+    relevance : ndarray of float (n, neurons)
+
+    Returns
+    -------
+    list of Ranking
+    """
+    n = len(relevance)
+    return [Ranking(entry.name, entry.label, entry.total(relevance) / n, n) for entry in PRIORITIES.values()]
+
+
+def by_group(relevance: Relevance, groups: NDArray[np.int64], labels: Sequence[str]) -> list[Ranking]:
+    """Rank neurons by their relevance over the inputs of one group, a ranking a group that has inputs.
+
+    Parameters
+    ----------
+    relevance : ndarray of float (n, neurons)
+    groups : ndarray of int64 (n,)
+        Index into `labels` of every input, its true class for instance.
+    labels : sequence of str
+
+    Returns
+    -------
+    list of Ranking
+    """
+    means = group_means(relevance, groups, len(labels))
+    counts = np.bincount(groups, minlength=len(labels))
+    return [
+        Ranking(f"group-{index}", label, means[:, index], int(counts[index]))
+        for index, label in enumerate(labels)
+        if counts[index]
+    ]
+
+
+def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Return a neuron's mean relevance over the inputs of each group.
+
+    Parameters
+    ----------
+    relevance : ndarray of float (n, neurons)
+    groups : ndarray of int64 (n,)
+        Group of every input, 0 to `count` - 1.
+    count : int
+
+    Returns
+    -------
+    ndarray of float64 (neurons, count)
+        NaN where a group has no input.
+    """
+    means = np.full((relevance.shape[1], count), np.nan)
+    for group in range(count):
+        inside = groups == group
+        if inside.any():
+            means[:, group] = relevance[inside].mean(axis=0, dtype=np.float64)
+    return means
+
+
+def group(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the group of every input and the groups' names: classes, or ranges of the number to be answered.
+
+    Parameters
+    ----------
+    data : Dataset
+
+    Returns
+    -------
+    groups : ndarray of int64 (n,)
+    labels : tuple of str
+        Class names; of numbers, up to `GROUPS` ranges that hold equally many inputs, from low to high.
+    """
+    if data.task == "classification":
+        return data.targets, data.class_names
+    edges = np.unique(np.quantile(data.targets, np.linspace(0, 1, GROUPS + 1)))
+    groups = np.searchsorted(edges[1:-1], data.targets, side="right").astype(np.int64)
+    ends = edges if len(edges) > 1 else np.repeat(edges, 2)
+    labels = tuple(f"{low:+.2f} to {high:+.2f}".replace("-", "\u2212") for low, high in pairwise(ends))
+    return groups, labels
+
+
+def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
+    """Choose inputs for a measure that is too slow for all of them.
+
+    Parameters
+    ----------
+    data : Dataset
+    count : int
+        How many at most, at least 1.
+    seed : int
+        Draws the inputs of a class.
+
+    Returns
+    -------
+    ndarray of int64 (k,)
+        Ascending positions. Classes get equally many places, as far as they have inputs; where the answer is a
+        number, inputs lie at even distances.
+
+    Raises
+    ------
+    SettingError
+        If `count` is below 1.
+    """
+    if count < 1:
+        raise SettingError(f"A sample needs at least 1 input, not {count!r}.")
+    if data.task != "classification":
+        return spread(len(data), count)
+    shuffled = np.random.default_rng(seed).permutation(len(data))
+    classes = data.targets[shuffled]
+    # How many of its class come before an input: taking the lowest first fills the classes evenly.
+    turn = np.empty(len(data), np.int64)
+    for one in np.unique(classes):
+        members = np.flatnonzero(classes == one)
+        turn[members] = np.arange(len(members))
+    return np.sort(shuffled[np.lexsort((classes, turn))[:count]]).astype(np.int64)
+
+
+def spread(total: int, count: int) -> NDArray[np.int64]:
+    """Return up to `count` positions at even distances, the first and the last of `total` among them."""
+    return np.linspace(0, total - 1, min(count, total)).astype(np.int64)
+
+
+def by_method(
+    model: nn.Module, inputs: Any, layer: str, method: str, *, on_progress: Progress | None = None
+) -> Ranking:
+    """Rank neurons by what an attribution method gives them on average.
+
+    Parameters
+    ----------
+    model : Module
+    inputs : Tensor or array, (n, ...)
+    layer : str
+        A name from ``named_modules()``.
+    method : str
+        A key of `METHODS`; its parameters have their defaults, the predicted class is explained.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    IdcError
+        As `idc_core.attribution.methods.attribute`; also if the method gives a neuron no finite value.
+    """
+    import torch
+
+    from idc_core.attribution.methods import METHODS, attribute
+    from idc_core.tracing.trace import neuron_axes, neuron_relevance
+
+    label, n = METHODS[method].label, len(inputs)
+    axis = neuron_axes(model, (layer,))[layer]
+    summed: NDArray[np.float64] | float = 0.0
+    for begin in range(0, n, ROWS):
+        values = attribute(
+            model, inputs[begin : begin + ROWS], method, layer, on_progress=part_of(on_progress, begin, n)
+        )
+        summed = summed + neuron_relevance(torch.from_numpy(values), axis).numpy().sum(axis=0, dtype=np.float64)
+    if not np.isfinite(summed).all():
+        raise UnsupportedOperationError(
+            f"{label} gives some neurons of layer {layer!r} no finite value: its sums cancel exactly. Choose another "
+            "method, or a rule of relevance propagation with a damping such as epsilon."
+        )
+    return Ranking(method, label, np.asarray(summed) / n, n)
+
+
+def shared(first: Ranking, second: Ranking, m: int) -> int:
+    """Return how many of the first m neurons of one ranking are among the first m of another one."""
+    return len(np.intersect1d(first.order[:m], second.order[:m]))
+
+
+def extremes(values: NDArray[np.floating], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the inputs with the largest and with the smallest values.
+
+    Parameters
+    ----------
+    values : ndarray of float (n,)
+        A neuron's activation on every input.
+    count : int
+        How many of either.
+
+    Returns
+    -------
+    most, least : ndarray of int64 (k,)
+        Positions, the most extreme first; of equal ones the earlier first.
+    """
+    most = np.argsort(-values, kind="stable")[:count]
+    least = np.argsort(values, kind="stable")[:count]
+    return most.astype(np.int64), least.astype(np.int64)

@@ -1,0 +1,32 @@
+"""Hypotheses about a whole record: its class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets import Dataset
+from idc_core.inspection.hypothesis import Hypothesis, family
+from idc_core.inspection.records import Records
+
+
+@family("labels", "Classes", "The record is of a class, or has a large target.")
+def labels(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer one hypothesis a class and the class itself; the target of a regression."""
+    if dataset.task == "regression":
+        yield Hypothesis("target", "labels", "number", lambda records: records.targets, recomputable=False)
+        return
+    for number, name in enumerate(dataset.class_names):
+        yield Hypothesis(f"class {name}", "labels", "binary", partial(_is, number=number), recomputable=False)
+    if len(dataset.class_names) > 2:
+        yield Hypothesis(
+            "class", "labels", "classes", lambda records: records.targets, len(dataset.class_names), recomputable=False
+        )
+
+
+def _is(records: Records, number: int) -> NDArray[Any]:
+    return np.asarray(records.targets == number)

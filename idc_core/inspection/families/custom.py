@@ -1,0 +1,140 @@
+"""Hypotheses that a person gives: masks, attributes; and what other units or other networks do."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets import Dataset
+from idc_core.errors import DataError, SettingError
+from idc_core.inspection.hypothesis import Hypothesis, Kind
+from idc_core.inspection.records import Records, places
+from idc_core.inspection.rows import unit_rows
+from idc_core.tracing.trace import neuron_axes, trace
+
+
+def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
+    """Return a hypothesis from values a person gives: one a record, or one a symbol or pixel of each.
+
+    Parameters
+    ----------
+    name : str
+    values : ndarray (records,) or (records, *places)
+        True and false, or numbers; in the data set's order. A mask (*places,) holds for every record.
+    dataset : Dataset
+
+    Raises
+    ------
+    DataError
+        If the shape is none of these, or a value is not finite.
+    """
+    given = np.asarray(values)
+    own = places(dataset)
+    if own and given.shape == own:
+        given = np.broadcast_to(given, (len(dataset), *own))
+    if given.shape not in ((len(dataset),), (len(dataset), *own)):
+        raise DataError(
+            f"{name!r} has the shape {given.shape}; expected {(len(dataset),)}, {(len(dataset), *own)} or a mask {own}."
+        )
+    if given.dtype.kind not in "biuf" or not np.isfinite(given).all():
+        raise DataError(f"{name!r} must be true or false, or finite numbers; found {given.dtype}.")
+    kind: Kind = "binary" if given.dtype == bool or set(np.unique(given).tolist()) <= {0, 1} else "number"
+    return Hypothesis(name, "given", kind, lambda records: given[records.positions], recomputable=False)
+
+
+def unit(model: nn.Module, layer: str, number: int, name: str | None = None) -> Hypothesis:
+    """Return the hypothesis that units do what one unit of a layer, of this or another network, does.
+
+    Raises
+    ------
+    SettingError
+        When it is evaluated, if the layer has no such unit.
+    """
+
+    def behave(records: Records) -> NDArray[Any]:
+        parts = []
+        axis = neuron_axes(model, [layer])[layer]
+        for batch in trace(model, records.inputs, [layer]):
+            rows, shape = unit_rows(batch.activations[layer], axis)
+            if not 0 <= number < rows.shape[1]:
+                raise SettingError(f"{layer} has units 0..{rows.shape[1] - 1}, not {number}.")
+            parts.append(rows[:, number].reshape(-1, *shape).cpu().numpy())
+        return np.concatenate(parts)
+
+    return Hypothesis(name or f"unit {number} of {layer}", "units", "number", behave)
+
+
+def predictions(model: nn.Module, class_names: tuple[str, ...], name: str) -> tuple[Hypothesis, ...]:
+    """Return the hypotheses that units tell what a network answers: one a class, and the class itself."""
+
+    def answers(records: Records) -> NDArray[Any]:
+        def make() -> NDArray[Any]:
+            return np.concatenate([batch.scores.argmax(1).cpu().numpy() for batch in trace(model, records.inputs, [])])
+
+        found: NDArray[Any] = records.once(("answers", id(model)), make)
+        return found
+
+    each = tuple(
+        Hypothesis(f"{name} says {label}", "predictions", "binary", partial(_equal, answers, at))
+        for at, label in enumerate(class_names)
+    )
+    return (*each, Hypothesis(f"{name} says", "predictions", "classes", answers, len(class_names)))
+
+
+def _equal(answers: Callable[[Records], NDArray[Any]], at: int, records: Records) -> NDArray[Any]:
+    return np.asarray(answers(records) == at)
+
+
+HALF = 128
+"""From this grey of 0..255 a pixel of a picture belongs to the mask."""
+
+
+def mask_hypothesis(name: str, content: bytes, dataset: Dataset) -> Hypothesis:
+    """Return the hypothesis that a pixel lies in a mask, the same one for every record.
+
+    Parameters
+    ----------
+    name : str
+        The file's name; its ending says what it is.
+    content : bytes
+        A NumPy array of the records' height and width, never unpickled, or a PNG whose light pixels are the mask.
+    dataset : Dataset
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or has another size.
+    """
+    values = _array(name, content) if name.lower().endswith(".npy") else _picture(name, content)
+    if values.shape != places(dataset):
+        raise DataError(
+            f"The mask {name} has the shape {values.shape}; expected {places(dataset)}, the height and width of "
+            f"{dataset.name}."
+        )
+    return attribute(f"mask {name}", values, dataset)
+
+
+def _array(name: str, content: bytes) -> NDArray[np.generic]:
+    try:
+        found: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{name} is no NumPy array ({error}); save one with numpy.save.") from error
+    if not isinstance(found, np.ndarray):
+        raise DataError(f"{name} holds several arrays; save a single one with numpy.save.")
+    return found
+
+
+def _picture(name: str, content: bytes) -> NDArray[np.bool_]:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as picture:
+            return np.asarray(picture.convert("L")) >= HALF
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{name} cannot be read as a PNG picture ({error}).") from error

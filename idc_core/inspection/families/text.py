@@ -1,0 +1,217 @@
+"""Hypotheses about symbols of a text: which character, which word, which run of them, and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets import Dataset
+from idc_core.inspection.hypothesis import Hypothesis, family
+from idc_core.inspection.records import PARSES, Records, is_text
+
+COMMONEST = 40
+"""Symbols, and runs of symbols, that get a hypothesis of their own."""
+
+RUNS = (2, 3)
+"""Symbols of a run."""
+
+COUNTED = 5000
+"""Records in which runs are counted."""
+
+CLASSES: dict[str, Callable[[str], bool]] = {
+    "a letter": str.isalpha,
+    "an upper-case letter": lambda symbol: symbol.isalpha() and symbol.isupper(),
+    "a lower-case letter": lambda symbol: symbol.isalpha() and symbol.islower(),
+    "a digit": str.isdigit,
+    "a space": str.isspace,
+    "punctuation": lambda symbol: not symbol.isalnum() and not symbol.isspace(),
+    "a vowel": lambda symbol: symbol.lower() in tuple("aeiou"),
+    "a bracket": lambda symbol: symbol in tuple("()[]{}"),
+    "a quotation mark": lambda symbol: symbol in tuple("'\""),
+    "a comparison sign": lambda symbol: symbol in tuple("<>="),
+}
+"""Classes of characters, by what a character of it is."""
+
+
+def _codes(dataset: Dataset, wanted: Callable[[str], bool]) -> NDArray[np.int64]:
+    """Return the token ids whose symbol is wanted; neither padding nor the unknown symbol ever is."""
+    return np.array([code for code, symbol in enumerate(dataset.vocabulary) if code > 1 and wanted(symbol)], np.int64)
+
+
+def _are(records: Records, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which symbols are among some, bool (n, symbols)."""
+    found: NDArray[np.bool_] = records.once(("symbols", codes.tobytes()), lambda: _look_up(records.tokens, codes))
+    return found
+
+
+def _look_up(tokens: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    if len(codes) == 1:
+        return np.asarray(tokens == codes[0])
+    known = np.zeros(1 + max(tokens.max(initial=0), codes.max(initial=0)), bool)
+    known[codes] = True
+    return np.asarray(known[tokens])
+
+
+def _one_of(name: str, group: str, codes: NDArray[np.int64]) -> Hypothesis:
+    return Hypothesis(name, group, "binary", lambda records: _are(records, codes))
+
+
+def is_of_characters(dataset: Dataset) -> bool:
+    """Whether a data set is text, read character by character."""
+    return is_text(dataset) and dataset.is_spelt
+
+
+@family("characters", "Kinds of characters", "The symbol is a digit, a vowel, punctuation and so on.")
+def characters(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer one hypothesis a class of characters of which the vocabulary has some, but not all."""
+    if not is_of_characters(dataset):
+        return
+    for name, wanted in CLASSES.items():
+        codes = _codes(dataset, wanted)
+        if 0 < len(codes) < len(dataset.vocabulary) - 2:
+            yield _one_of(f"is {name}", "characters", codes)
+
+
+@family("symbols", "Single symbols", "The symbol is one of the commonest characters or words.")
+def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer one hypothesis for each of the commonest symbols, and the symbol itself."""
+    if not is_text(dataset) or not dataset.vocabulary:
+        return
+    counts = np.bincount(dataset.inputs.reshape(-1), minlength=len(dataset.vocabulary))
+    counts[:2] = 0
+    for code in np.argsort(-counts, kind="stable")[:COMMONEST]:
+        if counts[code]:
+            yield _one_of(f"is {_shown(dataset.vocabulary[code])}", "symbols", np.array([code]))
+
+
+@family("runs", "Runs of symbols", "The symbol ends one of the commonest runs of two or three.")
+def runs(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer one hypothesis for each of the commonest runs of each length; true at the run's last symbol."""
+    if not is_text(dataset) or not dataset.vocabulary:
+        return
+    for length in RUNS:
+        counts: Counter[tuple[int, ...]] = Counter()
+        for row in dataset.inputs[:COUNTED].tolist():
+            counts.update(zip(*(row[at:] for at in range(length)), strict=False))
+        common = [run for run, _ in counts.most_common() if min(run) > 1][: COMMONEST // len(RUNS)]
+        join = "" if is_of_characters(dataset) else " "
+        for run in common:
+            yield run_of(run, join.join(dataset.vocabulary[code] for code in run))
+
+
+def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
+    """Return the hypothesis that a symbol ends a run of symbols."""
+    wanted = tuple(int(code) for code in codes)
+
+    def behave(records: Records) -> NDArray[Any]:
+        inputs = records.tokens
+        found = np.ones(inputs.shape, bool)
+        for back, code in enumerate(reversed(wanted)):
+            found[:, back:] &= inputs[:, : inputs.shape[1] - back] == code
+            found[:, :back] = False
+        return found
+
+    return Hypothesis(f"ends {_shown(shown)}", "runs", "binary", behave)
+
+
+def keyword(dataset: Dataset, word: str) -> Hypothesis:
+    """Return the hypothesis that a symbol lies within a word: all its characters, or the word where symbols are words.
+
+    Of characters only whole words count, with no letter right before or behind.
+    """
+    if not is_of_characters(dataset):
+        return _one_of(f"word {_shown(word)}", "words", _codes(dataset, lambda symbol: symbol == word))
+    codes = {symbol: code for code, symbol in enumerate(dataset.vocabulary)}
+    wanted = [codes.get(character, -1) for character in word]
+    letters = _codes(dataset, str.isalpha)
+
+    def behave(records: Records) -> NDArray[Any]:
+        inputs = records.tokens
+        count, length, size = len(inputs), inputs.shape[1], len(wanted)
+        found = np.zeros(inputs.shape, bool)
+        if size > length:
+            return found
+        places = length - size + 1
+        here = np.ones((count, places), bool)
+        for at, code in enumerate(wanted):
+            here &= inputs[:, at : at + places] == code
+        letter = _are(records, letters)
+        here[:, 1:] &= ~letter[:, : places - 1]
+        here[:, :-1] &= ~letter[:, size:]
+        for at in range(size):
+            found[:, at : at + places] |= here
+        return found
+
+    return Hypothesis(f"word {_shown(word)}", "words", "binary", behave)
+
+
+@family("words", "Keywords", "The symbol lies within a keyword.")
+def words(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer the keywords of a language whose strings the data set holds."""
+    if dataset.name == "sql":
+        from idc_core.datasets.sql import KEYWORDS
+
+        for word in KEYWORDS:
+            yield keyword(dataset, word)
+
+
+@family("position", "Position", "How far into the record, or into the word, the symbol lies.")
+def position(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer counters of symbols and halves of the record; of characters also the place in the word."""
+    if not is_text(dataset):
+        return
+    length = dataset.inputs.shape[1]
+    counter = np.arange(length)
+    yield Hypothesis("position", "position", "number", lambda r: np.tile(counter, (len(r), 1)))
+    yield Hypothesis("second half", "position", "binary", lambda r: np.tile(counter >= length // 2, (len(r), 1)))
+    if is_of_characters(dataset):
+        letters = _codes(dataset, str.isalpha)
+        yield Hypothesis("place in the word", "position", "number", lambda r: _run_length(_are(r, letters)))
+
+
+def _run_length(inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count how many places in a row, up to each, are inside."""
+    counter = np.arange(1, inside.shape[1] + 1)
+    outside = np.maximum.accumulate(np.where(inside, 0, counter), 1)
+    return np.asarray(counter - outside)
+
+
+def _shown(symbol: str) -> str:
+    """Return a symbol as it is written in a name."""
+    return f"“{symbol}”"
+
+
+@family("grammar", "Grammar rules", "The character lies inside, begins or ends a node of the parse; how deep it lies.")
+def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
+    """Offer, for strings made by the project's grammar, inside, starts and ends for every rule, and the depth."""
+    if dataset.name != "sql":
+        return
+    from idc_core.datasets.sql import RULES, parses
+
+    def parsed(records: Records) -> Any:
+        return records.once(PARSES, lambda: parses(records.dataset.split, records.ids))
+
+    def of_rule(records: Records, part: str, number: int) -> NDArray[Any]:
+        found: NDArray[Any] = getattr(parsed(records), part)[:, :, number]
+        return found
+
+    for number, rule in enumerate(RULES):
+        if rule == "query":  # everything is inside, and no record has the end of it
+            continue
+        for part in ("inside", "starts", "ends"):
+            yield Hypothesis(
+                f"{part} {rule}",
+                "grammar",
+                "binary",
+                partial(of_rule, part=part, number=number),
+                recomputable=False,
+                parsed=True,
+            )
+    yield Hypothesis(
+        "depth", "grammar", "number", lambda records: np.asarray(parsed(records).depth), recomputable=False, parsed=True
+    )

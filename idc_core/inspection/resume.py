@@ -1,0 +1,178 @@
+"""What an inspection has read so far, so that a stopped one goes on, and one of more records does not begin anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idc_core.inspection.blocks import Block, Place
+from idc_core.inspection.extraction import Stream
+from idc_core.inspection.pairwise import PairRun, Sureness
+from idc_core.inspection.result import Lines
+
+FIRST_LOOK = 16
+"""Blocks before scores are first asked how sure they are."""
+
+LOOK_AGAIN = 1.04, 1.5
+"""As many times the blocks are read, at least and at most, before scores are asked again: asking takes its time."""
+
+Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
+"""A block, what hypotheses did at each layer's rows of it, and in how many of its records they are true and false."""
+
+
+@dataclass(eq=False)
+class Part:
+    """What is computed from one extraction: its blocks, and the sums over those that were read.
+
+    Attributes
+    ----------
+    stream : Stream
+    runs : list of PairRun
+        Sums of measures of single units.
+    lines : Lines
+        Scores that were sure enough before everything was read.
+    blocks : int
+        Blocks that the sums hold.
+    """
+
+    stream: Stream
+    runs: list[PairRun]
+    lines: Lines = field(default_factory=Lines)
+    blocks: int = 0
+    scores: int = 0
+    look: int = FIRST_LOOK
+    show: int = FIRST_LOOK // 4
+    ahead: dict[int, Read] = field(default_factory=dict)
+
+    def read(self, error: float | None, confidence: float, pilot: int, tell: Callable[[Lines], None] | None) -> Lines:
+        """Read the blocks that the sums do not hold yet, and return the scores.
+
+        Raises
+        ------
+        CancelledError
+            If the stream's `on_progress` returned False; what was read stays.
+        """
+        self._learn(pilot)
+        sure = Sureness(error, confidence, max(self.scores, 1), len(self.stream.order))
+        while self.blocks < len(self.stream) and any(len(run.which) for run in self.runs):
+            read = self.ahead.get(self.blocks) or self._block(self.blocks)
+            self.ahead.pop(self.blocks, None)
+            block, behaviours, support = read
+            for run in self.runs:
+                if len(run.which):
+                    run.update(block, behaviours[run.place], support)
+            self.blocks += 1
+            if self.blocks == self.look:
+                needed = max(run.settle(sure, self.lines) for run in self.runs)
+                self.look = self._next_look(self.stream.blocks_of(needed))
+            if self.blocks == self.show:
+                self.show = max(self.show + 1, int(self.show * 1.4))
+                if tell is not None and any(len(run.which) for run in self.runs):
+                    tell(self._scores(sure))
+        return self._scores(sure)
+
+    def _next_look(self, needed: int) -> int:
+        """Return after how many blocks to ask again: when the last score should be sure, others rather soon."""
+        least, most = (max(self.blocks + 1, int(self.blocks * factor)) for factor in LOOK_AGAIN)
+        return min(max(needed, least), most)
+
+    def _learn(self, pilot: int) -> None:
+        """Read the first records, and take thresholds, bins and ranks from them, once."""
+        if self.scores or not self.runs:
+            return
+        first = range(self.stream.blocks_of(pilot))
+        for index in first:
+            if index not in self.ahead:
+                self.ahead[index] = self._block(index)
+        for run in self.runs:
+            units = torch.cat([self.ahead[index][0].units[run.place] for index in first])
+            run.learn(units, torch.cat([self.ahead[index][1][run.place] for index in first]))
+        self.scores = sum(len(run.which) * len(run.measures) * self._units(run.place) for run in self.runs)
+
+    def _units(self, place: Place) -> int:
+        return int(self.ahead[0][0].units[place].shape[1])
+
+    def _block(self, index: int) -> Read:
+        block = self.stream.block(index)
+        behaviours = {place: self.stream.behaviours(index, place, block) for place in block.units}
+        return block, behaviours, self.stream.support(index)
+
+    def _scores(self, sure: Sureness) -> Lines:
+        """Return the scores at this moment: those written down, and those that are still being read for."""
+        now = Lines(list(self.lines.parts))
+        for run in self.runs:
+            run.snapshot(sure, now)
+        return now
+
+    def close(self) -> None:
+        """Forget the blocks."""
+        if self.stream.store is not None:
+            self.stream.store.close()
+
+
+@dataclass(eq=False)
+class Reading:
+    """What an inspection has read, held by its caller from one call of `inspect` to the next.
+
+    A call like the one before goes on after the last whole block, as if it had never been stopped. So does one that
+    asks for more records, where blocks and thresholds of those read are also those of more (`records` of 1,024 doubled
+    once or more, with an order of the same seed) and none is left out because its score was sure enough. What goes on
+    gives the same table, bit for bit, as if it were read at once. Any other call begins anew.
+
+    One call at a time; hypotheses of the same names count as the same. Sums stay in memory, blocks that probes read
+    again lie on disk between the calls until `close`.
+
+    Attributes
+    ----------
+    about : dict
+        What is read, as in `Inspection.about`.
+    parts : dict of int to Part
+    """
+
+    about: dict[str, Any] = field(default_factory=dict)
+    parts: dict[int, Part] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        """Records that went through the networks, in whole blocks; of several parts in the one with fewest."""
+        return min((part.stream.records(part.stream.made) for part in self.parts.values()), default=0)
+
+    def begin(self, about: Mapping[str, Any], order: NDArray[np.int64]) -> None:
+        """Go on with what was read where that can be done, and begin anew where it cannot.
+
+        Parameters
+        ----------
+        about : mapping
+            What is to be read, its number of records under "records".
+        order : ndarray, int64 (n,)
+            Those records in the order in which they are read.
+        """
+        if not (self._same(about) and all(part.stream.extend(order) for part in self.parts.values())):
+            self.close()
+        self.about = dict(about)
+
+    def _same(self, about: Mapping[str, Any]) -> bool:
+        if {**self.about, "records": about["records"]} != about:
+            return False
+        least = min(self.about["records"], about["records"])
+        # What is sure enough depends on how many records there are, thresholds on the first ones.
+        return self.about["records"] == about["records"] or (about["error"] is None and least >= about["pilot"])
+
+    def rest(self) -> None:
+        """Put blocks on disk until reading goes on."""
+        for part in self.parts.values():
+            if part.stream.store is not None:
+                part.stream.store.rest()
+
+    def close(self) -> None:
+        """Forget everything."""
+        for part in self.parts.values():
+            part.close()
+        self.parts.clear()
+        self.about = {}

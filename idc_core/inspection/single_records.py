@@ -1,0 +1,109 @@
+"""One unit and one hypothesis on single records: what both do at every symbol or pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from idc_core.datasets import Dataset
+from idc_core.inspection.hypothesis import Hypothesis
+from idc_core.inspection.records import Records
+from idc_core.inspection.rows import unit_rows
+from idc_core.tracing.trace import neuron_axes, trace
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a unit and a hypothesis do on some records.
+
+    Attributes
+    ----------
+    activations : ndarray, float32 (n,) or (n, *places)
+        Of the unit: one value a record, or one at each of the layer's places.
+    behaviour : ndarray, float32 (n,) or (n, *places)
+        Of the hypothesis: one value a record, or one at each symbol or pixel.
+    present : ndarray, bool (n, *places)
+        Where there is anything but padding.
+    """
+
+    activations: NDArray[np.float32]
+    behaviour: NDArray[np.float32]
+    present: NDArray[np.bool_]
+
+    @property
+    def mean(self) -> NDArray[np.float32]:
+        """The unit's mean over its places in each record, float32 (n,)."""
+        return np.asarray(self.activations.reshape(len(self.activations), -1).mean(1), np.float32)
+
+    @property
+    def holds(self) -> NDArray[np.bool_]:
+        """Whether the hypothesis is above zero anywhere in each record, bool (n,)."""
+        return np.asarray((self.behaviour.reshape(len(self.behaviour), -1) > 0).any(1))
+
+    @property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether the hypothesis has more than one value within each record, bool (n,)."""
+        flat = self.behaviour.reshape(len(self.behaviour), -1)
+        there = self.present.reshape(len(flat), -1) if self.present[0].size == flat.shape[1] else np.ones_like(flat)
+        high = np.where(there, flat, -np.inf).max(1)
+        low = np.where(there, flat, np.inf).min(1)
+        return np.asarray(high > low)
+
+    def by_class(self, classes: int) -> list[NDArray[np.float32]]:
+        """Return what the unit does in each class: its value at every place of it, or its mean over every record of it.
+
+        Parameters
+        ----------
+        classes : int
+            How many the hypothesis tells apart.
+        """
+        if self.behaviour.shape == self.activations.shape == self.present.shape:
+            values, found = self.activations[self.present], self.behaviour[self.present]
+        else:
+            # A class at each place of a record that has one value: where it occurs at all.
+            flat = self.behaviour.reshape(len(self.behaviour), -1)
+            if flat.shape[1] > 1:
+                return [self.mean[(flat == number).any(1)] for number in range(classes)]
+            values, found = self.mean, flat[:, 0]
+        return [np.asarray(values[found == number], np.float32) for number in range(classes)]
+
+    def over(self, index: int) -> NDArray[np.float32]:
+        """Return one record's activations at every pixel, float32 (height, width), repeated where the layer is coarser.
+
+        A layer with one value a record has that value everywhere.
+        """
+        wanted = self.present.shape[1:]
+        values = self.activations[index]
+        if values.ndim != len(wanted):
+            return np.full(wanted, values.mean(), np.float32)
+        for axis, (size, target) in enumerate(zip(values.shape, wanted, strict=True)):
+            values = values.take(np.arange(target) * size // target, axis)
+        return np.asarray(values, np.float32)
+
+
+def look(
+    model: nn.Module, layer: str, unit: int, hypothesis: Hypothesis, dataset: Dataset, positions: NDArray[np.int64]
+) -> Look:
+    """Return what a unit and a hypothesis do on some records.
+
+    Parameters
+    ----------
+    model : Module
+    layer : str
+    unit : int
+        Index in the layer.
+    hypothesis : Hypothesis
+    dataset : Dataset
+    positions : ndarray, int64 (n,)
+        Which records.
+    """
+    records = Records(dataset, positions)
+    axis = neuron_axes(model, [layer])[layer]
+    parts = []
+    for batch in trace(model, records.inputs, [layer]):
+        rows, shape = unit_rows(batch.activations[layer], axis)
+        parts.append(rows[:, unit].reshape(-1, *shape).cpu().numpy())
+    return Look(np.concatenate(parts), hypothesis(records), records.present)

@@ -1,0 +1,1 @@
+"""Layer-wise relevance propagation: its rules, carried through any network by intercepting operations."""

@@ -1,0 +1,171 @@
+"""Affine operations as the rules of relevance propagation see them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.modules.utils import _pair
+
+Kind = Literal["dense", "convolution", "pooling", "sum", "normalisation"]
+Function = Callable[[tuple[Tensor, ...], Tensor | None, Tensor | None], Tensor]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """One affine operation z = f(inputs; weight, bias) of a network, met while it ran.
+
+    Parameters
+    ----------
+    kind : str
+        What the operation is, so that a composite can choose its rule.
+    function : callable
+        ``function(inputs, weight, bias) -> z``, linear in the inputs for a fixed weight and no bias.
+    weight, bias : Tensor or None
+        The operation's parameters; None where it has none (pooling, sums).
+    offset : Tensor or None
+        The bias in a shape that broadcasts against z.
+    spread : callable or None
+        ``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that
+        belongs to no single input is divided equally; None: `function` with every weight set to one.
+    """
+
+    kind: Kind
+    function: Function
+    weight: Tensor | None = None
+    bias: Tensor | None = None
+    offset: Tensor | None = None
+    spread: Callable[[tuple[Tensor, ...]], Tensor] | None = None
+
+    def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Return z for these inputs, bias included."""
+        return self.function(inputs, self.weight, self.bias)
+
+    def equally(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Return the operation with every weight set to one and no bias."""
+        if self.spread is not None:
+            return self.spread(inputs)
+        return self.function(inputs, None if self.weight is None else torch.ones_like(self.weight), None)
+
+
+Rule = Callable[[Affine, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]]
+"""``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``; z hangs on the inputs' graph."""
+
+
+class AffineRelevance(torch.autograd.Function):
+    """An affine operation whose backward pass carries relevance instead of a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
+        """Run the operation once, keeping its own small graph for the way back."""
+        with torch.enable_grad():
+            leaves = tuple(x.detach().requires_grad_() for x in inputs)
+            z = affine(leaves)
+        ctx.affine, ctx.rule, ctx.leaves, ctx.z = affine, rule, leaves, z
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Share the relevance of z among the inputs by the rule."""
+        return (None, None, *ctx.rule(ctx.affine, ctx.leaves, ctx.z, grads[0]))
+
+
+class PassRelevance(torch.autograd.Function):
+    """An element-wise operation that hands its relevance on unchanged (activation functions, scaling)."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """Apply the function."""
+        return function(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
+        """Return the relevance as it came."""
+        return None, grads[0]
+
+
+class _GivenGradient(torch.autograd.Function):
+    """A zero that hangs on a tensor and whose gradient with respect to it is given."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, gradient: Tensor) -> Tensor:
+        """Keep the gradient."""
+        ctx.gradient = gradient
+        return z.new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        """Return what was given."""
+        return ctx.gradient, None
+
+
+def pull_back(
+    z: Tensor, inputs: Sequence[Tensor], gradient: Tensor, *, retain: bool = False, allow_unused: bool = False
+) -> tuple[Tensor, ...]:
+    """Carry a gradient of z back to what z was computed from.
+
+    Parameters
+    ----------
+    z, gradient : Tensor, of one shape
+    inputs : sequence of Tensor
+    retain : bool
+        Keep the graph for another time.
+    allow_unused : bool
+        Return None for inputs that z does not depend on, instead of failing.
+
+    Returns
+    -------
+    tuple of Tensor
+        One an input, in its shape.
+
+    Notes
+    -----
+    The same as ``torch.autograd.grad(z, inputs, gradient)``, which compares the two shapes as formulas: the first call
+    of a process loads a computer algebra system for that and takes a quarter of a second.
+    """
+    with torch.enable_grad():
+        start: Tensor = _GivenGradient.apply(z, gradient)  # type: ignore[no-untyped-call]
+    return torch.autograd.grad(start, inputs, retain_graph=retain, allow_unused=allow_unused)
+
+
+class GreyConvolution(torch.autograd.Function):
+    """A convolution of stride 1 over one channel; its input's gradient is a convolution with the turned kernel.
+
+    PyTorch computes the same gradient several times slower on CPU where there is but one channel to return to.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, dilation: Any) -> Tensor:
+        """Convolve."""
+        ctx.weight, ctx.padding, ctx.dilation = weight, padding, dilation
+        return F.conv2d(x, weight, bias, 1, padding, dilation)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradient of the input."""
+        reach = zip(ctx.weight.shape[2:], ctx.padding, ctx.dilation, strict=True)
+        padding = [d * (k - 1) - p for k, p, d in reach]
+        turned = ctx.weight.transpose(0, 1).flip(2, 3)
+        return F.conv2d(grads[0], turned, None, 1, padding, ctx.dilation), None, None, None, None
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolve as PyTorch does; over one channel with stride 1 the way back is the fast one."""
+    grey = input.dim() == 4 and input.shape[1] == 1 and input.device.type == "cpu"
+    if grey and _pair(stride) == (1, 1) and not isinstance(padding, str):
+        paddings, dilations = _pair(padding), _pair(dilation)
+        reach = zip(weight.shape[2:], paddings, dilations, strict=True)
+        if all(p <= d * (k - 1) for k, p, d in reach):
+            result: Tensor = GreyConvolution.apply(input, weight, bias, paddings, dilations)  # type: ignore[no-untyped-call]
+            return result
+    return F.conv2d(input, weight, bias, stride, padding, dilation, groups)

@@ -1,0 +1,89 @@
+"""Operations that join watched values and constants: concatenation, stacking, padding, masking.
+
+Each only moves numbers, so the plain gradient carries relevance. A constant that is joined in is to the sum behind it
+what a bias is: with ``bias="redistribute"`` its share goes back to the watched values beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from idc_core.lrp.affine import pull_back
+from idc_core.lrp.operations import depends, operation
+from idc_core.lrp.rules import RelevanceSettings
+
+Join = Callable[[tuple[Tensor, ...]], Tensor]
+
+
+class JoinedRelevance(torch.autograd.Function):
+    """A join whose backward pass divides what falls to constants equally among the watched values along some axes."""
+
+    @staticmethod
+    def forward(ctx: Any, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+        """Run the operation once, keeping its own small graph for the way back."""
+        with torch.enable_grad():
+            leaves = tuple(x.detach().requires_grad_() for x in inputs)
+            z = join(leaves)
+        ctx.axes, ctx.leaves, ctx.z = axes, leaves, z
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the relevance of the watched values."""
+        own = pull_back(ctx.z, ctx.leaves, grads[0], retain=True)
+        uses = pull_back(ctx.z, ctx.leaves, torch.ones_like(grads[0]), retain=True)
+        lost, places = grads[0].sum(ctx.axes, keepdim=True), torch.zeros(())
+        for share, use in zip(own, uses, strict=True):
+            lost = lost - share.sum(ctx.axes, keepdim=True)
+            places = use.sum(ctx.axes, keepdim=True) + places.to(use)
+        lost = lost / places.clamp(min=1)
+        return (None, None, *(share + lost * use for share, use in zip(own, uses, strict=True)))
+
+
+def _join(settings: RelevanceSettings, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+    if settings.bias == "absorb":
+        return join(inputs)
+    result: Tensor = JoinedRelevance.apply(join, axes, *inputs)  # type: ignore[no-untyped-call]
+    return result
+
+
+@operation("cat", "concat", "concatenate")
+def concatenate(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Put tensors beside each other, watched ones and constants."""
+    watched = [x for x in tensors if depends(x)]
+    if len(watched) in (0, len(tensors)):
+        return torch.cat(tuple(tensors), dim)
+
+    def join(parts: tuple[Tensor, ...]) -> Tensor:
+        rest = iter(parts)
+        return torch.cat([next(rest) if depends(x) else x for x in tensors], dim)
+
+    return _join(settings, join, (dim,), *watched)
+
+
+@operation("stack")
+def _stack(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int = 0) -> Any:
+    return concatenate(settings, [x.unsqueeze(dim) for x in tensors], dim)
+
+
+@operation("hstack")
+def _hstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+    return concatenate(settings, tensors, min(1, tensors[0].dim() - 1))
+
+
+@operation("pad")
+def _pad(
+    settings: RelevanceSettings, input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    axes = tuple(input.dim() - 1 - i for i in range(len(pad) // 2))
+    return _join(settings, lambda x: F.pad(x[0], tuple(pad), mode, value), axes, input)
+
+
+@operation("masked_fill")
+def _masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    shape = torch.broadcast_shapes(input.shape, mask.shape)
+    axes = tuple(range(1, len(shape)))
+    return _join(settings, lambda x: x[0].masked_fill(mask, value), axes, input.expand(shape))

@@ -1,0 +1,59 @@
+"""Where relevance starts, and the one backward pass that carries it to every captured layer."""
+
+import torch
+from torch import Tensor
+
+from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.affine import pull_back
+from idc_core.lrp.interception import Watch, followed, unseen
+
+
+def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
+    """Return the relevance to start from: the chosen class's score, zero elsewhere.
+
+    Parameters
+    ----------
+    scores : Tensor, (n, classes)
+        Scores before the softmax.
+    target : "predicted" or Tensor, int64 (n,)
+        The class to explain, an input.
+
+    Returns
+    -------
+    Tensor, (n, classes)
+    """
+    chosen = scores.argmax(1) if isinstance(target, str) else target
+    start = torch.zeros_like(scores)
+    rows = torch.arange(len(scores), device=scores.device)
+    start[rows, chosen] = scores.detach()[rows, chosen]
+    return start
+
+
+def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
+    """Send relevance from the scores back to every capture in one backward pass.
+
+    Parameters
+    ----------
+    watch : Watch
+        A finished pass.
+    scores, start : Tensor, (n, classes)
+        The scores of that pass and the relevance to start from.
+
+    Returns
+    -------
+    list of Tensor
+        One a capture, in its shape; zero where no way leads back to it.
+    """
+    values = [capture.value for capture in watch.captures]
+    if not scores.requires_grad:
+        raise UnsupportedOperationError(
+            f"The scores do not depend on {', '.join(sorted({c.layer for c in watch.captures}))} through operations "
+            "that can be followed. Choose a layer that the scores are computed from."
+        )
+    if not followed(scores):
+        raise UnsupportedOperationError(
+            f"Relevance cannot be propagated through {unseen(scores)}, the network's last operation. "
+            "Choose a network of ordinary operations."
+        )
+    relevances = pull_back(scores, values, start, allow_unused=True)
+    return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]

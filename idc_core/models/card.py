@@ -1,0 +1,106 @@
+"""The card of a trained network: its data, recipe, figures and terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from idc_core.errors import ModelError
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a person should know about a trained network before trusting it.
+
+    Attributes
+    ----------
+    name, label : str
+        Registry name, and the name shown to people.
+    dataset : str
+        Registry name of the data set it was trained and measured on.
+    task : {"classification", "regression"}
+    parameters : int
+        Number of trained values.
+    default_layer : str
+        The layer analysed unless another one is chosen.
+    layers : tuple of str
+        Names of the layers that can be analysed, in forward order.
+    metrics : dict
+        Measured figures: `test_accuracy` and `train_accuracy` as fractions, or `test_rmse`, `train_rmse` and
+        `test_rmse_of_training_mean` in the target's unit.
+    recipe : dict
+        The `Recipe` as plain values, or where published weights come from.
+    seed : int or None
+        None where the weights were published without one.
+    split : str
+        What was trained and what was measured on.
+    licence, citation : str
+    fingerprint : str
+        First 16 hexadecimal digits of the SHA-256 of the parameters; changes whenever any weight changes.
+    versions : dict
+        Versions of the libraries that trained it.
+    """
+
+    name: str
+    label: str
+    dataset: str
+    task: Task
+    parameters: int
+    default_layer: str
+    layers: tuple[str, ...]
+    metrics: dict[str, float]
+    recipe: dict[str, Any]
+    seed: int | None
+    split: str
+    licence: str
+    citation: str
+    fingerprint: str
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return the card as indented JSON text."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> ModelCard:
+        """Read a card that `to_json` wrote.
+
+        Raises
+        ------
+        ModelError
+            If the file is not JSON or its fields are not those of a card.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"The model card {path} cannot be read as JSON ({error}).") from error
+        return cls.of(content, str(path))
+
+    @classmethod
+    def of(cls, content: Any, source: str) -> ModelCard:
+        """Make a card of what its JSON text held.
+
+        Parameters
+        ----------
+        content : Any
+            As `json.loads` returns it.
+        source : str
+            Where it was, for error messages.
+
+        Raises
+        ------
+        ModelError
+            If its fields are not those of a card.
+        """
+        expected = {item.name for item in fields(cls)}
+        if not isinstance(content, Mapping) or set(content) != expected:
+            found = sorted(content) if isinstance(content, Mapping) else type(content).__name__
+            raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {found}.")
+        values = dict(content)
+        values["layers"] = tuple(values["layers"])
+        return cls(**values)

@@ -1,0 +1,99 @@
+"""Keeping checkpoints while a network is trained."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from idc_core.errors import ModelError
+from idc_core.models.checkpoints import Checkpoint, Stored, chosen_epochs, own_fingerprint, read_series, refuse_mixture
+from idc_core.models.weights import fill, fingerprint, make_folder, write_weights, write_whole
+
+if TYPE_CHECKING:
+    from idc_core.models.card import ModelCard
+    from idc_core.models.entry import ModelEntry
+    from idc_core.models.network import Network
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Which checkpoints a training keeps, and where.
+
+    Attributes
+    ----------
+    folder : Path
+        Made if absent.
+    epochs : tuple of int
+        After which epochs, 0 being before the first; the first and the last are always kept. Empty for the usual ones.
+    small : bool
+        As the project ships them: in 16 bits, the first as its seed, the last as the project's own weights where they
+        are the same to the last bit.
+    """
+
+    folder: Path
+    epochs: tuple[int, ...] = ()
+    small: bool = False
+
+    def prepare(self, entry: ModelEntry, seed: int) -> tuple[int, ...]:
+        """Return the epochs to keep; make the folder.
+
+        Raises
+        ------
+        ModelError
+            If the network has no recipe, the folder cannot be written to, or it holds the checkpoints of another
+            training. Those of the same training are written over: they are the same.
+        SettingError
+            If the training has no such epochs.
+        """
+        if entry.recipe is None:
+            raise ModelError(f"{entry.name!r} has no recipe, and so no epochs.")
+        epochs = chosen_epochs(entry.recipe.epochs, self.epochs)
+        make_folder(self.folder)
+        there = read_series(entry.name, self.folder)
+        if there is not None:
+            own = {"seed": seed, "recipe": asdict(entry.recipe), "versions": {"torch": torch.__version__}}
+            refuse_mixture(self.folder, own, there.checkpoints[0].card)
+        return epochs
+
+    def write(self, network: Network, epoch: int, last: int, describe: Callable[[Network], ModelCard]) -> None:
+        """Write one checkpoint, from a copy: neither training nor its random numbers notice.
+
+        Parameters
+        ----------
+        network : Network
+            As training left it after the epoch.
+        epoch, last : int
+            Epochs that are finished, and epochs of the whole training.
+        describe : callable
+            Measures a network and returns its card.
+
+        Raises
+        ------
+        ModelError
+            If the folder cannot be written to, or values are too large for 16 bits.
+        """
+        one = copy.deepcopy(network).cpu()
+        trained = fingerprint(one)
+        card = describe(one)
+        stored = _stored(card.name, trained, epoch, last) if self.small else "float32"
+        path = self.folder / f"epoch-{epoch:03d}"
+        if stored == "float16":
+            rounded = {name: value.half().float() for name, value in one.state_dict().items()}
+            fill(one, rounded, f"Epoch {epoch} in 16 bits")
+            card = describe(one)
+        if stored in ("float16", "float32"):
+            write_weights(one, path.with_suffix(".safetensors"), half=stored == "float16")
+        found = Checkpoint(epoch, last, trained, stored, card)
+        write_whole(path.with_suffix(".json"), found.to_json().encode())
+
+
+def _stored(name: str, trained: str, epoch: int, last: int) -> Stored:
+    """Return how a small checkpoint is kept."""
+    if epoch == 0:
+        return "seed"
+    return "weights" if epoch == last and trained == own_fingerprint(name) else "float16"

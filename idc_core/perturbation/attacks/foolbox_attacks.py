@@ -1,0 +1,180 @@
+"""Attacks along the gradient, through foolbox: FGSM, BIM, PGD, DeepFool and Carlini-Wagner."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from idc_core.parameters import Parameter
+from idc_core.perturbation.attacks.registry import Batch, Preset, register
+from idc_core.perturbation.inputs import stream
+
+EPSILON = Parameter(
+    "epsilon",
+    "Largest change of a value",
+    "No value changes by more than this, in parts of its range.",
+    0.3,
+    0.001,
+    1.0,
+)
+
+
+@register(
+    "fgsm",
+    "FGSM",
+    "One step along the sign of the gradient: fast, and visible.",
+    "Goodfellow, Shlens, Szegedy, ICLR 2015, section 4",
+    EPSILON,
+)
+def _fgsm(batch: Batch, epsilon: float) -> Tensor:
+    # Foolbox's own FGSM, the same step, takes no goal.
+    attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=epsilon, steps=1)
+    return _run(batch, attack, calls=1, epsilon=epsilon)
+
+
+@register(
+    "bim",
+    "BIM",
+    "FGSM in small steps, never further than epsilon from the input.",
+    "Kurakin, Goodfellow, Bengio, ICLR workshop 2017, section 2.2",
+    EPSILON,
+    Parameter("step", "Change a step", "How far each step goes, in parts of the range.", 0.1, 0.0005, 1.0),
+    Parameter("steps", "Steps", "More steps find more wrong answers and take longer.", 10, 1, 1000),
+)
+def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
+    attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=step, steps=steps)
+    return _run(batch, attack, calls=steps, epsilon=epsilon)
+
+
+@register(
+    "pgd",
+    "PGD",
+    "BIM from a random start within epsilon of the input.",
+    "Madry et al., ICLR 2018, section 2.1",
+    EPSILON,
+    Parameter("step", "Change a step", "How far each step goes, in parts of the range.", 0.01, 0.0005, 1.0),
+    Parameter("steps", "Steps", "More steps find more wrong answers and take longer.", 40, 1, 1000),
+)
+def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
+    foolbox = _foolbox()
+
+    class Seeded(foolbox.attacks.LinfProjectedGradientDescentAttack):  # type: ignore[misc,name-defined]
+        """Foolbox draws one start for the batch; here each input has the start of its own number."""
+
+        def get_random_start(self, x0: Any, epsilon: float) -> Any:
+            away = [
+                stream(batch.seed, int(number)).uniform(-epsilon, epsilon, x0.shape[1:]).astype(np.float32)
+                for number in batch.numbers
+            ]
+            return x0 + torch.tensor(np.stack(away)).to(batch.inputs)
+
+    return _run(batch, Seeded(abs_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)
+
+
+@register(
+    "deepfool",
+    "DeepFool",
+    "Straight to the nearest border between classes, as if the network were linear there.",
+    "Moosavi-Dezfooli, Fawzi, Frossard, CVPR 2016, algorithm 2",
+    Parameter("steps", "Steps at most", "Inputs that are not fooled by then are given up.", 50, 1, 500),
+    Parameter("candidates", "Classes", "How many of the likeliest classes are aimed at.", 10, 2, 1000),
+    Parameter("overshoot", "Overshoot", "How far beyond the border to go, in parts of the way.", 0.02, 0.0, 1.0),
+    takes_goal=False,
+    most=64,
+)
+def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Tensor:
+    attack = _foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)
+    # A step asks once an alternative class; most batches are done after a few of the steps.
+    return _run(batch, attack, calls=1 + steps * (min(candidates, batch.scores.classes) - 1))
+
+
+@register(
+    "cw",
+    "Carlini-Wagner L2",
+    "Searches the smallest change that fools the network: slow, and hardly visible.",
+    "Carlini, Wagner, IEEE S&P 2017, section VI.A",
+    Parameter(
+        "learning_rate",
+        "Learning rate",
+        "Adam's step: larger is faster and coarser.",
+        5e-3,
+        1e-5,
+        1.0,
+        logarithmic=True,
+    ),
+    Parameter("search_steps", "Search steps", "How often the weight of being wrong is adjusted.", 5, 1, 20),
+    Parameter("iterations", "Iterations", "Steps of Adam for each search step.", 1000, 1, 10000),
+    Parameter(
+        "initial_constant",
+        "Initial constant",
+        "How much being wrong weighs against a small change, at first.",
+        1e-2,
+        1e-6,
+        1e6,
+        logarithmic=True,
+    ),
+    Parameter("confidence", "Confidence", "By how much the wrong score must lead.", 0.0, 0.0, 100.0),
+    most=64,
+    presets={
+        "paper": Preset(
+            "the paper's: learning rate 0.005, constant from 0.01, 1,000 iterations",
+            {"learning_rate": 5e-3, "search_steps": 5, "iterations": 1000, "initial_constant": 1e-2},
+            "on 64 MNIST tests and LeNet-5 they fool all, with a mean change of 1.35 (L2); with 100 iterations 8 %",
+        ),
+        "sensible": Preset(
+            "sensible: learning rate 0.1, constant from 1, 100 iterations",
+            {"learning_rate": 0.1, "search_steps": 5, "iterations": 100, "initial_constant": 1.0},
+            "on the same tests they fool all, with 1.36, in a tenth of the steps",
+        ),
+    },
+)
+def _carlini_wagner(
+    batch: Batch, learning_rate: float, search_steps: int, iterations: int, initial_constant: float, confidence: float
+) -> Tensor:
+    attack = _foolbox().attacks.L2CarliniWagnerAttack(
+        binary_search_steps=search_steps,
+        steps=iterations,
+        stepsize=learning_rate,
+        confidence=confidence,
+        initial_const=initial_constant,
+        # Stopping early would go by the loss of the whole batch, so that an input's result would depend on others.
+        abort_early=False,
+    )
+    found = _run(batch, attack, calls=search_steps * iterations)
+    # Where it finds nothing, foolbox gives a black picture, which might even count as a success.
+    nothing = (found == 0).flatten(1).all(1)
+    return torch.where(nothing[:, None, None, None], batch.inputs, found)
+
+
+def _run(batch: Batch, attack: Any, calls: int, **settings: Any) -> Tensor:
+    """Run one of foolbox's attacks, which asks the network `calls` times at most."""
+    foolbox, asked = _foolbox(), 0
+
+    def ask(inputs: Tensor) -> Tensor:
+        nonlocal asked
+        batch.tick(min(1.0, asked / calls))
+        asked += 1
+        return batch.scores(inputs)
+
+    dummy = foolbox.models.base.ep.astensor(batch.inputs[:0])
+    network = foolbox.models.base.ModelWithPreprocessing(ask, bounds=(0, 1), dummy=dummy)
+    aim = (
+        foolbox.criteria.Misclassification(batch.labels)
+        if batch.goal is None
+        else foolbox.criteria.TargetedMisclassification(batch.goal)
+    )
+    found: Tensor = attack.run(network, batch.inputs, aim, **settings)
+    return found.detach()
+
+
+def _foolbox() -> Any:
+    """Return foolbox, imported when it is first needed: it takes a second."""
+    # It asks GitPython for published networks, which refuses to be imported where there is no git.
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    import foolbox
+
+    return foolbox

@@ -1,0 +1,223 @@
+"""Attacking many inputs: in batches, with progress, keeping what is finished when the work is stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from idc_core.errors import CancelledError, DataError, SettingError
+from idc_core.lrp.session import check_layers, undisturbed
+from idc_core.parameters import Value, settle
+from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch
+from idc_core.perturbation.attacks.result import AttackResult, sizes
+from idc_core.perturbation.attacks.score_model import Scores, check_classes
+from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed
+from idc_core.progress import Progress, report
+from idc_core.tracing.batching import BATCH_BYTES, place
+
+
+def attack(
+    model: nn.Module,
+    inputs: Any,
+    targets: Any = None,
+    name: str = "fgsm",
+    *,
+    goal: Any = None,
+    preset: str | None = None,
+    seed: int = 0,
+    numbers: Any = None,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+    **settings: Any,
+) -> AttackResult:
+    """Change inputs a little, so that the network answers wrongly.
+
+    Parameters
+    ----------
+    model : Module
+        A classifier; left as it was found.
+    inputs : Tensor, array or Dataset, float (n, C, H, W)
+        Pictures in 0..1.
+    targets : int (n,), optional
+        The right classes; a `Dataset` brings its own.
+    name : str
+        A key of `ATTACKS`.
+    goal : int or int (n,), optional
+        The wrong answers that are wanted; default: any (for JSMA one at random for each input).
+    preset : str, optional
+        Named values of the attack's parameters (`Attack.presets`); `settings` go before them.
+    seed : int
+        For random starts and random goals.
+    numbers : int (n,), optional
+        Number of each input in its data set, default its position: its random draws depend on this and the seed alone.
+    batch_size : int, optional
+        Default: as the attack and the network's size suggest.
+    on_progress : Progress, optional
+        Called with the number of inputs attacked, often; returning False stops the work.
+    **settings
+        The attack's parameters; see its entry in `ATTACKS`. Defaults are the paper's.
+
+    Returns
+    -------
+    AttackResult
+        Where the work was stopped, of the inputs whose batch was finished.
+
+    Raises
+    ------
+    DataError
+        If the inputs are no pictures in 0..1, or there is not one class an input.
+    SettingError
+        If there is no such attack, preset or parameter, a value is outside its range, or the network is no classifier.
+    ModelError
+        If the network fails on the inputs.
+
+    Notes
+    -----
+    An input's result does not depend on the others in its batch, but for the last digits, which torch's kernels may
+    round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD, which
+    follow its sign, may then turn a value the other way. JSMA may then choose the other of two pairs as good.
+    """
+    chosen = ATTACKS[name]
+    values = _settings(chosen, preset, settings)
+    if goal is not None and not chosen.takes_goal:
+        raise SettingError(f"{chosen.label} finds the nearest wrong answer; goal cannot be given.")
+    pictures = as_pictures(inputs)
+    targets = getattr(inputs, "targets", None) if targets is None else targets
+    if targets is None:
+        raise DataError("Attacks need the right classes: pass targets, one class an input, or a data set.")
+    if not len(pictures):
+        raise DataError("There are no inputs to attack: expected at least one.")
+    seed, ids = check_seed(seed), as_numbers(numbers, len(pictures))
+    if batch_size is not None and batch_size < 1:
+        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    check_layers(model, ())
+    found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
+    with undisturbed(model):
+        scores = Scores(model, place(model, pictures[:1]))
+        labels = check_classes(targets, len(pictures), scores.classes, "targets")
+        wanted = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
+        size = batch_size or max(1, min(chosen.most, BATCH_BYTES // (4 * scores.elements)))
+        try:
+            for start in range(0, len(pictures), size):
+                rows = slice(start, start + size)
+                batch = _batch(model, scores, pictures, labels, wanted, ids, seed, rows, chosen, on_progress)
+                found.append(_attacked(chosen, batch, values))
+            report(on_progress, len(pictures), len(pictures), f"inputs attacked by {chosen.label}")
+        except CancelledError:
+            pass  # finished batches are the result
+    return _result(chosen, pictures, labels, wanted, found, {**values, "seed": seed})
+
+
+def assess(
+    model: nn.Module, inputs: Any, attacked: Any, targets: Any, name: str, *, goal: Any = None, settings: dict[str, Any]
+) -> AttackResult:
+    """Say of inputs that were attacked before what the attack brought about.
+
+    Parameters
+    ----------
+    model : Module
+        Left as it was found.
+    inputs, attacked : Tensor or array, float (n, C, H, W)
+        Before and after the attack; few enough for one batch.
+    targets : int (n,)
+        The right classes.
+    name : str
+        The attack.
+    goal : int or int (n,), optional
+        The wrong answers that were wanted.
+    settings : dict
+        What `AttackResult.settings` holds.
+
+    Returns
+    -------
+    AttackResult
+
+    Raises
+    ------
+    IdcError
+        As `attack`.
+    """
+    before, after = as_pictures(inputs), as_pictures(attacked)
+    check_layers(model, ())
+    with undisturbed(model):
+        scores = Scores(model, place(model, before[:1]))
+        labels = check_classes(targets, len(before), scores.classes, "targets")
+        wanted = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
+        first, now = (scores(place(model, one)).argmax(1).cpu().numpy() for one in (before, after))
+    return _result(ATTACKS[name], before, labels, wanted, [(after, first, now)], settings)
+
+
+def _settings(chosen: Attack, preset: str | None, given: dict[str, Any]) -> dict[str, Value]:
+    if preset is not None and preset not in chosen.presets:
+        known = ", ".join(chosen.presets) or "none"
+        raise SettingError(f"{chosen.label} has no preset {preset!r}; its presets: {known}.")
+    start = {} if preset is None else chosen.presets[preset].settings
+    return settle(chosen.parameters, {**start, **given}, chosen.label)
+
+
+def _batch(
+    model: nn.Module,
+    scores: Scores,
+    pictures: Pictures,
+    labels: Tensor,
+    goal: Tensor | None,
+    numbers: NDArray[np.int64],
+    seed: int,
+    rows: slice,
+    chosen: Attack,
+    on_progress: Progress | None,
+) -> Batch:
+    inputs = place(model, pictures[rows])
+    count, total = len(inputs), len(pictures)
+
+    def tick(share: float) -> None:
+        report(on_progress, rows.start + int(share * count), total, f"inputs attacked by {chosen.label}")
+
+    own_goal = None if goal is None else goal[rows].to(inputs.device)
+    return Batch(scores, inputs, labels[rows].to(inputs.device), own_goal, numbers[rows], seed, tick)
+
+
+def _attacked(
+    chosen: Attack, batch: Batch, values: dict[str, Value]
+) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
+    """Return attacked inputs and the answers before and after."""
+    batch.scores.expect(batch.inputs)
+    with torch.enable_grad():
+        changed = chosen.run(batch, **values).detach().float().clamp(0, 1)
+    before = batch.scores.answers(batch.inputs)
+    after = batch.scores(changed.to(batch.inputs.dtype)).argmax(1)
+    return changed.contiguous().cpu().numpy(), before.cpu().numpy(), after.cpu().numpy()
+
+
+def _result(
+    chosen: Attack,
+    pictures: Pictures,
+    labels: Tensor,
+    goal: Tensor | None,
+    found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]],
+    settings: dict[str, Any],
+) -> AttackResult:
+    inputs = np.concatenate([one[0] for one in found]) if found else pictures[:0]
+    before, after = (
+        np.concatenate([one[kind] for one in found]) if found else np.zeros(0, np.int64) for kind in (1, 2)
+    )
+    done = len(inputs)
+    targets = labels[:done].numpy()
+    wanted = None if goal is None else goal[:done].numpy()
+    success = after != targets if wanted is None else after == wanted
+    return AttackResult(
+        chosen.name,
+        inputs,
+        targets,
+        wanted,
+        before,
+        after,
+        success,
+        *sizes(pictures[:done], inputs),
+        settings,
+        len(pictures),
+    )

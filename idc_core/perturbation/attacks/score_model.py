@@ -1,0 +1,136 @@
+"""A network as attacks see it: from pictures to scores before the final softmax, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.lrp.interception import Habits, Watch
+from idc_core.lrp.session import run_watched
+
+SOFTMAX = ("softmax", "log_softmax")
+
+
+class Scores:
+    """The scores of a network, callable as often as an attack needs.
+
+    Parameters
+    ----------
+    model : Module
+        Inside `undisturbed` for as long as this object is used.
+    example : Tensor, float (1, C, H, W)
+        An input that is run once to see what the network returns.
+
+    Attributes
+    ----------
+    classes : int
+    elements : int
+        Numbers that the network computes for one input.
+
+    Raises
+    ------
+    ModelError
+        If the network fails, or does not return one row of scores an input.
+    SettingError
+        If it is a regression: attacks need classes.
+
+    Notes
+    -----
+    A network that ends in a softmax is read before it: behind it, gradients of sure answers are zero in float32, so
+    that attacks stand still.
+    """
+
+    def __init__(self, model: nn.Module, example: Tensor) -> None:
+        self._model = model
+        watch = Watch(None, Habits())
+        scores = run_watched(model, example.clone(), watch)
+        if len(scores) != len(example):
+            raise ModelError(f"The network returns {len(scores)} rows for {len(example)} input; expected one an input.")
+        self.classes = int(scores.shape[1])
+        if self.classes < 2:
+            raise SettingError("Attacks change the answer of a classifier; this network answers with one number.")
+        self.elements = max(1, watch.elements + example.numel())
+        run = _BeforeSoftmax()
+        with torch.no_grad(), run:
+            self._ends_in_softmax = run.scores(model(example.clone())) is not run.returned
+        self._expected: Tensor | None = None
+        self._first_answers: Tensor | None = None
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Return scores (n, classes) of inputs (n, C, H, W); they carry gradients where the inputs do."""
+        scores = self._run(inputs)
+        if self._expected is not None:
+            if torch.equal(inputs, self._expected):
+                self._first_answers = scores.detach().argmax(1)
+            self._expected = None
+        return scores
+
+    def expect(self, inputs: Tensor) -> None:
+        """Prepare for an attack on these inputs: most look at them first, which saves a pass for `answers`."""
+        self._expected, self._first_answers = inputs, None
+
+    def answers(self, inputs: Tensor) -> Tensor:
+        """Return the classes with the highest scores of the inputs that were expected, int64 (n,)."""
+        self._expected = None
+        return self._run(inputs).argmax(1) if self._first_answers is None else self._first_answers
+
+    def _run(self, inputs: Tensor) -> Tensor:
+        # A copy, because a network may write into its input, which has to stay what it was.
+        with torch.set_grad_enabled(inputs.requires_grad):
+            if not self._ends_in_softmax:
+                return _first(self._model(inputs.clone()))
+            run = _BeforeSoftmax()
+            with run:
+                return run.scores(self._model(inputs.clone()))
+
+
+class _BeforeSoftmax(TorchFunctionMode):
+    """One run of a network whose softmax is taken off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._given: dict[int, tuple[Tensor, Tensor]] = {}
+        self.returned: Tensor | None = None
+
+    def scores(self, output: Any) -> Tensor:
+        self.returned = _first(output)
+        return self._given.get(id(self.returned), (self.returned, self.returned))[1]
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result: Any = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in SOFTMAX:
+            self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
+        return result
+
+
+def _first(output: Any) -> Tensor:
+    scores: Tensor = output[0] if isinstance(output, tuple | list) else output
+    return scores
+
+
+def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
+    """Return one class an input, int64 (n,).
+
+    Raises
+    ------
+    DataError
+        If there is not one whole number in 0..classes - 1 an input; `what` names them in the message.
+    """
+    given = torch.tensor(np.asarray(values))
+    if given.dim() == 0:
+        given = given.expand(count)
+    if given.is_floating_point() or given.dtype == torch.bool or tuple(given.shape) != (count,):
+        raise DataError(
+            f"{what} must be one class, a whole number, for each of {count} inputs, not {given.dtype} of shape "
+            f"{tuple(given.shape)}."
+        )
+    if count and not bool(((given >= 0) & (given < classes)).all()):
+        raise DataError(f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}.")
+    return given.long()

@@ -1,0 +1,304 @@
+"""A person's suites on disk: uploads, successful attacks, finds of a search; kept until the person removes them.
+
+In the folder "suites/kept" of the cache (IDC_HOME, or the platform's cache folder), one npz file a suite, without
+pickles: the arrays inputs, targets and origin, and how they came to be as JSON. A file's name is the content address of
+inputs and targets, so that the same tests are kept once.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets import Dataset
+from idc_core.errors import DataError, SettingError
+from idc_core.files import cache_folder, keeping, partial_file
+from idc_core.progress import Progress, report
+from idc_core.suites import custom_tests
+from idc_core.suites.custom_tests import Form
+from idc_core.suites.suite import Step, Suite
+
+ABOUT = "about.json"
+_NAME = re.compile(r"kept-[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A suite that is on disk.
+
+    Attributes
+    ----------
+    name : str
+        By which it is opened; the file's name without its ending.
+    label : str
+        Its name for a person.
+    kind : str
+        Key of its colour: "own", or that of the perturbation it came from.
+    inputs : int
+    form : Form
+        What its tests look like.
+    provenance : tuple of Step
+    """
+
+    name: str
+    label: str
+    kind: str
+    inputs: int
+    form: Form
+    provenance: tuple[Step, ...]
+
+
+def folder() -> Path:
+    """Return the folder of the person's suites; it need not exist."""
+    return cache_folder() / "suites" / "kept"
+
+
+def keep(
+    label: str,
+    tests: Suite | NDArray[Any],
+    targets: NDArray[Any] | None = None,
+    provenance: Sequence[Step] = (),
+    *,
+    like: Dataset | Suite | None = None,
+    on_progress: Progress | None = None,
+) -> Path:
+    """Write a suite to disk, so that it can be chosen wherever suites are.
+
+    Parameters
+    ----------
+    label : str
+        Its name for a person.
+    tests : Suite, or ndarray (n, ...)
+        A suite, made block by block; or inputs, as `idc_core.suites.own_suite` takes them.
+    targets : ndarray (n,), optional
+        Right answers; needed with an array.
+    provenance : sequence of Step, optional
+        How the tests came to be; default: as the suite says.
+    like : Dataset or Suite, optional
+        What the network's tests look like; needed with an array.
+    on_progress : Progress, optional
+        Called with inputs written.
+
+    Returns
+    -------
+    Path
+        The file; its stem is the name for `open_kept`. Where the same tests are there already, under another label,
+        they get the new one.
+
+    Raises
+    ------
+    SettingError
+        If the label is empty, an array comes without targets or `like`, or the provenance cannot be written.
+    DataError
+        If the tests do not fit, are too large to be read again, or cannot be written.
+    CancelledError
+        If the work was stopped; nothing is left behind.
+    """
+    label = " ".join(label.split())
+    if not label:
+        raise SettingError("A suite that is kept needs a name.")
+    if not isinstance(tests, Suite):
+        if targets is None or like is None:
+            raise SettingError("Inputs alone cannot be kept: pass targets and like, the data set that they are like.")
+        tests = custom_tests.suite_of(np.asarray(tests), np.asarray(targets), Form.of(like), provenance=provenance)
+    about = _written(label, tests, provenance or tests.provenance)
+    return _store(label, tests, about, on_progress)
+
+
+def _store(label: str, suite: Suite, about: str, on_progress: Progress | None) -> Path:
+    """Write a file whole or not at all; its content gives its name."""
+    with keeping(folder(), repr(label)), partial_file(folder()) as partial:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            address = _write(archive, suite, about, on_progress)
+        path = folder() / f"kept-{address}.npz"
+        partial.replace(path)
+    return path
+
+
+def pack(label: str, suite: Suite, on_progress: Progress | None = None) -> bytes:
+    """Write a suite as the content of an npz file, as `keep` does, for a person to take away and to bring back.
+
+    Parameters
+    ----------
+    label : str
+    suite : Suite
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    SettingError, DataError, CancelledError
+        As `keep`.
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        _write(archive, suite, _written(label, suite, suite.provenance), on_progress)
+    return content.getvalue()
+
+
+def kept(like: Dataset | Suite | None = None) -> dict[str, Kept]:
+    """List the suites on disk.
+
+    Parameters
+    ----------
+    like : Dataset or Suite, optional
+        List only what has the same shape, classes and task.
+
+    Returns
+    -------
+    dict of str to Kept
+        By name, in the order of their labels. Files that are no suites are left out.
+    """
+    form = None if like is None else Form.of(like)
+    found = [_listed(str(path), path.stat().st_mtime_ns) for path in folder().glob("kept-*.npz")]
+    wanted = [one for one in found if one is not None and (form is None or one.form == form)]
+    return {one.name: one for one in sorted(wanted, key=lambda one: (one.label, one.name))}
+
+
+def open_kept(name: str) -> Suite:
+    """Read a suite from disk.
+
+    Parameters
+    ----------
+    name : str
+        One of `kept`.
+
+    Returns
+    -------
+    Suite
+        All inputs are in memory.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    DataError
+        If its file is damaged.
+    """
+    path = _path(name)
+    about = _listed(str(path), path.stat().st_mtime_ns)
+    if about is None:
+        raise DataError(f"The kept suite {path} is damaged: remove it and keep its tests again.")
+    arrays = custom_tests.read_arrays(path, ("inputs", "targets", "origin"), str(path))
+    return custom_tests.suite_of(
+        arrays["inputs"],
+        arrays["targets"],
+        about.form,
+        label=about.label,
+        name=about.kind,
+        origin=arrays["origin"].astype(np.int64),
+        provenance=about.provenance,
+        where=str(path),
+    )
+
+
+def forget(name: str) -> None:
+    """Remove a suite from disk.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    """
+    _path(name).unlink()
+
+
+def _path(name: str) -> Path:
+    path = folder() / f"{name}.npz"
+    # A name can come from an address: it must not lead elsewhere.
+    if not _NAME.fullmatch(name) or not path.exists():
+        raise SettingError(f"There is no kept suite {name!r}: it was removed, or kept on another machine.")
+    return path
+
+
+def _written(label: str, suite: Suite, provenance: Sequence[Step]) -> str:
+    content = {
+        "label": label,
+        "kind": "own" if suite.name == "original" else suite.name,
+        "inputs": len(suite),
+        "form": asdict(Form.of(suite)),
+        "provenance": [{**vars(step), "settings": dict(step.settings)} for step in provenance],
+    }
+    try:
+        return json.dumps(content, default=_plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"How {label!r} came to be cannot be written as JSON: {error}.") from error
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is neither number, text, truth value nor a sequence of these")
+
+
+def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Progress | None) -> str:
+    """Write all of a suite, a block at a time; return its content address."""
+    archive.writestr(ABOUT, about)
+    digest = None
+    with archive.open("inputs.npy", "w", force_zip64=True) as stream:
+        for positions, block in suite.blocks():
+            inputs = custom_tests.fitting_inputs(block, suite.shape, "The suite")
+            if digest is None:
+                shape = (len(suite), *suite.shape)
+                size = math.prod(shape) * inputs.itemsize
+                if size > custom_tests.MOST_BYTES:
+                    raise DataError(
+                        f"The suite holds {size:,} bytes, and at most {custom_tests.MOST_BYTES:,} can be read again: "
+                        "keep fewer tests."
+                    )
+                digest = custom_tests.begin_digest(inputs.dtype, shape)
+                header = {"descr": inputs.dtype.str, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(stream, header)
+            digest.update(inputs.data)
+            stream.write(inputs.data)
+            report(on_progress, int(positions[-1]) + 1, len(suite), "inputs kept")
+    targets = custom_tests.fitting_targets(suite.targets, len(suite), Form.of(suite), "The suite")
+    for name, array in (("targets", targets), ("origin", suite.origin)):
+        with archive.open(f"{name}.npy", "w") as stream:
+            np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+    if digest is None:
+        raise DataError("A suite without tests cannot be kept.")
+    digest.update(targets.data)
+    return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=256)
+def _listed(path: str, changed: int) -> Kept | None:
+    """Read what a file says of itself; None where it is no suite. `changed` tells a new file of the same name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            said = json.loads(archive.read(ABOUT))
+        form = said["form"]
+        task: Literal["classification", "regression"] = form["task"]
+        return Kept(
+            Path(path).stem,
+            str(said["label"]),
+            str(said["kind"]),
+            int(said["inputs"]),
+            Form(tuple(form["shape"]), tuple(form["class_names"]), task),
+            tuple(Step(**{**step, "settings": _tuples(step["settings"])}) for step in said["provenance"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def _tuples(value: Any) -> Any:
+    """Return what JSON wrote, its lists as the tuples that they were."""
+    if isinstance(value, dict):
+        return {key: _tuples(one) for key, one in value.items()}
+    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""The streaming pass over inputs: batches in, scores, activations and relevance out."""

@@ -1,1 +1,0 @@
-"""What one page alone is made of, a folder a page."""

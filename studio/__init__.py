@@ -1,0 +1,1 @@
+"""What the pages are made of: the shell around them, engine calls, widgets, and one folder per page."""

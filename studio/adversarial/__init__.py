@@ -1,0 +1,1 @@
+"""What only the adversarial page is made of."""

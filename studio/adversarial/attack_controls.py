@@ -1,0 +1,245 @@
+"""The controls of an attack: which one, how strong, towards what, and on which tests."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from studio.adversarial import attacks
+from studio.adversarial.attacks import Plan, Value
+from studio.engine.results import View
+
+if TYPE_CHECKING:
+    from idc_core.parameters import Parameter
+    from idc_core.perturbation.attacks import Attack
+
+ANY, OWN = "any wrong answer", "own"
+SIZES = (32, 64, 100, 250, 500)
+"""Numbers of tests that are offered."""
+
+USUAL = 64
+RUN = "attacks-run"
+"""In the session: the attacks that ran, by their tests."""
+
+MOST_RUNS = 8
+"""Attacks that are compared: as many as all there are, and some with other settings."""
+
+MOST_STEPS = 100
+"""Whole numbers up to which a slider steps by one; beyond, by factors."""
+
+
+def choose(view: View) -> Plan:
+    """Draw the controls and return what is chosen."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Attack",
+            list(ATTACKS),
+            format_func=lambda one: ATTACKS[one].label,
+            key="attack",
+            bind="query-params",
+            width=190,
+            help=_attack_help(list(ATTACKS.values())),
+        )
+        entry = ATTACKS[name]
+        goal = None
+        if entry.takes_goal:
+            classes = view.train.class_names
+            said = st.selectbox(
+                "Goal",
+                [ANY, *classes],
+                key="goal",
+                bind="query-params",
+                width=170,
+                help="What the network shall answer: any wrong class, or one class; tests of that class are then left "
+                f"out. Default {ANY}.",
+            )
+            goal = None if said == ANY else classes.index(said)
+        number = st.segmented_control(
+            "Tests attacked",
+            SIZES,
+            default=USUAL,
+            required=True,
+            key="attacked",
+            bind="query-params",
+            help=f"How many tests at most, drawn at random by the seed; {SIZES[0]} to {SIZES[-1]}, default {USUAL}.",
+        )
+        seed = st.number_input(
+            "Seed",
+            0,
+            9999,
+            0,
+            key="seed",
+            bind="query-params",
+            width=110,
+            help="Decides which tests are drawn, and the random starts and goals of attacks. From 0 to 9999; "
+            "default 0.",
+        )
+        every = st.toggle(
+            "Misclassified tests too",
+            key="every",
+            bind="query-params",
+            help="Attack tests that the network gets wrong anyway, too; they count as fooled. Default off.",
+        )
+    settings = _settings(entry, len(view.train.class_names))
+    return Plan(name, tuple(settings.items()), goal, int(seed), number or USUAL, bool(every))
+
+
+def _attack_help(entries: list[Attack]) -> str:
+    lines = [f"**{entry.label}**: {entry.help}" for entry in entries]
+    return "  \n".join([*lines, f"Default {entries[0].label}."])
+
+
+def _settings(entry: Attack, classes: int) -> dict[str, Value]:
+    """Draw the attack's parameters, and above them its named values where it has some."""
+    above = st.container(horizontal=True, vertical_alignment="center")
+    columns = st.columns(max(3, len(entry.parameters)), gap="medium")
+    values: dict[str, Value] = {}
+    for column, parameter in zip(columns, entry.parameters, strict=False):
+        with column:
+            values[parameter.name] = _slider(entry, parameter)
+    with above:
+        if entry.presets:
+            _presets(entry, values)
+        st.caption(f"{entry.label}: {entry.help}")
+    return values
+
+
+def _key(entry: Attack, parameter: Parameter) -> str:
+    return f"{entry.name}-{parameter.name}"
+
+
+def _slider(entry: Attack, parameter: Parameter) -> Value:
+    """Draw one parameter: in even steps, or by factors where its range spans powers of ten."""
+    key = _key(entry, parameter)
+    text = f"{parameter.help} From {parameter.low:g} to {parameter.high:g}; default {parameter.default:g}."
+    whole = isinstance(parameter.default, int)
+    if parameter.logarithmic or (whole and parameter.high > MOST_STEPS):
+        return st.select_slider(
+            parameter.label,
+            _factors(entry, parameter),
+            parameter.default,
+            format_func=lambda value: f"{value:g}",
+            key=key,
+            bind="query-params",
+            help=text,
+        )
+    kind = type(parameter.default)
+    step = 1 if whole else 10.0 ** math.floor(math.log10(parameter.high - parameter.low) - 2)
+    if parameter.low > 0 and not whole:
+        step = min(step, float(parameter.low))
+    return st.slider(
+        parameter.label,
+        kind(parameter.low),
+        kind(parameter.high),
+        parameter.default,
+        kind(step),
+        key=key,
+        format=None if whole else "%g",
+        bind="query-params",
+        help=text,
+    )
+
+
+def _factors(entry: Attack, parameter: Parameter) -> list[Value]:
+    """Return 1, 2 and 5 times the powers of ten in the range, its ends, the default and the presets' values."""
+    whole = isinstance(parameter.default, int)
+    powers = range(math.floor(math.log10(parameter.low)), math.ceil(math.log10(parameter.high)) + 1)
+    steps = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    found = {step for step in steps if parameter.low < step < parameter.high and (not whole or step >= 1)}
+    found |= {float(value) for value in (parameter.low, parameter.high, parameter.default)}
+    found |= {float(one.settings[parameter.name]) for one in entry.presets.values() if parameter.name in one.settings}
+    return sorted(int(value) if whole else value for value in found)
+
+
+def _presets(entry: Attack, values: dict[str, Value]) -> None:
+    """Offer the attack's named values, and say which are shown now."""
+    usual = {one.name: one.default for one in entry.parameters}
+    complete = {name: {**usual, **one.settings} for name, one in entry.presets.items()}
+    key = f"{entry.name}-preset"
+    st.session_state[key] = next((name for name, one in complete.items() if one == values), OWN)
+
+    def take() -> None:
+        for name, value in complete.get(st.session_state[key], {}).items():
+            st.session_state[f"{entry.name}-{name}"] = value
+
+    st.segmented_control(
+        "Settings",
+        [*complete, OWN],
+        required=True,
+        key=key,
+        on_change=take,
+        help=". ".join(f"{one.label[0].upper()}{one.label[1:]}" for one in entry.presets.values())
+        + f". Own stands for any other values. Default {next(iter(complete))}.",
+    )
+    told = [f"{name}: {one.measured}" for name, one in entry.presets.items() if one.measured]
+    if told:
+        st.caption(f"Measured, {'; '.join(told)}.")
+
+
+def nothing_to_attack(view: View) -> str:
+    """Say why this bench cannot be attacked; empty where it can."""
+    if view.test.inputs.ndim != 4:
+        return (
+            "There are no attacks on texts here: an attack changes every value by a little, and there is nothing "
+            "between two words. Relevance shows which words decide instead."
+        )
+    if not view.is_classifier:
+        return (
+            "There are no attacks on this network: it answers with an angle, and attacks look for a wrong class. "
+            "What noise and transforms of its tests add can be seen on the Test sets page instead."
+        )
+    if view.correct is None:
+        return (
+            "The tests' classes are not the network's, so that no answer is right or wrong: an attack has nothing to "
+            "change. Choose the network's own tests in the sidebar, or see what these tests reach on the Coverage page."
+        )
+    return ""
+
+
+INSTEAD = {"text": "relevance", "number": "testsets", "other": "coverage"}
+"""What to open where nothing can be attacked, by why."""
+
+
+def instead(view: View) -> str:
+    """Return the name of the page to open where nothing can be attacked."""
+    if view.test.inputs.ndim != 4:
+        return INSTEAD["text"]
+    return INSTEAD["other"] if view.is_classifier else INSTEAD["number"]
+
+
+def finished(view: View, plan: Plan) -> list[Plan]:
+    """Return the last attacks of this session on the same tests, in the order in which they were run."""
+    return list(st.session_state.get(RUN, {}).get(_tests(view, plan), {}))
+
+
+def remember(view: View, *plans: Plan) -> None:
+    """Add attacks to those of this session."""
+    for plan in plans:
+        runs = st.session_state.setdefault(RUN, {}).setdefault(_tests(view, plan), {})
+        runs[plan] = None
+        while len(runs) > MOST_RUNS:
+            runs.pop(next(iter(runs)))
+
+
+def forget(view: View, *plans: Plan) -> None:
+    """Take attacks out of those of this session."""
+    for plan in plans:
+        st.session_state.get(RUN, {}).get(_tests(view, plan), {}).pop(plan, None)
+
+
+def _tests(view: View, plan: Plan) -> tuple[object, ...]:
+    """Name the tests of a plan; with a goal they are other ones."""
+    card, bench = view.model.card, view.bench
+    return card.fingerprint, view.test.fingerprint, bench.classes, plan.goal, plan.seed, plan.numbers, plan.every
+
+
+def all_plans(plan: Plan) -> list[Plan]:
+    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
+    return [plan.on(name, attacks.usual_settings(name)) for name in fitting]

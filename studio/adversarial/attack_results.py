@@ -1,0 +1,278 @@
+"""What an attack brought about, as it is drawn: pictures before and after, one input in detail, new cells."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.figures import adversarial as figures
+from idc_core.figures import heatmaps, input_images
+from studio.adversarial.attacks import EXPLAINED, Ints, Run
+from studio.engine.results import View
+from studio.shell.pages import PAGES
+from studio.shell.selection import picked_row, select
+from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
+from studio.widgets.relevance_view import draw_groups
+from studio.widgets.text import cell_name, count, percent, plural, signed, times
+
+SIDE = 140
+"""Width of the large pictures in pixels, at least: six stand in a row."""
+
+SHOWN = 10
+"""Attacked inputs in the gallery."""
+
+SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in new cells"}
+AUTO = "as fits"
+CELLS = "gained-cells"
+
+
+def places(run: Run, show: str) -> Ints:
+    """Return which attacked inputs are of a kind, those with the smallest change first."""
+    inside = {"fooled": run.fooled, "kept": ~run.fooled, "new": run.gained.row >= 0}[show]
+    order = np.argsort(run.result.l2, kind="stable")
+    return order[inside[order]]
+
+
+def choose_explained() -> str:
+    """Choose what the heatmaps explain."""
+    said = st.segmented_control(
+        "Heatmaps explain",
+        list(EXPLAINED),
+        default="answer",
+        required=True,
+        format_func=EXPLAINED.get,
+        key="explained",
+        bind="query-params",
+        help="Whose score the relevance before and after is of: the class that the network answered each time, or "
+        f"the right class both times. Default {EXPLAINED['answer']}.",
+    )
+    return said or "answer"
+
+
+def choose_shown(run: Run) -> tuple[Ints, int]:
+    """Choose which inputs the gallery shows, and how far changes are magnified."""
+    usual = "fooled" if run.fooled.any() else "kept"
+    labels = {name: f"{label} ({len(places(run, name))})" for name, label in SHOWS.items()}
+    show = st.segmented_control(
+        "Show inputs",
+        list(SHOWS),
+        default=usual,
+        required=True,
+        format_func=labels.get,
+        key="show",
+        bind="query-params",
+        help=f"Which attacked inputs are shown, the smallest change first. Default {labels[usual]}.",
+    )
+    said = st.selectbox(
+        "Magnify the change",
+        [AUTO, *map(str, figures.FACTORS)],
+        key="magnify",
+        bind="query-params",
+        width=150,
+        help=f"By what a change is multiplied before it is drawn on grey; default {AUTO}: the most that stays on "
+        "the scale.",
+    )
+    shown = places(run, show or usual)
+    factor = int(said) if said != AUTO else figures.magnification(change(run, shown))
+    return shown, factor
+
+
+def change(run: Run, which: Ints) -> NDArray[np.float32]:
+    """Return the changes of some inputs, values after less values before, (k, C, H, W)."""
+    return run.result.inputs[which] - run.originals[which]
+
+
+def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
+    """Show inputs before and after, the change, and the relevance before and after; a click selects the test."""
+    some = shown[:SHOWN]
+    if not len(some):
+        st.caption("There is no such input.")
+        return
+    parts = [
+        input_images.pictures(run.originals[some], 1),
+        input_images.pictures(run.result.inputs[some], 1),
+        figures.magnified(change(run, some), factor, 1),
+        input_images.heatmaps(run.before[some], 1),
+        input_images.heatmaps(run.after[some], 1),
+    ]
+    tiles = [
+        {
+            "test": int(view.test.ids[run.positions[place]]),
+            "caption": caption(view, run, place),
+            "spoken": caption(view, run, place).replace("→", "answered as").replace(WRONG, "(fooled)"),
+            "places": [index + len(some) * part for part in range(len(parts))],
+        }
+        for index, place in enumerate(some)
+    ]
+    draw_tiles(tiles, make_sheet(np.concatenate(parts)), "attacked-gallery")
+    more = f" Shown are {len(some)} of {count(len(shown))}." if len(some) < len(shown) else ""
+    st.caption(
+        f"Test, attacked, the change{times(factor)} (grey: none, brighter: raised, darker: lowered), relevance before, "
+        f"relevance after. Number: right class → answer after; {WRONG} marks fooled ones. Click one to look at it "
+        f"and to select it on all pages.{more}"
+    )
+
+
+def caption(view: View, run: Run, place: int) -> str:
+    """Write an attacked input's number, class and answer."""
+    names, result = view.train.class_names, run.result
+    ending = f" {WRONG}" if run.fooled[place] else ""
+    number = view.test.ids[run.positions[place]]
+    return f"{number}: {names[result.targets[place]]} → {names[result.predictions[place]]}{ending}"
+
+
+def draw_one(view: View, run: Run, place: int, factor: int) -> None:
+    """Show one attacked input large, with what it changed."""
+    result, names = run.result, view.train.class_names
+    number, position = view.test.ids[run.positions[place]], run.positions[place]
+    before, after = (values[place].sum(axis=0) for values in (run.before, run.after))
+    limits = [float(np.abs(one).max()) or 1.0 for one in (before, after)]
+    moved = heatmaps.shares(after) - heatmaps.shares(before)
+    most = float(np.abs(moved).max()) or 1.0
+    sure = (float(view.analysis.confidence[position]), float(run.answers.confidence[place]))
+    said = [names[answers[place]] for answers in (result.before, result.predictions)]
+    told = [f"answered {answer}, {percent(share)}" for answer, share in zip(said, sure, strict=True)]
+    draw_groups(
+        [
+            [
+                (input_images.pictures(run.originals[[place]], SIDE)[0], f"Test {number}: {told[0]}"),
+                (input_images.pictures(result.inputs[[place]], SIDE)[0], f"Attacked: {told[1]}"),
+                (figures.magnified(change(run, np.array([place])), factor, SIDE)[0], f"The change{times(factor)}"),
+            ],
+            [
+                (heatmaps.heatmap(before, limits[0], SIDE), f"Relevance before, deepest ±{limits[0]:.2g}"),
+                (heatmaps.heatmap(after, limits[1], SIDE), f"Relevance after, deepest ±{limits[1]:.2g}"),
+                (heatmaps.heatmap(moved, most, SIDE), f"After less before, as shares: deepest ±{most:.2g}"),
+            ],
+        ],
+        key="heatmaps-attacked",
+    )
+    st.markdown(one_sentence(view, run, place))
+
+
+def one_sentence(view: View, run: Run, place: int) -> str:
+    """Say how far one input, its relevance and its cell moved."""
+    result, moved = run.result, run.shift
+    cells = [cell_name(view.analysis.assignments[run.positions[place]]), cell_name(run.assignments[place])]
+    text = (
+        f"{plural(int(result.l0[place]), 'pixel')} changed (L2 {result.l2[place]:.3g}, largest change "
+        f"{result.linf[place]:.3g}). "
+    )
+    if np.isfinite(moved.distance[place]):
+        text += f"The centre of the positive relevance moved by {moved.distance[place]:.1f} pixels"
+        text += "; " if np.isfinite(moved.cosine[place]) else ". "
+    if np.isfinite(moved.cosine[place]):
+        joint = "the" if text.endswith("; ") else "The"
+        text += f"{joint} heatmaps have a cosine of {signed(moved.cosine[place], '.2f')} and a rank correlation of "
+        text += f"{signed(moved.rank[place], '.2f')}. "
+    if cells[0] == cells[1]:
+        return f"{text}The input stays in cell {cells[0]}."
+    new = ", which no test reaches" if run.gained.row[place] >= 0 else ""
+    return f"{text}The input goes from cell {cells[0]} to cell {cells[1]}{new}."
+
+
+def draw_cells(view: View, run: Run) -> pd.DataFrame:
+    """List the cells that only attacked inputs reach; choosing one selects it on all pages. Returns the table."""
+    found = run.gained
+    fooled = np.bincount(found.row[(found.row >= 0) & run.fooled], minlength=len(found))
+    order = np.argsort(-found.counts, kind="stable")
+    first = [int(np.flatnonzero(found.row == row)[0]) for row in order]
+    table = pd.DataFrame(
+        {
+            "cell": [cell_name(found.cells[row]) for row in order],
+            "attacked inputs": found.counts[order],
+            "fooled": fooled[order],
+            "first test": view.test.ids[run.positions[first]] if len(first) else np.zeros(0, np.int64),
+        }
+    )
+    if not len(table):
+        covered, total = view.table.covered, view.table.total
+        text = "Every attacked input falls into a cell that the tests reach already."
+        if covered == total:
+            text += f" They reach all {count(total)}: more neurons m, in the sidebar, give more cells to find."
+        st.caption(text)
+        return table
+
+    def picked() -> None:
+        row = picked_row(CELLS, len(table))
+        if row is not None:
+            select(cell=str(table["cell"][row]), input=int(table["first test"][row]))
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=CELLS,
+        on_select=picked,
+        selection_mode="single-row",
+        height="auto" if len(table) < 8 else 280,
+        alt="Cells that attacked inputs reach and no test does; choose a row to select it",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Choose a row to select the cell, and the test that was attacked, on all pages.")
+        entry = PAGES["coverage"]
+        st.page_link(entry.file, label="See the selected cell on the Coverage page", icon=entry.icon, help=entry.help)
+    return table
+
+
+def table_of(view: View, run: Run) -> pd.DataFrame:
+    """Return one row an attacked input."""
+    result, names, moved = run.result, np.array(view.train.class_names), run.shift
+    return pd.DataFrame(
+        {
+            "test": view.test.ids[run.positions],
+            "class": names[result.targets],
+            "answer_before": names[result.before],
+            "confidence_before": view.analysis.confidence[run.positions],
+            "answer_after": names[result.predictions],
+            "confidence_after": run.answers.confidence,
+            "fooled": run.fooled,
+            "l0": result.l0,
+            "l2": result.l2,
+            "linf": result.linf,
+            "cell_before": [cell_name(cell) for cell in view.analysis.assignments[run.positions]],
+            "cell_after": [cell_name(cell) for cell in run.assignments],
+            "new_cell": run.gained.row >= 0,
+            "relevance_cosine": moved.cosine,
+            "relevance_rank_correlation": moved.rank,
+            "relevance_centre_moved": moved.distance,
+        }
+    )
+
+
+def archive(view: View, run: Run) -> bytes:
+    """Pack the attacked inputs, the tests that they were made of, and answers; as own tests they can be read again."""
+    file = io.BytesIO()
+    result = run.result
+    np.savez_compressed(
+        file,
+        inputs=result.inputs,
+        targets=result.targets,
+        ids=view.test.ids[run.positions],
+        originals=run.originals,
+        before=result.before,
+        predictions=result.predictions,
+        success=run.fooled,
+        relevance_before=run.before,
+        relevance_after=run.after,
+    )
+    return file.getvalue()
+
+
+def sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> bytes:
+    """Draw the gallery's inputs on a contact sheet, five pictures each."""
+    some = np.asarray(shown, np.int64)[: 10 * SHOWN]
+    rows = zip(
+        input_images.pictures(run.originals[some]),
+        input_images.pictures(run.result.inputs[some]),
+        figures.magnified(change(run, some), factor, input_images.SMALLEST_SIDE),
+        input_images.heatmaps(run.before[some]),
+        input_images.heatmaps(run.after[some]),
+        strict=True,
+    )
+    tiles = [input_images.side_by_side(np.stack(row), len(row)) for row in rows]
+    return input_images.png(input_images.contact_sheet(tiles, [caption(view, run, place) for place in some]))

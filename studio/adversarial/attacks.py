@@ -1,0 +1,300 @@
+"""Attacks on a bench's tests: what is chosen, and one job a block, so that stopping loses no block that is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.overlap import Gained, gained
+from idc_core.errors import CancelledError
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting, shelf
+from studio.engine.results import ENGINE, View
+
+if TYPE_CHECKING:
+    from idc_core.attribution.shift import Shift
+    from idc_core.perturbation.attacks import AttackResult
+    from idc_core.suites.responses import Answers
+    from idc_core.tracing.trace import Traces
+
+Ints = NDArray[np.int64]
+Value = int | float
+
+EXPLAINED = {"answer": "the answer given", "right": "the right class"}
+"""Whose score the heatmaps before and after explain: key and label."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One attack on some tests.
+
+    Attributes
+    ----------
+    attack : str
+        A key of `ATTACKS`.
+    settings : tuple of (str, int or float)
+        Its parameters.
+    goal : int or None
+        The class that the network shall answer with; None for any wrong one.
+    seed : int
+        For random starts and goals, and for which tests are taken.
+    numbers : int
+        How many tests at most.
+    every : bool
+        Whether misclassified tests are attacked too.
+    """
+
+    attack: str
+    settings: tuple[tuple[str, Value], ...]
+    goal: int | None = None
+    seed: int = 0
+    numbers: int = 64
+    every: bool = False
+
+    @property
+    def label(self) -> str:
+        """The attack's name, and that of its settings where they have one."""
+        from idc_core.perturbation.attacks import ATTACKS
+
+        entry = ATTACKS[self.attack]
+        usual = {one.name: one.default for one in entry.parameters}
+        presets = [name for name, one in entry.presets.items() if dict(self.settings) == {**usual, **one.settings}]
+        if presets:
+            return f"{entry.label} ({presets[0]})"
+        changed = [
+            f"{one.label.lower()} {value:g}"
+            for one, (_, value) in zip(entry.parameters, self.settings, strict=True)
+            if value != one.default
+        ]
+        return f"{entry.label} ({', '.join(changed)})" if changed else entry.label
+
+    def on(self, attack: str, settings: dict[str, Value]) -> Plan:
+        """Return another attack on the same tests."""
+        return replace(self, attack=attack, settings=tuple(settings.items()))
+
+
+def usual_settings(attack: str) -> dict[str, Value]:
+    """Return what an attack does by default: the paper's values, or those that succeed where they differ."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    entry = ATTACKS[attack]
+    sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
+    return {**{one.name: one.default for one in entry.parameters}, **sensible}
+
+
+def pool(view: View, every: bool, goal: int | None) -> Ints:
+    """Return the positions of the tests that can be attacked: by default the correctly classified ones."""
+    chosen = view.chosen
+    kept = np.ones(len(chosen), bool) if every or view.correct is None else view.correct[chosen]
+    if goal is not None:
+        # An input of that class, or taken for it, is there already.
+        kept = kept & (view.test.targets[chosen] != goal) & (view.analysis.predictions[chosen] != goal)
+    return chosen[kept]
+
+
+def sample(view: View, plan: Plan) -> Ints:
+    """Draw the tests to attack; a larger number keeps those of a smaller one, in the same order."""
+    some = pool(view, plan.every, plan.goal)
+    return np.random.default_rng(plan.seed).permutation(some)[: plan.numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What an attack brought about, as far as it is finished.
+
+    Attributes
+    ----------
+    plan : Plan
+    positions : ndarray of int64 (done,)
+        Which tests.
+    originals : ndarray of float32 (done, C, H, W)
+        These tests as they were.
+    result : AttackResult
+    answers : Answers
+        The network's answers to the attacked inputs.
+    assignments : ndarray of uint8 (done, m)
+        Cluster of every attacked input and important neuron.
+    gained : Gained
+        Cells that none of the chosen tests reaches.
+    before, after : ndarray of float32 (done, C, H, W)
+        Relevance of the inputs, before and after.
+    """
+
+    plan: Plan
+    positions: Ints
+    originals: NDArray[np.float32]
+    result: AttackResult
+    answers: Answers
+    assignments: NDArray[np.uint8]
+    gained: Gained
+    before: NDArray[np.float32]
+    after: NDArray[np.float32]
+
+    @cached_property
+    def shift(self) -> Shift:
+        """How the relevance moved."""
+        from idc_core.attribution.shift import shift
+
+        return shift(self.before, self.after)
+
+    @property
+    def fooled(self) -> NDArray[np.bool_]:
+        """Which inputs the attack succeeded with, bool (done,)."""
+        return self.result.success
+
+    @property
+    def key(self) -> Hashable:
+        """What the run depends on beside the bench."""
+        return self.plan, self.result.done
+
+    @property
+    def share(self) -> float:
+        """Share of the attacked inputs that the attack succeeded with."""
+        return float(self.fooled.mean())
+
+    def mean(self, size: str) -> float:
+        """Return the mean size of the successful changes; NaN where there is none."""
+        values = getattr(self.result, size)[self.fooled]
+        return float(values.mean()) if len(values) else float("nan")
+
+
+def open_run(
+    view: View, plan: Plan, explained: str = "answer", *, only: Ints | None = None, paused: bool = False
+) -> Run | None:
+    """Attack the tests of a plan, or find again what was attacked; show progress while it takes long.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    plan : Plan
+    explained : str
+        A key of `EXPLAINED`.
+    only : ndarray of int64 (k,), optional
+        Attack these tests, by position, and not those of the plan.
+    paused : bool
+        Begin nothing: return what is finished.
+
+    Returns
+    -------
+    Run or None
+        Of the blocks that are finished; None where none is.
+
+    Raises
+    ------
+    IdcError
+        If the network cannot be attacked.
+    """
+    from idc_core.perturbation.attacks import ATTACKS, join
+    from idc_core.suites.attacked import BLOCK
+
+    positions = sample(view, plan) if only is None else only
+    blocks = [positions[start : start + BLOCK] for start in range(0, len(positions), BLOCK)]
+    waiting = Waiting(3 * len(blocks))
+    label = ATTACKS[plan.attack].label
+    found: list[tuple[AttackResult, Traces, tuple[Any, Any]]] = []
+    for block in blocks:
+        steps = _Steps(view, plan, block, explained)
+        if paused and shelf().finished("attacks", steps.key) is None:
+            break
+        try:
+            result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack)
+            traces = waiting.get("attacked", steps.trace_key, "running what was attacked", steps.trace(result))
+            maps = waiting.get("moved", steps.maps_key, "explaining what was attacked", steps.explain(result))
+        except CancelledError:
+            break
+        found.append((result, traces, maps))
+    if not found:
+        return None
+    return _joined(view, plan, positions, join([one[0] for one in found], len(positions)), found)
+
+
+def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:
+    from idc_core.suites.responses import answer
+
+    scores, activations = (
+        np.concatenate(parts)
+        for parts in zip(*((one.scores, one.activations[view.bench.layer]) for _, one, _ in found), strict=True)
+    )
+    before, after = (np.concatenate(maps) for maps in zip(*(maps for _, _, maps in found), strict=True))
+    assignments = view.analysis.assign(activations)
+    done = positions[: result.done]
+    return Run(
+        plan,
+        done,
+        view.test.inputs[done],
+        result,
+        answer(scores, result.targets, "classification"),
+        assignments,
+        gained(view.analysis.assignments[view.chosen], assignments, view.sizes),
+        before,
+        after,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The work on one block of a plan; in other threads, so nothing here uses Streamlit."""
+
+    view: View
+    plan: Plan
+    block: Ints
+    explained: str
+
+    @property
+    def key(self) -> Hashable:
+        view, plan = self.view, self.plan
+        networks = (ENGINE, view.model.card.fingerprint, view.test.fingerprint)
+        return (*networks, plan.attack, plan.settings, plan.goal, plan.seed, tuple(self.block.tolist()))
+
+    @property
+    def trace_key(self) -> Hashable:
+        return self.key, self.view.bench.layer
+
+    @property
+    def maps_key(self) -> Hashable:
+        return self.key, self.explained
+
+    def attack(self, report: Progress) -> AttackResult:
+        from idc_core.suites.attacked import attack_block
+
+        plan = self.plan
+        return attack_block(
+            self.view.model,
+            self.view.test,
+            self.block,
+            plan.attack,
+            goal=plan.goal,
+            seed=plan.seed,
+            on_progress=report,
+            **dict(plan.settings),
+        )
+
+    def trace(self, result: AttackResult) -> Any:
+        def work(report: Progress) -> Traces:
+            from idc_core.tracing.trace import collect
+
+            return collect(self.view.model, result.inputs, [self.view.bench.layer], on_progress=report)
+
+        return work
+
+    def explain(self, result: AttackResult) -> Any:
+        def work(report: Progress) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            from idc_core.attribution.relevance import relevance
+
+            answers = [result.before, result.predictions]
+            if self.explained == "right":
+                answers = [result.targets, result.targets]
+            pictures = (self.view.test.inputs[self.block], result.inputs)
+            before, after = (
+                relevance(self.view.model, inputs, ["input"], target=targets.tolist(), on_progress=report)["input"]
+                for inputs, targets in zip(pictures, answers, strict=True)
+            )
+            return np.asarray(before, np.float32), np.asarray(after, np.float32)
+
+        return work

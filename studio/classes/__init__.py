@@ -1,0 +1,1 @@
+"""What only the classes page is made of."""

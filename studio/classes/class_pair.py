@@ -1,0 +1,276 @@
+"""Behind a pair of classes: the inputs confused, the neurons both activate, their cells, and the two on a plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.analysis.projection import alike, principal_components, sample
+from idc_core.confusion.class_pair import between, confused, layer_relevance, shared_cells
+from idc_core.errors import IdcError
+from idc_core.figures.projection import Groups, plane
+from studio.classes import class_errors
+from studio.classes.class_errors import Looked
+from studio.engine.results import View
+from studio.shell.pages import PAGES
+from studio.shell.selection import picked_row, select
+from studio.widgets import layout
+from studio.widgets.text import cell_name, percent, plural, signed
+
+SHOWN, TEXTS = 20, 6
+"""Confused tests that are shown: pictures, and texts, which take a row each; half as many lie between the two."""
+
+NEURONS = 12
+CELLS = 8
+
+
+def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+    """Show the tests that the network confuses, where labels tell, and those that lie between the two classes."""
+    if looked.positions is None:
+        st.caption("Own predictions come without their inputs, so there is none to show.")
+        return
+    most = SHOWN if view.test.inputs.ndim == 4 else TEXTS
+    wrong = confused(looked.evidence, *pair)
+    if looked.evidence.true is not None:
+        st.markdown(
+            f"**{plural(len(wrong), 'test')}** of one of the two classes {'is' if len(wrong) == 1 else 'are'} answered "
+            "as the other."
+        )
+        if len(wrong):
+            layout.gallery(view, looked.positions[wrong], most, key="pair-confused")
+            layout.take_inputs(view, looked.positions[wrong], key="pair-inputs")
+    if looked.scores is not None:
+        torn = between(looked.scores, *pair)
+        st.markdown(
+            f"**Torn between the two**, found without labels: {plural(len(torn), 'test')} "
+            f"{'has' if len(torn) == 1 else 'have'} these as the two highest scores; the closest first."
+        )
+        if len(torn):
+            layout.gallery(view, looked.positions[torn], most // 2, key="pair-torn")
+
+
+def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
+    """Show the neurons that both classes activate more than others do, with relevance and clusters where known."""
+    found = looked.found
+    shared = found.shared_neurons(*pair, NEURONS)
+    first, second = (looked.names[one] for one in pair)
+    rows: list[dict[str, Any]] = []
+    others = found.others(*pair)
+    relevance = _relevance(view, looked, pair)
+    for index in shared.tolist():
+        layer, neuron = looked.neuron_of(index)
+        row: dict[str, Any] = {
+            "layer": layer,
+            "neuron": neuron,
+            f"active for {first} (%)": 100 * found.probability[index, pair[0]],
+            f"active for {second} (%)": 100 * found.probability[index, pair[1]],
+            "for the others (%)": 100 * others[index],
+        }
+        if relevance is not None:
+            own = layer == view.bench.layer
+            for name, values in zip((first, second), relevance, strict=True):
+                row[f"relevance for {name}"] = float(values[neuron]) if own else np.nan
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    both = np.minimum(found.probability[:, pair[0]], found.probability[:, pair[1]])
+    st.markdown(
+        f"Both classes activate **{plural(int((both > 0.5).sum()), 'neuron')}** of {len(both):,} in more than half of "
+        "their inputs. " + _tell_apart(looked, pair)
+    )
+    if not rows:
+        return table
+    key = "pair-neurons"
+
+    def picked() -> None:
+        row = picked_row(key, len(shared))
+        if row is not None:
+            class_errors.open_neuron(looked, int(shared[row]))
+
+    # As text: an empty number is drawn as the word None.
+    shown = table.copy()
+    for name in (name for name in table.columns if name.startswith("relevance")):
+        shown[name] = [signed(value) if np.isfinite(value) else "" for value in table[name]]
+    number = st.column_config.NumberColumn(format="%.1f")
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        shown if looked.layers else shown.drop(columns="layer"),
+        hide_index=True,
+        height="content",
+        key=key,
+        on_select=picked if looked.layers else "ignore",
+        selection_mode="single-row",
+        column_config={name: number for name in table.columns if name.endswith("(%)")}
+        | {name: right for name in table.columns if name.startswith("relevance")},
+        alt=f"Neurons that {first} and {second} both activate",
+    )
+    if looked.layers:
+        st.caption(
+            "Those first that the two activate more than the other classes do. Choose a row to select its neuron, with "
+            "its layer, on all pages. Relevance, summed over positions and "
+            f"averaged over the tests answered as the class, is shown for layer {view.bench.layer}, the sidebar's."
+        )
+        with st.container(horizontal=True):
+            for name in ("neurons", "clusters"):
+                st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
+    return table
+
+
+def _relevance(
+    view: View, looked: Looked, pair: tuple[int, int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    if looked.positions is None:
+        return None
+    values = view.test_traces.relevance[view.bench.layer]
+    first, second = (layer_relevance(values, looked.positions[looked.of_class(one)]) for one in pair)
+    return first, second
+
+
+def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDArray[np.int64]) -> None:
+    """Show in which cluster of each important neuron most tests of each class are, and their relevance."""
+    relevance = _relevance(view, looked, pair)
+    if relevance is None:
+        return
+    assignments, important = view.analysis.assignments, view.analysis.important
+    rows: list[dict[str, Any]] = [
+        {"neuron": int(neuron), "clusters": k} for neuron, k in zip(important, view.sizes, strict=True)
+    ]
+    for one, values in zip(pair, relevance, strict=True):
+        tests = positions[looked.of_class(one)]
+        for rank, row in enumerate(rows):
+            counts = np.bincount(assignments[tests, rank], minlength=1)
+            share = 100 * counts.max() / max(1, len(tests))
+            row[f"cluster of most {looked.names[one]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
+            row[f"relevance for {looked.names[one]}"] = signed(values[row["neuron"]])
+    key = "pair-important"
+
+    def picked() -> None:
+        row = picked_row(key, len(important))
+        if row is not None:
+            select(neuron=int(important[row]))
+
+    table = pd.DataFrame(rows)
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        table,
+        hide_index=True,
+        height="content",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        column_config=dict.fromkeys(table.columns[2:], right),
+        alt="Important neurons with their clusters and relevance for both classes",
+    )
+
+
+def _tell_apart(looked: Looked, pair: tuple[int, int]) -> str:
+    """Name the neurons that tell the two apart most."""
+    apart = looked.found.apart_neurons(*pair, 3)
+    if not len(apart):
+        return "No neuron tells them apart."
+    named = []
+    for index in apart.tolist():
+        layer, neuron = looked.neuron_of(index)
+        one, other = 100 * looked.found.probability[index, list(pair)]
+        named.append(f"{f'{layer} ' if layer else ''}neuron {neuron} ({one:.0f} % and {other:.0f} %)")
+    return f"Most telling {'is' if len(named) == 1 else 'are'} {layout.names(named)}."
+
+
+def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+    """Show the important neurons' clusters of both classes, and the cells that tests of both reach."""
+    if looked.positions is None:
+        return
+    first, second = (looked.positions[looked.of_class(one)] for one in pair)
+    cells, counts = shared_cells(view.analysis.assignments[first], view.analysis.assignments[second])
+    inside = counts.sum(0)
+    names = [looked.names[one] for one in pair]
+    st.subheader(f"Clusters and cells in layer {view.bench.layer}", anchor=False)
+    _clusters(view, looked, pair, looked.positions)
+    st.markdown(
+        f"In layer {view.bench.layer} both classes reach **{plural(len(cells), 'cell')}**; in them lie "
+        f"{inside[0]:,} of {len(first):,} tests answered as {names[0]} and {inside[1]:,} of {len(second):,} as "
+        f"{names[1]}."
+    )
+    if not len(cells):
+        return
+    key = "pair-cells"
+
+    def picked() -> None:
+        row = picked_row(key, len(cells))
+        if row is not None:
+            select(cell=cell_name(cells[row]))
+
+    table = {"cell": [cell_name(cell) for cell in cells[:CELLS]]}
+    st.dataframe(
+        pd.DataFrame(table | {f"tests answered as {name}": counts[:CELLS, i] for i, name in enumerate(names)}),
+        hide_index=True,
+        height="content",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        alt="Cells that both classes reach",
+    )
+    st.caption("Choose a row to select its cell on all pages.")
+    st.page_link(PAGES["coverage"].file, label="Coverage page", icon=PAGES["coverage"].icon)
+
+
+def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+    """Show the inputs of the two classes on a plane, by all counted neurons."""
+    values, true = looked.evidence.values, looked.evidence.true
+    if values is None:
+        st.caption("A probability matrix does not tell single inputs apart, so there is none to lay out.")
+        return
+    rows = sample(np.union1d(looked.of_class(pair[0]), looked.of_class(pair[1])))
+    if len(rows) < 3:
+        st.caption("Too few inputs are predicted as the two classes to lay them out.")
+        return
+    try:
+        placed = principal_components(values[rows])
+    except IdcError as error:
+        st.caption(str(error))
+        return
+    groups = _members(looked, pair, rows, true)
+    share = alike(placed.points, groups.member)
+    title = f"{percent(share)} of the inputs answered as {looked.pair_name(pair)} lie next to one of the same kind"
+    shares = placed.explained or (0.0, 0.0)
+    ids = rows if looked.positions is None else view.test.ids[looked.positions[rows]]
+    place = None
+    if looked.positions is not None and view.position is not None:
+        there = np.flatnonzero(looked.positions[rows] == view.position)
+        place = int(there[0]) if len(there) else None
+
+    def clicked(points: list[dict[str, Any]]) -> None:
+        number = points[0].get("customdata")
+        if number is not None and looked.positions is not None:
+            select(input=int(np.ravel(number)[0]))
+
+    axes = [f"direction {i + 1}: {percent(one)} of the variance" for i, one in enumerate(shares)]
+    layout.chart(
+        view,
+        "pair-plane",
+        lambda dark: plane(placed.points, groups, ids, (axes[0], axes[1]), title, selected=place, dark=dark),
+        alt=title,
+        read="a mark is an input predicted as one of the two classes; inputs that lie together activate all counted "
+        "neurons alike. Colour and mark tell the prediction, and where labels exist whether it is right"
+        + (". Click one to select its test on all pages." if looked.positions is not None else "."),
+        depends=(looked.key, pair, place),
+        clicked=clicked if looked.positions is not None else None,
+    )
+
+
+def _members(looked: Looked, pair: tuple[int, int], rows: NDArray[np.int64], true: NDArray[Any] | None) -> Groups:
+    predicted = np.asarray(looked.evidence.predicted)
+    if predicted.ndim == 2:
+        has = predicted[rows][:, list(pair)]
+        member = np.where(has.all(1), 2, np.where(has[:, 0], 0, 1))
+        names = [f"{looked.names[pair[0]]} only", f"{looked.names[pair[1]]} only", "both"]
+    else:
+        member = np.where(predicted[rows] == pair[0], 0, 1)
+        names = [f"answered as {looked.names[one]}" for one in pair]
+        if true is not None:
+            member = member + 2 * (true[rows] != predicted[rows])
+            names = [f"{name}, {how}" for how in ("rightly", "wrongly") for name in names]
+    return Groups(member.astype(np.int64), names)

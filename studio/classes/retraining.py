@@ -1,0 +1,151 @@
+"""What to do about confused classes: their inputs as a suite, for the laboratory and for training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.confusion.class_pair import confused_in
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
+from studio.classes.class_errors import Looked
+from studio.engine.jobs import Waiting
+from studio.engine.results import View
+from studio.shell.pages import PAGES
+from studio.widgets import layout
+from studio.widgets.keep_suite import keep_row, made_of_tests
+from studio.widgets.text import count, plural
+
+if TYPE_CHECKING:
+    from idc_core.experiments.confusion_repair import Repair
+
+SEEDS = 2
+
+ASKED = "repair-asked"
+"""In the session: what retraining was asked for."""
+
+
+def draw(view: View, looked: Looked) -> None:
+    """Offer the tests confused in the reported pairs as a suite."""
+    if looked.positions is None or looked.evidence.true is None:
+        return
+    from idc_core.suites import Step
+
+    found = looked.found
+    pairs = found.suspected
+    reported = pairs[found.distance[pairs[:, 0], pairs[:, 1]] < found.confusion_cutoff]
+    rows = looked.positions[confused_in(looked.evidence, reported)]
+    wrong = int((np.asarray(looked.evidence.true) != np.asarray(looked.evidence.predicted)).sum())
+    st.header("What to do about it", anchor=False)
+    st.markdown(
+        f"In the {plural(len(reported), 'reported pair')}, **{plural(len(rows), 'test')}** of {wrong:,} misclassified "
+        f"{'is' if len(rows) == 1 else 'are'} of one class and answered as the other."
+    )
+    if not len(rows):
+        st.caption("There is nothing to make a suite of.")
+        return
+    pairs_said = f"{plural(len(reported), 'pair')} that were suspected without labels"
+    step = Step(
+        "confused",
+        f"{plural(len(rows), 'test')} confused in {pairs_said}",
+        {"threshold": found.threshold, "deviations": found.deviations},
+        model=view.model.card.fingerprint,
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        keep_row(
+            f"{plural(len(rows), 'test')} of {view.bench.data} confused by {view.bench.model}",
+            len(rows),
+            "keep-confused",
+            lambda: made_of_tests(view, view.test.inputs[rows], view.test.targets[rows], rows, step),
+        )
+        for name in ("testsets", "robustness"):
+            st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
+    st.caption(
+        "Training on what is confused may part the classes again; tests that were trained on are no measure any more, "
+        "so look at others before and after."
+    )
+    layout.take_inputs(view, rows, key="confused-inputs")
+    _draw_repair(view, looked)
+
+
+def _draw_repair(view: View, looked: Looked) -> None:
+    """Retrain with the confused inputs of one half of the tests, when asked to, and measure the other half."""
+    key = (looked.key, view.train.fingerprint)
+    st.subheader("Does training on them help?", anchor=False)
+    epochs = st.slider(
+        "Epochs of retraining",
+        1,
+        5,
+        1,
+        key="repair-epochs",
+        width=260,
+        help="How many passes over the training data each network is trained further. From 1 to 5; default 1.",
+    )
+    steps = epochs * len(view.train) * 3 * SEEDS
+    st.caption(
+        f"{3 * SEEDS} copies of the network are trained further: with the inputs confused in the reported pairs of a "
+        "random half of the tests, with as many random ones of that half, and with nothing added; "
+        f"{count(steps)} inputs in all. The other half is what is measured."
+    )
+    if st.button("Retrain and compare", key="repair", help="Can take minutes for large training data; can be stopped."):
+        st.session_state[ASKED] = (key, epochs)
+    if st.session_state.get(ASKED) != (key, epochs):
+        return
+
+    def work(report: Progress) -> Repair:
+        from idc_core.experiments.confusion_repair import repair
+
+        found = looked.found
+        return repair(
+            view.model,
+            view.train,
+            view.test,
+            looked.layers,
+            threshold=found.threshold,
+            deviations=found.deviations,
+            seeds=SEEDS,
+            epochs=epochs,
+            on_progress=report,
+        )
+
+    try:
+        done: Repair = Waiting(1).get("repairs", (key, epochs), "retraining", work)
+    except CancelledError:
+        st.session_state.pop(ASKED)
+        return
+    except IdcError as error:
+        st.warning(str(error))
+        return
+    _draw_done(done)
+
+
+def _draw_done(done: Repair) -> None:
+    """Show accuracy and confusion before and after."""
+    rows = [("before", done.before[None])]
+    labels = ("nothing added", "confused inputs added", "as many random inputs added")
+    rows += list(zip(labels, done.after.values(), strict=True))
+    means = {label: 100 * values.mean(0) for label, values in rows}
+    confused, nothing, random = (means[label][1] for label in (labels[1], labels[0], labels[2]))
+    st.markdown(
+        f"On the {plural(done.measured, 'test')} of the other half, the mean confusion of the "
+        f"{plural(len(done.pairs), 'reported pair')} was **{means['before'][1]:.2f} %**; after retraining with the "
+        f"{plural(done.added, 'confused input')} of the first half it is **{confused:.2f} %**, with nothing added "
+        f"{nothing:.2f} %, with as many random ones {random:.2f} %."
+    )
+    columns = ("accuracy (%)", "confusion of reported pairs (%)", "of the other pairs (%)")
+    table = {"network": list(means), **{name: [means[one][i] for one in means] for i, name in enumerate(columns)}}
+    spread = [f"{100 * np.ptp(values[:, 1]):.2f}" if len(values) > 1 else "" for _, values in rows]
+    st.dataframe(
+        pd.DataFrame(table | {"between the seeds (%)": spread}),
+        hide_index=True,
+        column_config={name: st.column_config.NumberColumn(format="%.2f") for name in columns}
+        | {"between the seeds (%)": st.column_config.TextColumn(alignment="right")},
+        alt="Accuracy and confusion before and after retraining",
+    )
+    st.caption(
+        f"Means over {plural(len(done.after['nothing']), 'seed')}; the last column is how far the seeds lie apart in "
+        "the confusion of the reported pairs. A difference smaller than that says nothing."
+    )

@@ -1,0 +1,1 @@
+"""What only the clusters page is made of."""

@@ -1,0 +1,108 @@
+"""What other choices of clusters make of the number of cells, computed from the traces that are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.analysis.cluster_choices import Outcome, outcomes
+from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.figures.clusters import choices
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+from studio.shell.bench import DEFAULT
+from studio.shell.selection import select
+from studio.widgets import layout
+from studio.widgets.text import count, lower, percent, plural
+
+LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
+
+
+def draw_choices(view: View) -> pd.DataFrame:
+    """Show what every choice gives; a click takes it over. Returns the table."""
+    others = st.toggle(
+        "The other ways to cluster too",
+        key="other-ways",
+        bind="query-params",
+        help="Adds the other ways to cluster, which take seconds to minutes on large training sets; default off.",
+    )
+    own = view.bench.clustering
+    names = [own, *(name for name in CLUSTERINGS if name != own)] if others else [own]
+    waiting = Waiting(2 * len(names))
+    found = [one for name in names for drop in (False, True) for one in _outcomes(waiting, view, name, drop)]
+    present = next(one for one in found if _settings(one) == _held(view))
+    fewest, most = min(one.total for one in found), max(one.total for one in found)
+    low, high = min(one.score for one in found), max(one.score for one in found)
+    title = (
+        f"These choices make {count(fewest)} to {count(most)} cells, of which the tests cover {percent(low)} to "
+        f"{percent(high)}; this bench has {count(present.total)}, covered to {percent(present.score)}"
+        if fewest < most
+        else f"Every one of these choices makes {plural(most, 'cell')}, of which the tests cover {percent(high)}"
+    )
+    layout.chart(
+        view,
+        "choices",
+        lambda dark: choices(found, LABELS, title, present, dark=dark),
+        alt=title,
+        read="a mark is a choice: the number of clusters along the axis, the way to cluster by the mark's shape, zeros "
+        "kept in filled and dropped in open marks. More clusters make more cells, of which the same tests reach a "
+        "smaller share. The ring is this bench. Click a mark to choose it on all pages.",
+        depends=tuple(names),
+        clicked=lambda points: _choose(found, points),
+    )
+    table = pd.DataFrame([_row(one) for one in found])
+    with st.expander("All choices in a table"):
+        st.dataframe(table, hide_index=True)
+    return table
+
+
+def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Outcome, ...]:
+    analysis, chosen, label = view.analysis, view.chosen, lower(LABELS[name])
+
+    def work(report: Progress) -> tuple[Outcome, ...]:
+        tests = analysis.test_activations[chosen]
+        return outcomes(analysis.train_activations, tests, name, drop, on_progress=report)
+
+    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.train.fingerprint, analysis.layer)
+    key += (analysis.m, view.bench.classes, name, drop)
+    doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
+    found: tuple[Outcome, ...] = waiting.get("alternatives", key, doing, work)
+    return found
+
+
+def _settings(one: Outcome) -> dict[str, str]:
+    """Return a choice as the bench writes it."""
+    return {
+        "k": DEFAULT.k if one.k is None else str(one.k),
+        "zeros": "dropped" if one.drop_zeros else "kept",
+        "clustering": one.clustering,
+    }
+
+
+def _held(view: View) -> dict[str, str]:
+    return {"k": view.bench.k, "zeros": view.bench.zeros, "clustering": view.bench.clustering}
+
+
+def _choose(found: list[Outcome], points: list[dict[str, Any]]) -> None:
+    """Take over the choice that was clicked; the ring carries none."""
+    for point in points:
+        if (carried := point.get("customdata")) is not None:
+            select(**_settings(found[int(np.ravel(carried)[0])]))
+            return
+
+
+def _row(one: Outcome) -> dict[str, Any]:
+    return {
+        "way to cluster": LABELS[one.clustering],
+        "zeros": "dropped" if one.drop_zeros else "kept",
+        "k": "automatic" if one.k is None else str(one.k),
+        "clusters of each neuron": "-".join(map(str, one.sizes)),
+        "cells": one.total,
+        "covered": one.covered,
+        "IDC in %": round(100 * one.score, 4),
+        "mean silhouette": round(one.silhouette, 4),
+    }

@@ -1,0 +1,218 @@
+"""The tests as points on a plane, and what is behind the points that were clicked or drawn around."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, principal_components, sample, umap
+from idc_core.figures.projection import Groups, gather, plane
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+from studio.shell.selection import select, selected
+from studio.widgets import layout
+from studio.widgets.text import cell_name, count, percent, plural, signed, state
+
+LINEAR, UMAP = "principal components", "UMAP"
+CLICK, LASSO = "clicking", "drawing around"
+
+CHOSEN = "plane-chosen"
+"""In the session: the tests that were drawn around, by the test set they are of."""
+
+SHOWN = 20
+RANGES = 5
+
+
+def draw_plane(view: View, rank: int) -> pd.DataFrame:
+    """Show the chosen tests on a plane, and those that were drawn around. Returns the places.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    rank : int
+        The important neuron whose clusters can be coloured.
+    """
+    colourings = _colourings(view, rank)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        way = st.segmented_control(
+            "Projection",
+            [LINEAR, UMAP],
+            default=LINEAR,
+            required=True,
+            key="plane",
+            bind="query-params",
+            help="Principal components are the directions in which the neurons vary most, at once; UMAP keeps tests "
+            "that are alike together and takes some seconds. Default principal components.",
+        )
+        colour = st.segmented_control(
+            "Colour by",
+            colourings,
+            default=colourings[0],
+            required=True,
+            key="plane-colour",
+            bind="query-params",
+            help=f"What the colour and the mark of a test say; cluster is that of {view.neurons[rank]}. Default "
+            f"{colourings[0]}.",
+        )
+        choosing = st.segmented_control(
+            "Choose tests by",
+            [CLICK, LASSO],
+            default=CLICK,
+            required=True,
+            key="plane-choosing",
+            help=f"What the mouse does in the picture: click a test, or draw around several. Default {CLICK}.",
+        )
+    positions, found = _project(view, way or LINEAR)
+    groups = _groups(view, colour or colourings[0], rank, positions)
+    title = _finding(view, found, groups, colour or colourings[0], rank)
+    place = np.flatnonzero(positions == view.position) if view.position is not None else np.zeros(0, np.int64)
+    axes = [f"direction {i}" for i in (1, 2)]
+    if found.explained is not None and found.loadings is not None:
+        axes = [f"{axis}: {percent(share)} of the variance" for axis, share in zip(axes, found.explained, strict=True)]
+    layout.chart(
+        view,
+        "projection",
+        lambda dark: plane(
+            found.points,
+            groups,
+            view.test.ids[positions],
+            (axes[0], axes[1]),
+            title,
+            selected=int(place[0]) if len(place) else None,
+            lasso=choosing == LASSO,
+            dark=dark,
+        ),
+        alt=title,
+        read=_reading(view, way or LINEAR, len(positions)),
+        depends=(way, colour, rank, choosing, int(place[0]) if len(place) else None),
+        clicked=lambda points: _take(view, points),
+        modes=("points", "lasso", "box"),
+    )
+    _behind(view)
+    tests = {"test": view.test.ids[positions], "x": found.points[:, 0], "y": found.points[:, 1]}
+    return pd.DataFrame(tests | {colour or colourings[0]: np.asarray(groups.names)[groups.member]})
+
+
+def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
+    """Return the tests that are drawn and their places; UMAP refused says why and gives principal components."""
+    activations, drawn = view.analysis.test_activations, sample(view.chosen)
+    if way == UMAP:
+        if len(drawn) >= FEWEST_POINTS:
+
+            def work(report: Progress) -> Projection:
+                return umap(activations[drawn], on_progress=report)
+
+            bench = view.bench
+            key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, view.test.fingerprint)
+            doing = f"laying {plural(len(drawn), 'test')} out with UMAP (it does not say how far it is)"
+            return drawn, Waiting(1).get(
+                "projections", (*key, bench.layer, view.analysis.m, bench.classes), doing, work
+            )
+        st.caption(f"UMAP needs at least {FEWEST_POINTS} tests; shown are principal components.")
+    if view.position is not None and view.position in view.chosen:
+        drawn = np.union1d(drawn, view.position)
+    whole = principal_components(activations[view.chosen])
+    rows = np.searchsorted(view.chosen, drawn)
+    return drawn, Projection(whole.points[rows], whole.explained, whole.loadings)
+
+
+def _colourings(view: View, rank: int) -> list[str]:
+    """Return what the tests can be coloured by, the default one first."""
+    first = ["class"] if view.is_classifier else ["right answer"]
+    return [*first, "cluster", "cell", *(["correctness"] if view.correct is not None else [])]
+
+
+def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) -> Groups:
+    """Put the drawn tests into groups."""
+    if colour == "class":
+        return gather(view.test.targets[positions], view.test.class_names, "other classes")
+    if colour == "cluster":
+        size = view.sizes[rank]
+        names = [f"cluster {cluster}, {state(cluster, size)}" for cluster in range(size)]
+        found = gather(view.analysis.assignments[positions, rank].astype(np.int64), names, "other clusters")
+        return Groups(found.member, found.names, ordered=found.names == names)
+    if colour == "cell":
+        cells, member = np.unique(view.analysis.assignments[positions], axis=0, return_inverse=True)
+        return gather(member.reshape(-1), [f"cell {cell_name(cell)}" for cell in cells], "other cells")
+    if colour == "correctness":
+        return Groups((~view.analysis.correct[positions]).astype(np.int64), ["correct", "misclassified"])
+    answers = view.test.targets[positions].astype(np.float64)
+    edges = np.unique(np.quantile(answers, np.linspace(0, 1, RANGES + 1)))
+    member = np.clip(np.searchsorted(edges, answers, "right") - 1, 0, max(0, len(edges) - 2))
+    names = [f"{signed(low)} to {signed(high)}" for low, high in pairwise(edges)] or ["all"]
+    return Groups(member, names, ordered=True)
+
+
+def _finding(view: View, found: Projection, groups: Groups, colour: str, rank: int) -> str:
+    """Put into words how much the picture shows, and whether groups lie together."""
+    share = alike(found.points, groups.member)
+    what = {"cluster": f"cluster of {view.neurons[rank]}", "correctness": "kind", "right answer": "range of answers"}
+    beside = f"{percent(share)} of the tests lie next to one of the same {what.get(colour, colour)}"
+    if found.explained is None:
+        return beside
+    shown = sum(found.explained)
+    neurons = "the neuron varies" if view.analysis.m == 1 else f"the {view.analysis.m} neurons vary"
+    return f"Two directions show {percent(shown)} of how {neurons}; {beside}"
+
+
+def _reading(view: View, way: str, drawn: int) -> str:
+    text = (
+        "a mark is a test; tests that lie together activate the important neurons alike."
+        if way == LINEAR
+        else "a mark is a test; neighbours activate the important neurons alike, distances between groups say nothing."
+    )
+    text += " What is clicked or drawn around is shown below; the legend says how many tests are of each kind."
+    if drawn < len(view.chosen):
+        text += f" Drawn are {count(drawn)} of {plural(len(view.chosen), 'test')}, at random (seed 0)."
+    if view.position is not None and way == UMAP and view.position not in sample(view.chosen):
+        text += f" Test {selected().input} is not among them."
+    return text
+
+
+def _take(view: View, points: list[dict[str, Any]]) -> None:
+    """Keep the tests that were clicked or drawn around; a single one is selected on all pages."""
+    numbers = sorted({int(np.ravel(point["customdata"])[0]) for point in points if point.get("customdata") is not None})
+    if numbers:
+        st.session_state[CHOSEN] = (view.bench.data, numbers)
+    if len(numbers) == 1:
+        select(input=numbers[0])
+
+
+def _forget() -> None:
+    st.session_state.pop(CHOSEN, None)
+
+
+def _behind(view: View) -> None:
+    """Show the tests that were clicked or drawn around."""
+    data, numbers = st.session_state.get(CHOSEN, ("", []))
+    positions = view.chosen[np.isin(view.test.ids[view.chosen], numbers)] if data == view.bench.data else []
+    if not len(positions):
+        st.caption("No test is chosen in this picture yet.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"{plural(len(positions), 'test')} chosen in the picture", anchor=False, width="content")
+        st.button("Forget them", key="plane-forget", type="tertiary", on_click=_forget, help="Choose no tests.")
+    st.markdown(_summary(view, positions))
+    layout.gallery(view, positions, SHOWN, key="plane-tests")
+    layout.take_inputs(view, positions, key="plane-inputs")
+
+
+def _summary(view: View, positions: NDArray[np.int64]) -> str:
+    """Say what the chosen tests have in common."""
+    cells = len(np.unique(view.analysis.assignments[positions], axis=0))
+    parts = [f"They fall into {plural(cells, 'cell')}."]
+    if view.is_classifier:
+        targets, sizes = np.unique(view.test.targets[positions], return_counts=True)
+        most = np.argsort(-sizes, kind="stable")[:3]
+        said = [f"{view.test.class_names[targets[i]]} ({count(int(sizes[i]))})" for i in most]
+        parts.append(f"Their classes: {layout.names(said)}{' and others' if len(sizes) > len(most) else ''}.")
+    if view.correct is not None:
+        parts.append(f"{count(int((~view.correct[positions]).sum()))} of them are misclassified.")
+    return " ".join(parts)

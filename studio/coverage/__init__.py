@@ -1,0 +1,1 @@
+"""What only the coverage page is made of."""

@@ -1,0 +1,1 @@
+"""What only the criteria page is made of."""

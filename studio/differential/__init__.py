@@ -1,0 +1,1 @@
+"""What only the differential page is made of."""

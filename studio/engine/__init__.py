@@ -1,0 +1,1 @@
+"""Engine calls of the pages: jobs with progress and stop, each result computed once."""

@@ -1,0 +1,268 @@
+"""Inputs made for a cell that no test reaches: tests close to it are changed a little until they lie in it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.figures import differential as figures
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+from studio.shell import address
+from studio.widgets.keep_suite import keep_row, made_of_tests
+from studio.widgets.text import cell_name, plural, times
+
+if TYPE_CHECKING:
+    from idc_core.generation import Reached
+
+MAKE = "make"
+"""The cell that inputs are made for; in the address."""
+
+SHOWN = 12
+MOST_SEEDS, USUAL_SEEDS = 100, 24
+EPSILON = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What came of a search for a cell.
+
+    Attributes
+    ----------
+    reached : Reached
+    positions : ndarray of int64 (seeds,)
+        Positions of the seeds among the tests, the closest to the cell first.
+    seeds : ndarray of float32 (seeds, C, H, W)
+    """
+
+    reached: Reached
+    positions: NDArray[np.int64]
+    seeds: NDArray[np.float32]
+
+    @property
+    def origin(self) -> NDArray[np.int64]:
+        """Position among the tests of each made input's seed."""
+        return self.positions[self.reached.seed_index]
+
+
+def offer(view: View, cell: tuple[int, ...]) -> None:
+    """Offer to make inputs for a cell that no test reaches."""
+    if view.test.inputs.ndim != 4:
+        return
+    name = cell_name(cell)
+    made = address.read(MAKE) == name
+    st.button(
+        "Put them away" if made else "Make an input for this cell",
+        key="make-inputs",
+        on_click=address.keep,
+        args=(MAKE, "" if made else name),
+        help="Change the tests that lie closest to the cell, a little, until they lie in it; shown below the grid.",
+    )
+
+
+def draw(view: View, cell: tuple[int, ...]) -> None:
+    """Show the inputs made for a cell, where that was asked for."""
+    if address.read(MAKE) == cell_name(cell) and view.test.inputs.ndim == 4:
+        st.header(f"Inputs made for cell {cell_name(cell)}", anchor=False)
+        draw_made(view, cell)
+
+
+def draw_made(view: View, cell: tuple[int, ...]) -> None:
+    """Draw the controls of the search for a cell, and what it made."""
+    most = min(MOST_SEEDS, len(view.chosen))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        epsilon = st.slider(
+            "Largest change of a value (epsilon)",
+            0.02,
+            1.0,
+            EPSILON,
+            0.02,
+            key="make-epsilon",
+            bind="query-params",
+            width=320,
+            help=f"Values lie in 0 to 1. From 0.02 to 1; default {EPSILON:g}.",
+        )
+        count = st.number_input(
+            "Tests to start from",
+            1,
+            max(2, most),
+            min(USUAL_SEEDS, most),
+            10,
+            key="make-seeds",
+            bind="query-params",
+            width=180,
+            help=f"Those that lie closest to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
+        )
+    try:
+        made = make(view, cell, epsilon, count)
+    except CancelledError:
+        st.info("Stopped before the search was finished.")
+        return
+    except IdcError as error:
+        st.error(str(error))
+        return
+    st.markdown(sentence(made, epsilon))
+    if len(made.reached):
+        _draw(view, cell, made, epsilon)
+
+
+def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
+    """Change the tests closest to a cell until they lie in it, or find the result again; show progress.
+
+    Raises
+    ------
+    CancelledError
+        If the person stopped it.
+    IdcError
+        If the network cannot be searched.
+    """
+    from idc_core.generation import Pool, choose_seeds
+    from idc_core.generation.eight_bit import as_seeds
+
+    rows, analysis = view.chosen, view.analysis
+    pool = Pool(view.test.targets[rows], view.test_traces.scores[rows], analysis, rows, cell)
+    positions = rows[choose_seeds(pool, "cell", count)]
+
+    def work(report: Progress) -> Reached:
+        from idc_core.generation import reach_cell
+
+        found = reach_cell(view.model, analysis, cell, view.test.inputs[positions], epsilon, on_progress=report)
+        if found.stopped:
+            raise CancelledError("Nobody waited for the search.")
+        return found
+
+    key = (
+        ENGINE,
+        view.model.card.fingerprint,
+        view.train.fingerprint,
+        view.test.fingerprint,
+        view.bench,
+        cell,
+        epsilon,
+        tuple(positions.tolist()),
+    )
+    reached: Reached = Waiting(1).get("searches", key, f"searching for cell {cell_name(cell)}, step", work)
+    return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
+
+
+def sentence(made: Made, epsilon: float) -> str:
+    """Say how many tests led to the cell, or that none did."""
+    reached, name = made.reached, cell_name(made.reached.cell)
+    if not len(reached):
+        return (
+            f"**None of {plural(len(made.positions), 'test')} reached cell {name} with changes of at most "
+            f"{epsilon:g}.** The closest picture misses it by {reached.closest.min():.2g} of a gap between centroids. "
+            "Allow larger changes or start from more tests; it may also be that no picture close to these tests lies "
+            "there."
+        )
+    same = int((reached.predictions == reached.seed_predictions[reached.seed_index]).sum())
+    return (
+        f"**{len(reached)} of {plural(len(made.positions), 'test')} led to an input in cell {name}, changed by at most "
+        f"{epsilon:g}; the quickest after {plural(int(reached.iterations.min()), 'step')}.** The network answers "
+        f"{same} of them as it answers their tests."
+    )
+
+
+def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None:
+    """Show what was made, and offer to take it away or to keep it."""
+    from idc_core.suites import Step
+
+    reached, name = made.reached, cell_name(cell)
+    order = np.argsort(reached.iterations, kind="stable")
+    with st.container(horizontal=True, gap="small", key="made-inputs"):
+        for row in order[:SHOWN]:
+            tile, factor = figures.triplet(made.seeds[reached.seed_index[row]], reached.inputs[row])
+            caption = f"{_told(view, made, int(row))}; difference{times(factor)}"
+            st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
+    left = len(order) - SHOWN
+    st.caption(
+        "Test, made input and magnified difference (grey is the same), fewest steps first."
+        + (f" {left} more are in the files." if left > 0 else "")
+    )
+    step = Step(
+        "reach-cell",
+        f"changed until they lie in cell {name}",
+        {"cell": name, "epsilon": epsilon, "layer": view.bench.layer},
+        None,
+        view.model.card.fingerprint,
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        targets = view.test.targets[made.origin]
+        keep_row(
+            f"Made for cell {name}",
+            len(reached),
+            "keep-made",
+            lambda: made_of_tests(view, reached.inputs, targets, made.origin, step),
+        )
+        st.download_button(
+            "Take them away (npz)",
+            lambda: _npz(view, made),
+            file_name="idc-made-inputs.npz",
+            mime="application/octet-stream",
+            on_click="ignore",
+            key="made-npz",
+        )
+        st.download_button(
+            "Their numbers (CSV)",
+            lambda: _numbers(view, made).to_csv(index=False),
+            file_name="idc-made-inputs.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="made-csv",
+        )
+
+
+def _told(view: View, made: Made, row: int) -> str:
+    """Write what a made input comes from, and what the network answers."""
+    reached, place = made.reached, int(made.origin[row])
+    said = ""
+    if view.is_classifier:
+        said = f" → answered {view.train.class_names[reached.predictions[row]]}"
+    return f"Test {view.test.ids[place]}, {truth(view, place)}{said}, {plural(int(reached.iterations[row]), 'step')}"
+
+
+def _npz(view: View, made: Made) -> bytes:
+    file, reached = io.BytesIO(), made.reached
+    np.savez_compressed(
+        file,
+        inputs=reached.inputs,
+        seeds=made.seeds[reached.seed_index],
+        targets=view.test.targets[made.origin],
+        seed_ids=view.test.ids[made.origin],
+        predictions=reached.predictions,
+        iterations=reached.iterations,
+        cell=np.array(reached.cell),
+    )
+    return file.getvalue()
+
+
+def _numbers(view: View, made: Made) -> pd.DataFrame:
+    from idc_core.generation import distances
+
+    reached = made.reached
+    away = distances(reached.inputs, made.seeds[reached.seed_index])
+    return pd.DataFrame(
+        {
+            "seed": view.test.ids[made.origin],
+            "target": [truth(view, int(place)) for place in made.origin],
+            "answer": reached.predictions,
+            "steps": reached.iterations,
+            "L1": away.l1,
+            "L2": away.l2,
+            "L\u221e": away.linf,
+        }
+    )
+
+
+def truth(view: View, position: int) -> str:
+    """Write a test's right answer."""
+    target = view.test.targets[position]
+    return view.test.class_names[target] if view.is_classifier else f"{target:+.3f}"

@@ -1,0 +1,322 @@
+"""From the bench to results: every engine call of the pages, each computed once.
+
+Results are kept by what they depend on: names, fingerprints of weights and data, the layer, the settings and
+the version of the engine. Arrays are shared between sessions and never changed.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.coverage.cell_table import CellTable, tabulate
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting, shelf
+from studio.shell.bench import DEFAULT, Bench, bench_line
+from studio.shell.selection import Selection, selected
+from studio.widgets.text import plural
+
+if TYPE_CHECKING:
+    from idc_core.analysis.analysis import Analysis
+    from idc_core.datasets import Dataset
+    from idc_core.models import Network
+    from idc_core.suites import Suite
+    from idc_core.tracing.trace import Traces
+
+ENGINE = 1
+"""Part of every key; raised when the engine computes something else from the same inputs."""
+
+STEPS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Everything a page shows of a bench.
+
+    Attributes
+    ----------
+    bench : Bench
+        What was chosen.
+    model : Network
+        The network, with its card.
+    train, test : Dataset
+        The network's own training inputs, and the tests.
+    train_traces, test_traces : Traces
+        What the layer showed on the training inputs, and on the tests.
+    analysis : Analysis
+        Important neurons, clusters and cells, for all tests.
+    chosen : ndarray of int64
+        Positions of the tests whose true class is looked at.
+    """
+
+    bench: Bench
+    model: Network
+    train: Dataset
+    test: Dataset
+    train_traces: Traces
+    test_traces: Traces
+    analysis: Analysis
+    chosen: NDArray[np.int64]
+
+    @property
+    def neurons(self) -> list[str]:
+        """Names of the important neurons, most important first."""
+        return [f"neuron {neuron}" for neuron in self.analysis.important]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Clusters of each important neuron."""
+        return tuple(found.k for found in self.analysis.clusters)
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether there are classes, so that a test can be right or wrong."""
+        return bool(self.test.class_names)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the tests' classes are the ones that the network answers with."""
+        return self.test.class_names == self.train.class_names
+
+    @property
+    def correct(self) -> NDArray[np.bool_] | None:
+        """Whether each test is classified correctly; None where that cannot be said."""
+        return self.analysis.correct if self.is_classifier and self.is_comparable else None
+
+    @property
+    def errors_only(self) -> NDArray[np.int64]:
+        """Rows of the table whose cells only misclassified tests reach."""
+        if self.correct is None:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.table.only_errors).astype(np.int64)
+
+    @cached_property
+    def table(self) -> CellTable:
+        """The covered cells of the chosen tests."""
+        chosen, correct = self.chosen, self.correct
+        return tabulate(
+            self.analysis.assignments[chosen],
+            self.sizes,
+            self.test.targets[chosen] if self.is_classifier else None,
+            None if correct is None else correct[chosen],
+            len(self.test.class_names),
+        )
+
+    @property
+    def position(self) -> int | None:
+        """Position among the tests of the selected input; None where none of them is selected."""
+        return self.place(selected())
+
+    def place(self, selection: Selection) -> int | None:
+        """Return the position among the tests of a selection's input; None where it is none of them."""
+        places = np.flatnonzero(self.test.ids == selection.input)
+        return int(places[0]) if len(places) else None
+
+    @property
+    def line(self) -> str:
+        """The bench in one line, so that a screenshot explains itself."""
+        network = self.model.card.label.partition(" on ")[0]
+        classes = f" of class {self.class_label}" if self.bench.classes else ""
+        line = f"{bench_line(network, self.bench, self.analysis.m)}{self._learnt_from}"
+        return f"{line} · {plural(len(self.chosen), 'test')}{classes}"
+
+    @property
+    def _learnt_from(self) -> str:
+        """How much was learnt from, where that is not every training input."""
+        from idc_core.datasets import DATASETS
+
+        some = DATASETS[self.model.card.dataset].learns_from
+        return f" · learnt from {plural(len(self.train), 'training input')}" if some else ""
+
+    @property
+    def class_label(self) -> str:
+        """The class filter in words; empty where there is none."""
+        return ", ".join(self.bench.classes)
+
+
+def open_view(bench: Bench) -> View:
+    """Compute what the pages show of a bench, or find it again; show progress while it takes long.
+
+    Raises
+    ------
+    IdcError
+        If the data or the weights are missing or damaged, or the layer cannot be analysed.
+    """
+    from idc_core.models import MODELS
+
+    waiting = Waiting(STEPS)
+    own = MODELS[bench.model].dataset
+    waiting.begin("data", (own, "train"), _reader(own, "train"))
+    waiting.begin("data", (bench.data, "test"), _reader(bench.data, "test"))
+    model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model))
+    card = model.card
+    train = open_data(waiting, card.dataset, "train")
+    test = open_data(waiting, bench.data, "test")
+    train_traces = open_traces(waiting, model, train, bench.layer, "training inputs")
+    test_traces = open_traces(waiting, model, test, bench.layer, "tests")
+    analysis = _analysis(waiting, bench, bench.m, model, (train, test), (train_traces, test_traces))
+    return View(bench, model, train, test, train_traces, test_traces, analysis, of_classes(test, bench.classes))
+
+
+def open_analysis(waiting: Waiting, view: View, m: int) -> Analysis:
+    """Analyse a bench with another number of important neurons, at most all of its layer."""
+    traces = (view.train_traces, view.test_traces)
+    return _analysis(waiting, view.bench, m, view.model, (view.train, view.test), traces)
+
+
+def _analysis(
+    waiting: Waiting, bench: Bench, m: int, model: Network, data: tuple[Dataset, Dataset], traces: tuple[Traces, Traces]
+) -> Analysis:
+    m = min(m, traces[0].activations[bench.layer].shape[1])
+    settings = clustered(bench)
+    fingerprints = (model.card.fingerprint, *(one.fingerprint for one in data))
+    key = (ENGINE, *fingerprints, bench.layer, m, *settings.items())
+
+    def work(report: Progress) -> Analysis:
+        from idc_core.analysis.analysis import analyze
+
+        return analyze(model, *data, bench.layer, m, traces=traces, on_progress=report, **settings)
+
+    found: Analysis = waiting.get("analysis", key, "clustering the neurons", work)
+    return found
+
+
+def clustered(bench: Bench) -> dict[str, Any]:
+    """Return how a bench's neurons are clustered, by the names that `analyze` takes; clusters only where chosen."""
+    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
+    if bench.k != DEFAULT.k:
+        settings["clusters"] = (int(bench.k),)
+    return settings
+
+
+def warm(bench: Bench) -> None:
+    """Begin to load what the other pages will need, without waiting for it."""
+    jobs = shelf()
+    for split in ("train", "test"):
+        jobs.job("data", (bench.data, split), _reader(bench.data, split))
+    jobs.job("model", bench.model, lambda report: _load_model(bench.model))
+
+
+def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
+    """Return the relevance of some tests' inputs.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    positions : ndarray of int64 (k,)
+        Which tests.
+    target : int or None
+        The class whose score is explained; None for the predicted one.
+
+    Returns
+    -------
+    ndarray of float32 (k, ...)
+        One number an input value; one a word for text.
+    """
+    from idc_core.attribution.relevance import relevance
+
+    def work(report: Progress) -> NDArray[np.float32]:
+        explained = "predicted" if target is None else target
+        inputs = view.test.inputs[positions]
+        found = relevance(view.model, inputs, ["input"], target=explained, on_progress=report)["input"]
+        return np.asarray(found, dtype=np.float32)
+
+    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, tuple(positions.tolist()), target)
+    found: NDArray[np.float32] = Waiting(1).get("heatmaps", key, "explaining the inputs", work)
+    return found
+
+
+PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least certain"}
+"""Ways to choose which tests to show: key and label."""
+
+
+def pick(view: View, how: str) -> NDArray[np.int64]:
+    """Return the chosen tests in the order in which to show them.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    how : str
+        A key of `PICKS`.
+
+    Returns
+    -------
+    ndarray of int64 (k,)
+        Positions of tests.
+    """
+    chosen = view.chosen
+    if how == "misclassified" and view.correct is not None:
+        return chosen[~view.correct[chosen]]
+    if how == "uncertain":
+        return chosen[np.argsort(view.analysis.confidence[chosen], kind="stable")]
+    return chosen
+
+
+def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:
+    """Return one split of a data set, read once."""
+    from idc_core.datasets import DATASETS
+
+    return waiting.get("data", (name, split), f"reading {DATASETS[name].label} ({split})", _reader(name, split))
+
+
+def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:
+    def read(report: Progress) -> Dataset:
+        from idc_core.datasets import DATASETS, load_dataset
+
+        limit = DATASETS[name].learns_from if split == "train" else None
+        return load_dataset(name, split, limit, on_progress=report)
+
+    return read
+
+
+def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, what: str) -> Traces:
+    """Return what a layer shows on inputs, named `what` for a person, passed through the network once."""
+    key = (ENGINE, model.card.fingerprint, data.fingerprint, layer)
+
+    def work(report: Progress) -> Traces:
+        from idc_core.lrp.rules import RelevanceSettings
+        from idc_core.tracing.trace import collect
+
+        return collect(model, data, [layer], RelevanceSettings(), on_progress=report)
+
+    return waiting.get("trace", key, f"running {what} through the network", work)
+
+
+def _load_model(name: str) -> Network:
+    from idc_core.models import load_model
+
+    _prepare_process()
+    return load_model(name)
+
+
+@cache
+def _prepare_process() -> None:
+    """Load torch, and settle how this server uses the cores and looks for garbage."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    # Leave a core to the server and the other sessions, unless that would leave only one to the passes.
+    cores = os.cpu_count() or 1
+    torch.set_num_threads(cores if cores <= 2 else cores - 1)
+    # NumPy's products are small here. Shared among all cores they take many times as long where others use these
+    # too: its threads wait for each other by spinning.
+    threadpool_limits(max(1, cores // 4), user_api="blas")
+    # Every search for garbage would walk torch's objects; they live as long as the server anyway.
+    gc.freeze()
+
+
+def of_classes(test: Dataset | Suite, classes: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return the positions of the inputs whose true class is one of these; of all inputs where none is named."""
+    if not classes:
+        return np.arange(len(test), dtype=np.int64)
+    wanted = [test.class_names.index(name) for name in classes if name in test.class_names]
+    return np.flatnonzero(np.isin(test.targets, wanted)).astype(np.int64)

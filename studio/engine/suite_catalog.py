@@ -1,0 +1,302 @@
+"""The suites that a bench can be challenged with, and how each is opened: one catalogue for all pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from idc_core.errors import SettingError
+from idc_core.progress import Progress
+from studio.engine import suite_addresses
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View, of_classes, open_data
+from studio.engine.suite_addresses import Recipe
+from studio.shell import address
+from studio.shell.bench import fitting_data
+from studio.widgets.text import lower
+
+if TYPE_CHECKING:
+    from idc_core.suites import Suite
+
+SUITES = "suites"
+"""Name in the address: the chosen suites, by commas."""
+
+PERTURBED = "perturbed"
+"""Name in the address: of how many tests the made suites are made."""
+
+ALL_UP_TO, SMALL = 1000, 32 * 32
+"""Pictures of at most `SMALL` pixels up to which all are changed; of more, as many are drawn at random."""
+
+ALL_LARGE_UP_TO = 400
+"""The same of larger pictures, on which relevance takes longer."""
+
+
+UNSURE = 0.9
+"""Confidence up to which a test is offered as one of which the network is less sure."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A suite that can be chosen.
+
+    Attributes
+    ----------
+    name : str
+        As the address writes it.
+    label, help : str
+        Its name for a person, and a sentence on what is in it.
+    kind : str
+        A key of `SUITE_COLOURS`.
+    joins : bool
+        Whether it is looked at together with the original tests (U_O+X), or alone.
+    judged : bool
+        Whether its right answers are those of the network's classes.
+    made : bool
+        Whether its inputs are made of the tests.
+    within : bool
+        Whether it is a part of the tests, so that it has nothing beyond them.
+    """
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    joins: bool = True
+    judged: bool = True
+    made: bool = False
+    within: bool = False
+
+
+def catalogue(view: View) -> dict[str, Offered]:
+    """Return what can be chosen for a bench, by name: kinds, parts of the tests, other data sets, the person's own."""
+    return {one.name: one for one in (*_kinds(view), *_parts(view), *_data_sets(view), *_kept(view))}
+
+
+def offers(view: View) -> dict[str, Offered]:
+    """Return the catalogue, and what else the address names: kinds with settings of their own, unions."""
+    found = catalogue(view)
+    for name in chosen_names():
+        if name not in found:
+            one = _described(view, name, found)
+            if one is not None:
+                found[name] = one
+    return found
+
+
+def chosen_names() -> list[str]:
+    """Return the names of the suites that the address asks for."""
+    return list(dict.fromkeys(name for name in address.read(SUITES).split(",") if name))
+
+
+def keep_names(names: Sequence[str]) -> None:
+    """Ask for suites, in the address of all pages."""
+    address.keep(SUITES, ",".join(dict.fromkeys(names)))
+
+
+def usual(view: View) -> list[str]:
+    """Return the suites that the bench is compared on when none is named."""
+    found = catalogue(view)
+    wanted = ("noise", "guided") if "noise" in found else ("original~answers=wrong", "original~answers=right")
+    return [name for name in wanted if name in found]
+
+
+def perturbed_count(view: View) -> int:
+    """Return of how many tests the made suites are made."""
+    said, most = address.read(PERTURBED), len(view.chosen)
+    if said.isascii() and said.isdigit() and int(said[:9]) > 0:
+        return min(most, int(said[:9]))
+    return usual_count(view)
+
+
+def usual_count(view: View) -> int:
+    """Return of how many tests suites are made when the address does not say."""
+    return min(len(view.chosen), ALL_UP_TO if pixels(view) <= SMALL else ALL_LARGE_UP_TO)
+
+
+def base_suite(view: View) -> Suite:
+    """Return the bench's own tests, of the chosen classes."""
+    from idc_core.suites import chosen, original
+
+    suite = original(view.test)
+    return suite if len(view.chosen) == len(view.test) else replace(chosen(suite, view.chosen), label=suite.label)
+
+
+def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
+    """Open a suite by its name, with the original tests where it joins them; its inputs are made when they are needed.
+
+    Parameters
+    ----------
+    waiting : Waiting
+        Shows progress where something has to be read or looked for.
+    view : View
+    name : str
+        One of `offers`.
+
+    Returns
+    -------
+    Suite
+        Its label is for a person; its first part is that of `base_suite` where it joins it.
+
+    Raises
+    ------
+    SettingError, DataError
+        If there is no such suite, a setting is outside its range, or no test is left.
+    CancelledError
+        If the person stopped it.
+    """
+    from idc_core.suites import union
+
+    known = offers(view)
+    if name not in known:
+        raise SettingError(f"There is no suite {name!r} for this network and these tests. Choose another one.")
+    label = known[name].label
+    made = [_open(waiting, view, suite_addresses.parse(part)) for part in suite_addresses.split(name)]
+    together = [base_suite(view), *made] if known[name].joins else made
+    if len(together) == 1:
+        return replace(made[0], label=label)
+    return union(together, known[name].kind, label)
+
+
+def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
+    """Open what one recipe says, without the original tests."""
+    from idc_core.suites import SUITES, original, perturbed, sample, subset
+
+    if recipe.base in SUITES:
+        suite = base_suite(view)
+        if SUITES[recipe.base].apply is not None:
+            source = sample(suite, perturbed_count(view))
+            settings = _settings(view, recipe)
+            suite = perturbed(source, recipe.base, view.model, seed=recipe.seed, **settings)
+    elif recipe.base in {one.name for one in _kept(view)}:
+        from idc_core.suites import open_kept
+
+        suite = waiting.get("kept", recipe.base, "reading a suite of your own", lambda report: open_kept(recipe.base))
+        suite = _of_classes(view, suite)
+    else:
+        suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
+        # Classes of other names are as many; whether an answer is right is not asked then.
+        suite = replace(suite, class_names=view.test.class_names)
+    if not recipe.is_part:
+        return suite
+
+    def look_for(report: Progress) -> Suite:
+        return subset(
+            suite,
+            classes=recipe.classes or None,
+            correct={"": None, "right": True, "wrong": False}[recipe.answers],
+            confidence=recipe.confidence,
+            model=view.model,
+            on_progress=report,
+        )
+
+    key = (ENGINE, view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
+    found: Suite = waiting.get("parts", key, "looking for the tests that are kept", look_for)
+    return found
+
+
+def _of_classes(view: View, suite: Suite) -> Suite:
+    """Return the tests of the classes that the bench looks at."""
+    from idc_core.suites import chosen
+
+    return chosen(suite, of_classes(suite, view.bench.classes)) if view.bench.classes else suite
+
+
+def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
+    """Return a kind's settings; a number of pixels as a share of them."""
+    settings: dict[str, Any] = dict(recipe.settings)
+    if "pixels" in settings:
+        settings["share"] = settings.pop("pixels") / pixels(view)
+    return settings
+
+
+def pixels(view: View) -> int:
+    """Return how many pixels a test has."""
+    return int(np.prod(view.test.inputs.shape[2:]))
+
+
+def _kinds(view: View) -> list[Offered]:
+    """Offer what can be made of the tests: noise, transforms, attacks."""
+    from idc_core.suites import SUITES
+
+    if view.test.inputs.ndim != 4:
+        return []
+    return [
+        Offered(kind.name, kind.label, kind.help, kind.name, made=True)
+        for kind in SUITES.values()
+        if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
+    ]
+
+
+def _parts(view: View) -> list[Offered]:
+    """Offer parts of the tests that exist."""
+    if not view.is_classifier or not len(view.chosen):
+        return []
+    several = [(Recipe("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")]
+    if (view.analysis.confidence[view.chosen] <= UNSURE).any():
+        several.append((Recipe("original", most=UNSURE), "The tests of which the network is less sure."))
+    if view.correct is not None and len(np.unique(view.correct[view.chosen])) == 2:
+        several.append((Recipe("original", answers="wrong"), "The tests that the network gets wrong."))
+        several.append((Recipe("original", answers="right"), "The tests that the network gets right."))
+    names = view.test.class_names
+    return [
+        Offered(recipe.text, recipe.words("", names), text, "own", joins=False, within=True) for recipe, text in several
+    ]
+
+
+def _data_sets(view: View) -> list[Offered]:
+    """Offer other data sets that the network can take."""
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    return [
+        Offered(
+            name,
+            DATASETS[name].label,
+            f"The tests of {DATASETS[name].label}.",
+            "own",
+            joins=False,
+            judged=tuple(DATASETS[name].class_names) == view.train.class_names,
+        )
+        for name in fitting_data(MODELS[view.bench.model])
+        if name != view.bench.data
+    ]
+
+
+def _kept(view: View) -> list[Offered]:
+    """Offer the person's own suites that fit."""
+    from idc_core.suites import kept
+
+    return [
+        Offered(one.name, one.label, f"{one.inputs:,} tests that you kept.", one.kind)
+        for one in kept(view.test).values()
+    ]
+
+
+def _described(view: View, name: str, found: dict[str, Offered]) -> Offered | None:
+    """Describe a suite that the catalogue does not list; None where it cannot be made of what is listed."""
+    try:
+        several = [suite_addresses.parse(part) for part in suite_addresses.split(name)]
+    except SettingError:
+        return None
+    whole = Offered("original", "Original tests", "Original tests.", "original", joins=False, within=True)
+    bases = [found.get(one.base, whole if one.base == "original" and one.is_part else None) for one in several]
+    known = [base for base in bases if base is not None]
+    if not several or len(known) < len(several):
+        return None
+    names = view.test.class_names
+    labels = [one.words(base.label, names) for one, base in zip(several, known, strict=True)]
+    label = " + ".join([labels[0], *(lower(one) for one in labels[1:])])
+    kind = known[-1].kind if known[-1].kind != "original" else "own"
+    return Offered(
+        name,
+        label,
+        " ".join(base.help for base in known),
+        kind,
+        joins=any(base.joins for base in known),
+        judged=all(base.judged for base in known),
+        made=all(base.made for base in known),
+        within=all(base.within for base in known),
+    )

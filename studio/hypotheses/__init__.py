@@ -1,0 +1,1 @@
+"""What only the hypotheses page is made of."""

@@ -1,0 +1,369 @@
+"""Did training bring it about? The scores at every epoch whose weights were kept, and training again to keep them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.figures import epochs as figures
+from idc_core.inspection.epochs import Course, course, halfway
+from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
+from idc_core.models.registry import find_entry
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+from studio.hypotheses import hypothesis_pair, inspections
+from studio.hypotheses.inspections import Measured, quoted
+from studio.widgets import layout
+from studio.widgets.text import percent, plural
+
+if TYPE_CHECKING:
+    from idc_core.inspection.grid import Grid
+
+QUICK_S = 300
+"""Seconds up to which a training is offered on the page; longer ones are for the command line."""
+
+TRAIN = "train-for-epochs"
+"""The network that is trained again, in the session."""
+
+TOLD = 5
+"""Hypotheses that are told apart in a figure, besides the chosen one."""
+
+
+def draw(
+    measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]
+) -> dict[str, pd.DataFrame]:
+    """Follow scores over the epochs of training. Returns the table to take away."""
+    st.header("Did training bring it about?", anchor=False)
+    wanted = st.toggle(
+        "Follow the scores over the epochs of training",
+        key="over-epochs",
+        bind="query-params",
+        help="Inspects the network as it was before training and after each epoch whose weights were kept, on the same "
+        "records; default off.",
+    )
+    if not wanted:
+        return {}
+    if not measured.whole:
+        st.caption("This waits until all records are read: start again first.")
+        return {}
+    view = measured.view
+    try:
+        kept = there(view)
+        series = _whole(view.bench.model, kept)
+        found, missing = follow(measured, series, grid, measure, layer)
+        st.markdown(sentence(found))
+        say_source(view, kept, series)
+    except CancelledError:
+        st.caption("Stopped before it was finished.")
+        return {}
+    except IdcError as error:
+        st.error(str(error))
+        return {}
+    if missing:
+        st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not looked at.")
+    draw_strongest(measured, grid, layer, label, pair, found, series)
+    draw_unit(measured, grid, layer, label, pair, found, series)
+    return {"hypotheses-by-epoch": found.frame()}
+
+
+def there(view: View) -> Series | None:
+    """Return the best training whose checkpoints are there, after training again where that was asked for.
+
+    Raises
+    ------
+    IdcError
+        If checkpoints are damaged, or training failed.
+    """
+    name = view.bench.model
+    if st.session_state.get(TRAIN) == name:
+        train_again(view)
+    found = all_series(name)
+    return found[0] if found else None
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _whole(name: str, kept: Series | None) -> Series:
+    return whole(name, kept)
+
+
+def say_source(view: View, kept: Series | None, series: Series) -> None:
+    """Say where the epochs come from, and offer to train again where there are none between the ends.
+
+    Raises
+    ------
+    CancelledError
+        If the person stopped it.
+    """
+    if find_entry(view.bench.model).recipe is None:
+        st.caption(
+            "These weights were published by others, without those of any epoch before: they are compared with fresh "
+            "ones (seed 0)."
+        )
+    elif kept is None or not kept.complete:
+        offer(view, kept)
+    elif not kept.own:
+        st.caption(
+            "These epochs are of a repeat of the training, with the same recipe. It led to other weights than the "
+            f"bench's (fingerprint `{kept.checkpoints[-1].trained}`), as another processor, version or seed does, so "
+            "that units of the two need not be the same."
+        )
+    if any(one.stored == "float16" for one in series.checkpoints):
+        st.caption(
+            "Before training and at its end the weights are exact; between, they are kept in 16 bits each, which "
+            "changed no score by more than 0.0002 where it was tried."
+        )
+
+
+def train_again(view: View) -> None:
+    """Train the bench's network again and keep its epochs, or wait for who does it already.
+
+    Raises
+    ------
+    IdcError
+        If training failed.
+    """
+    name = view.bench.model
+
+    def work(report: Progress) -> bool:
+        from idc_core.models import Keeping, train
+
+        train(name, out=None, seed=view.model.card.seed or 0, keeping=Keeping(kept_folder(name)), on_progress=report)
+        return True
+
+    # What ends the run to begin another one, as a click on something else does, leaves the wish to train.
+    try:
+        Waiting(1).get("trainings", (ENGINE, name, str(kept_folder(name))), "training the network again, step", work)
+    except CancelledError:
+        st.caption("The training was stopped. The epochs that it finished are kept.")
+    except IdcError:
+        del st.session_state[TRAIN]
+        raise
+    del st.session_state[TRAIN]
+
+
+def offer(view: View, part: Series | None) -> None:
+    """Say what is missing, and offer to train again where that is quick."""
+    name, recipe = view.bench.model, find_entry(view.bench.model).recipe
+    epochs = 0 if recipe is None else recipe.epochs
+    text = f"No weights between the {epochs} epochs of this network's training were kept."
+    if part is not None:
+        text = f"A training was stopped after epoch {part.epochs[-1]} of {epochs}; the epochs after it are missing."
+    seconds = expected(view)
+    if seconds > QUICK_S:
+        st.caption(
+            f"{text} Training again takes about {duration(seconds)} on this machine as busy as it is now; on the "
+            "command line it goes on without this page:"
+        )
+        st.code(f"python -m idc_core train {name} --checkpoints", language="bash")
+        return
+    st.caption(
+        f"{text} Training again by the same recipe takes about {duration(seconds)} on this machine, judged by a few "
+        "steps now, and looking at each epoch some more. Stay on this page: what is finished is kept."
+    )
+    st.button(
+        "Train again and keep each epoch",
+        key="train-epochs",
+        on_click=_train,
+        args=(name,),
+        help="Trains a copy from the same seed by the same recipe, in the background; the network of the bench stays "
+        "as it is. The weights are kept in the studio's own folder.",
+    )
+
+
+def _train(name: str) -> None:
+    st.session_state[TRAIN] = name
+
+
+def expected(view: View) -> float:
+    """Return how many seconds training again takes, judged once."""
+
+    def work(report: Progress) -> float:
+        from idc_core.models.training import expected_seconds
+
+        return expected_seconds(view.bench.model, view.train)
+
+    key = (ENGINE, "expected", view.bench.model)
+    return float(Waiting(1).get("epochs", key, "trying a few steps of training", work))
+
+
+def duration(seconds: float) -> str:
+    """Write how long something takes as roughly as it is known."""
+    if seconds < 90:
+        return plural(max(5, 5 * round(seconds / 5)), "second")
+    return plural(round(seconds / 60), "minute")
+
+
+def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[Course, int]:
+    """Return the scores at each epoch, and how many epochs are missing because the person stopped it.
+
+    Raises
+    ------
+    CancelledError
+        If it was stopped before two epochs were there.
+    IdcError
+        If a checkpoint is damaged.
+    """
+    waiting = Waiting(len(series.checkpoints))
+    found: dict[int, Grid] = {}
+    stopped = False
+    own = measured.view.model.card.fingerprint
+    # The last first: it is mostly there already. After a stop, what was finished earlier is still found.
+    for one in reversed(series.checkpoints):
+        if one.trained == own and measured.settings.error is None:
+            found[one.epoch] = grid
+            continue
+        try:
+            found[one.epoch] = at_epoch(waiting, measured, series, one, measure, layer)
+        except CancelledError:
+            stopped = True
+    if stopped and len(found) < 2:
+        raise CancelledError("Stopped before two epochs were looked at.")
+    return course(found), len(series.checkpoints) - len(found)
+
+
+def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoint, measure: str, layer: str) -> Grid:
+    """Return the scores at one epoch."""
+    view, settings = measured.view, measured.settings
+    part, hypotheses = inspections.records_of(view, settings), inspections.chosen_hypotheses(view, settings)
+
+    def work(report: Progress) -> Grid:
+        from idc_core.inspection import inspect
+        from idc_core.inspection.grid import grid
+
+        models = {"epoch": series.open(one.epoch)}
+        return grid(inspect(models, part, hypotheses, [measure], [layer], on_progress=report), measure, "epoch", layer)
+
+    key = (ENGINE, view.bench.model, one.card.fingerprint, part.fingerprint, settings.families, settings.words)
+    key += (settings.masks, measure, layer)
+    result: Grid = waiting.get("epochs", key, f"comparing units with hypotheses after epoch {one.epoch}", work)
+    return result
+
+
+def sentence(found: Course) -> str:
+    """Put into words what training brought about."""
+    first = int(found.most_gained()[0])
+    better, worse = (int((found.clear & (sign * found.gain > 0)).sum()) for sign in (1, -1))
+    before, after = found.strongest[[0, -1], first]
+    text = (
+        f"**{better} of {len(found.names)} hypotheses have a clearly stronger unit at the end of training than before "
+        f"it, {worse} a clearly weaker one; {quoted(found.names[first])} gained most, from {before:.2f} to "
+        f"{after:.2f}.** "
+    )
+    half = halfway(found.epochs, found.mean)
+    if half is None:
+        return f"{text}Over all of them the strongest score did not rise: {found.mean[0]:.2f} to {found.mean[-1]:.2f}."
+    text += f"Over all of them the strongest score rose from {found.mean[0]:.2f} to {found.mean[-1]:.2f} on average"
+    if len(found.epochs) < 3:
+        return f"{text}."
+    return f"{text}; epoch {half} is the first, of those that are there, with half of that rise."
+
+
+def ticks(found: Course, series: Series) -> list[str]:
+    """Return what stands below each epoch: its number, and how well the network did."""
+    card = {one.epoch: one.card for one in series.checkpoints}
+    if find_entry(series.model).recipe is None:
+        return ["fresh weights", "as published"]
+    said = []
+    for epoch in found.epochs:
+        metrics = card[epoch].metrics
+        if "test_accuracy" in metrics:
+            said.append(f"{epoch}<br>{percent(metrics['test_accuracy'])} right")
+        else:
+            said.append(f"{epoch}<br>error {metrics['test_rmse']:.3f}" if "test_rmse" in metrics else str(epoch))
+    return said
+
+
+def draw_strongest(
+    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: Course, series: Series
+) -> None:
+    """Draw each hypothesis's strongest unit over the epochs."""
+    told = found.most_gained()[:TOLD].tolist()
+    first = told[0]
+    title = (
+        f"{quoted(found.names[first])} gained most in training: its strongest unit of {layer} went from "
+        f"{found.strongest[0, first]:.2f} to {found.strongest[-1, first]:.2f}"
+    )
+    rows = np.broadcast_to(np.arange(len(found.names)), found.unit.shape)
+    layout.chart(
+        measured.view,
+        "by-epoch",
+        lambda dark: figures.by_epoch(
+            ticks(found, series),
+            found.strongest,
+            found.names,
+            told,
+            title,
+            f"strongest score of any unit ({label})",
+            keys=np.stack([rows, found.unit], 2),
+            chosen=pair[0],
+            dark=dark,
+        ),
+        alt=f"{title}. Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
+        read="a line is a hypothesis, its height how much the strongest of all units goes with it; which unit that is "
+        "may change. What is high at epoch 0 random weights show already, and was not learnt. Named are the hypotheses "
+        "that gained most, and, thick, the one that is looked at. The epochs stand side by side, however many lie "
+        "between; below them, how many of its own tests the network answered rightly. Click a mark to look at its "
+        "hypothesis, and the unit that was strongest then. Clearly stronger or weaker says that the ranges of the two "
+        "scores (95 % each) lie apart.",
+        depends=(measured.key, layer, label, pair[0], found.epochs, series.checkpoints[-1].trained),
+        clicked=lambda points: clicked(measured, grid, layer, points),
+    )
+
+
+def draw_unit(
+    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: Course, series: Series
+) -> None:
+    """Draw what the unit that is looked at went with over the epochs."""
+    hypothesis, unit = pair
+    scores = found.score[:, :, unit]
+    strength = np.nan_to_num(np.abs(scores))
+    # Of a unit that is still at the end, those that it once went with.
+    told = np.lexsort((-strength.max(0), -strength[-1]))[:TOLD].tolist()
+    title = unit_title(found, unit, layer)
+    keys = np.broadcast_to(np.arange(len(found.names)), scores.shape)[:, :, None]
+    layout.chart(
+        measured.view,
+        "unit-by-epoch",
+        lambda dark: figures.by_epoch(
+            ticks(found, series),
+            scores,
+            found.names,
+            told,
+            title,
+            f"score of unit {unit} ({label})",
+            keys=keys,
+            chosen=hypothesis,
+            dark=dark,
+        ),
+        alt=f"{title}. Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
+        read=f"a line is a hypothesis, its height the score of unit {unit} with it. Named are those that it goes with "
+        "most at the end, and, thick, the one that is looked at. Lines that cross say that the unit came to stand for "
+        "something else. Click a mark to look at its hypothesis.",
+        depends=(measured.key, layer, label, pair, found.epochs, series.checkpoints[-1].trained),
+        clicked=lambda points: clicked(measured, grid, layer, points),
+    )
+
+
+def unit_title(found: Course, unit: int, layer: str) -> str:
+    """Say what a unit went with most before training, and at its end."""
+    strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
+    once, now = strength.argmax(1).tolist()
+    said = [
+        f"most with {quoted(found.names[which])} ({row[which]:.2f})" if row.any() else "with nothing"
+        for which, row in zip((once, now), strength, strict=True)
+    ]
+    begun = f"Unit {unit} of {layer} went {said[0]} before training"
+    if once == now and strength.any(1).all():
+        return f"{begun}, and still does at the end ({strength[1, now]:.2f})"
+    return f"{begun}, and at the end {said[1]}"
+
+
+def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
+    """Look at the hypothesis of the mark that was clicked, and at its unit where the mark has one."""
+    told = np.ravel(points[0]["customdata"]).astype(int).tolist()
+    hypothesis_pair.pick(measured, grid, layer, told[0], told[1] if len(told) > 1 else None)

@@ -1,0 +1,424 @@
+"""One hypothesis and one unit on the Hypotheses page: their ranks, single records, clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.figures import heatmaps
+from idc_core.figures import hypotheses as figures
+from idc_core.figures.input_images import pictures
+from studio.hypotheses import inspections
+from studio.hypotheses.inspections import Measured, quoted
+from studio.neurons.neuron import told
+from studio.shell import address
+from studio.shell.pages import PAGES
+from studio.shell.selection import select, selected
+from studio.widgets import layout
+from studio.widgets.relevance_view import draw_pictures
+from studio.widgets.text import percent, plural, state
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from idc_core.inspection import Hypothesis
+    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.single_records import Look
+
+HYPOTHESIS, UNIT = "hypothesis", "unit"
+"""Names in the address; the unit is the selected neuron where the layer is the bench's."""
+
+PAGED = "units-part-of"
+"""What the shown part of the units was chosen for."""
+
+MOST = 12
+"""Units, and hypotheses, that are listed."""
+
+SHOWN = 4
+"""Pictures of the most and of the least active records."""
+
+SIDE = 112
+STRENGTH = 0.75
+
+
+def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
+    """Return the hypothesis and the unit that are looked at; the strongest ones where none is chosen."""
+    known = grid.score.shape[1]
+    name = address.read(HYPOTHESIS)
+    chosen = grid.names.index(name) if name in grid.names else None
+    if layer == measured.view.bench.layer:
+        unit = selected().neuron
+    else:
+        text = address.read(UNIT)
+        unit = int(text) if text.isascii() and text.isdigit() else None
+    if unit is not None and unit >= known:
+        unit = None
+    if chosen is None and unit is None:
+        return grid.strongest()
+    if chosen is None:
+        return int(grid.hypotheses_of(int(unit or 0))[0]), int(unit or 0)
+    return chosen, int(grid.units_of(chosen)[0]) if unit is None else unit
+
+
+def pick(measured: Measured, grid: Grid, layer: str, hypothesis: int | None = None, unit: int | None = None) -> None:
+    """Look at another hypothesis, another unit, or both; for callbacks."""
+    if hypothesis is not None:
+        address.keep(HYPOTHESIS, grid.names[hypothesis])
+    if unit is None:
+        return
+    if layer == measured.view.bench.layer:
+        select(neuron=unit)
+    else:
+        address.keep(UNIT, str(unit))
+
+
+def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]) -> None:
+    """Choose the hypothesis and the unit by name, for who does not click."""
+    hypothesis, unit = pair
+    st.session_state["hypothesis-chosen"], st.session_state["unit-chosen"] = hypothesis, unit
+    with st.container(horizontal=True):
+        st.selectbox(
+            "Hypothesis",
+            range(len(grid.names)),
+            format_func=grid.names.__getitem__,
+            key="hypothesis-chosen",
+            width=320,
+            on_change=lambda: pick(measured, grid, layer, hypothesis=st.session_state["hypothesis-chosen"]),
+            help="The hypothesis that is looked at below. Default the one of the strongest association, "
+            f"{grid.names[hypothesis]}.",
+        )
+        st.selectbox(
+            "Unit",
+            range(grid.score.shape[1]),
+            format_func=lambda one: f"unit {one}",
+            key="unit-chosen",
+            width=160,
+            on_change=lambda: pick(measured, grid, layer, unit=st.session_state["unit-chosen"]),
+            help=f"The unit of layer {layer} that is looked at below; in the bench's layer it is selected on all "
+            f"pages. Default the strongest one, unit {unit}.",
+        )
+
+
+def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
+    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
+    total = grid.score.shape[1]
+    if columns is None or total <= columns:
+        return 0
+    order = grid.part(1, total)[1]
+    own = int(np.flatnonzero(order == unit)[0]) // columns
+    if st.session_state.get(PAGED) != (unit, columns, total):
+        # Where another unit was chosen the map shows it.
+        st.session_state["units-part"] = own
+        st.session_state[PAGED] = (unit, columns, total)
+    labels = {
+        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
+    }
+    part = st.selectbox(
+        "Units by strength",
+        list(labels),
+        key="units-part",
+        width=240,
+        format_func=labels.get,
+        help="Which units the map shows, those of the strongest associations first, so that every unit can be clicked. "
+        f"Default the part with the unit that is looked at, {labels[own]}.",
+    )
+    return int(part) * columns
+
+
+def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
+    """Show the top units of the hypothesis, and the top hypotheses of the unit."""
+    hypothesis, unit = pair
+    name, visible = grid.names[hypothesis], told_from_chance(grid)
+    units, named = grid.units_of(hypothesis)[:MOST], grid.hypotheses_of(unit)[:MOST]
+    sides = (
+        (
+            "units-of-hypothesis",
+            (np.full(len(units), hypothesis), units),
+            [f"unit {one}" for one in units],
+            units,
+            unit,
+            f"Unit {units[0]} goes with {quoted(name)} most, {score_text(grid, hypothesis, int(units[0]))}",
+            UNIT,
+        ),
+        (
+            "hypotheses-of-unit",
+            (named, np.full(len(named), unit)),
+            [grid.names[one] for one in named],
+            named,
+            hypothesis,
+            f"Unit {unit} goes most with {quoted(grid.names[named[0]])}, {score_text(grid, int(named[0]), unit)}",
+            HYPOTHESIS,
+        ),
+    )
+    for column, (key, at, names, keys, chosen, title, part) in zip(st.columns(2, gap="large"), sides, strict=True):
+        with column:
+            layout.chart(
+                measured.view,
+                key,
+                lambda dark, at=at, names=names, keys=keys, chosen=chosen, title=title: figures.ranked_scores(
+                    names,
+                    keys.tolist(),
+                    grid.score[at],
+                    grid.low[at],
+                    grid.high[at],
+                    visible[at],
+                    title,
+                    what,
+                    chosen=chosen,
+                    dark=dark,
+                ),
+                alt=title,
+                read="a mark is a score, its line the range in which the score of more such records would lie (95 %); "
+                "open marks are not told from chance. Click a mark to look at it.",
+                depends=(measured.key, what, layer, pair, part, visible.sum()),
+                clicked=lambda points, part=part: pick(measured, grid, layer, **{part: told(points)}),
+            )
+
+
+def told_from_chance(grid: Grid) -> NDArray[np.bool_]:
+    """Return which associations pass; all that have a score where the measure has no test."""
+    return grid.passes if grid.tested else np.isfinite(grid.score)
+
+
+def score_text(grid: Grid, hypothesis: int, unit: int) -> str:
+    """Write a score with its confidence interval."""
+    at = hypothesis, unit
+    if not np.isfinite(grid.score[at]):
+        return "without a score"
+    text = f"{grid.score[at]:.2f}"
+    return f"{text} ({grid.low[at]:.2f} to {grid.high[at]:.2f})" if np.isfinite(grid.low[at]) else text
+
+
+def looked_at(measured: Measured) -> NDArray[np.int64]:
+    """Return the tests on which a pair is looked at: the first ones, and the selected one."""
+    view, positions = measured.view, measured.view.chosen[: inspections.LOOKED_AT]
+    if view.position is not None and view.position not in positions:
+        positions = np.append(positions, view.position)
+    return np.asarray(positions, np.int64)
+
+
+def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+    """Show unit and hypothesis on single records, and where the hypothesis holds beside where it does not."""
+    view, positions = measured.view, looked_at(measured)
+    seen = inspections.look(view, layer, unit, hypothesis, positions)
+    symbols = view.test.inputs.ndim == 2 and seen.activations.ndim == 2
+    if symbols and seen.activations.shape[1:] == seen.present.shape[1:]:
+        draw_text(measured, seen, positions, unit, hypothesis)
+    elif view.test.inputs.ndim == 4:
+        draw_overlays(measured, seen, positions, unit, hypothesis)
+    if hypothesis.kind == "binary":
+        draw_by_truth(measured, seen, layer, unit, hypothesis)
+    if hypothesis.kind == "classes":
+        draw_by_class(measured, seen, layer, unit, hypothesis)
+    if layer == view.bench.layer and unit in view.analysis.important and hypothesis.kind != "classes":
+        draw_clusters(measured, seen, positions, unit, hypothesis)
+
+
+def draw_text(measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis) -> None:
+    """Draw what the unit does over one text, with the hypothesis under it."""
+    view = measured.view
+    numbers = view.test.ids[positions].tolist()
+    order = np.argsort(~(seen.holds & seen.varies), kind="stable")
+    first = int(order[0])
+    chosen = numbers.index(selected().input) if selected().input in numbers else first
+    st.session_state["record-chosen"] = chosen
+    st.selectbox(
+        "Record",
+        order.tolist(),
+        format_func=lambda at: f"test {numbers[at]}",
+        key="record-chosen",
+        width=200,
+        on_change=lambda: select(input=int(numbers[st.session_state["record-chosen"]])),
+        help="The text that is drawn, those in which the hypothesis holds at some symbols first; it is selected on all "
+        f"pages. Default the first of these, test {numbers[first]}.",
+    )
+    there = seen.present[chosen]
+    tokens = view.test.inputs[positions[chosen]][there]
+    words = [view.test.vocabulary[token] if token > 1 else "…" for token in tokens]
+    activations = seen.activations[chosen][there]
+    behaviour = np.broadcast_to(np.reshape(seen.behaviour[chosen], (-1,)), there.shape)[there]
+    title = _trace_title(numbers[chosen], unit, hypothesis, words, activations, behaviour)
+    layout.chart(
+        view,
+        "string-trace",
+        lambda dark: figures.string_trace(
+            words, activations, behaviour, title, f"unit {unit}", hypothesis.name, dark=dark
+        ),
+        alt=title,
+        read="above, what the unit does when it has read up to each symbol; below, hatched, where the hypothesis is "
+        "true, or its number. A unit that follows the hypothesis rises (or falls) where the hatching is.",
+        depends=(measured.key, unit, hypothesis.name, numbers[chosen]),
+    )
+
+
+def _trace_title(
+    number: int,
+    unit: int,
+    hypothesis: Hypothesis,
+    words: list[str],
+    activations: NDArray[np.floating],
+    behaviour: NDArray[np.floating],
+) -> str:
+    """Say what the unit does where the hypothesis holds, or where the unit is highest."""
+    name, holds = quoted(hypothesis.name), behaviour > 0
+    if hypothesis.kind == "binary" and holds.any() and not holds.all():
+        inside, outside = activations[holds].mean(), activations[~holds].mean()
+        return f"Over test {number}, unit {unit} is {inside:.2f} on average where {name} holds, {outside:.2f} elsewhere"
+    top = int(np.argmax(activations))
+    place = f"“{words[top]}” (symbol {top + 1})"
+    return f"Over test {number}, unit {unit} is highest at {place}, where {name} is {behaviour[top]:.3g}"
+
+
+def draw_overlays(
+    measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+) -> None:
+    """Show the records that activate a unit most and least, with the hypothesis laid over them, and the unit's map."""
+    view = measured.view
+    order = np.argsort(-seen.mean, kind="stable")
+    places = seen.behaviour.ndim > 1
+    maps = seen.activations.ndim > 1
+    limit = 1.0 if hypothesis.kind == "binary" else float(np.abs(seen.behaviour).max()) or 1.0
+    for words, chosen in (("most", order[:SHOWN]), ("least", order[::-1][:SHOWN])):
+        st.markdown(f"**Unit {unit} is {words} active** on these of the first {len(positions)} tests")
+        tiles = []
+        for at in chosen.tolist():
+            image = view.test.inputs[positions[at]]
+            number = f"test {view.test.ids[positions[at]]}: unit {seen.mean[at]:.2f}"
+            if places:
+                marked = seen.behaviour[at] / limit
+                share = float((seen.behaviour[at] != 0).mean())
+                said = f"{number}; red where {quoted(hypothesis.name)}, {percent(share)} of it"
+                tiles.append((_laid_over(image, marked), said))
+            else:
+                tile = pictures(image[None], SIDE)[0]
+                tiles.append((tile, f"{number}; {hypothesis.name}: {_value(hypothesis, seen.behaviour[at])}"))
+            if maps:
+                said = f"the unit's map over test {view.test.ids[positions[at]]}"
+                tiles.append((_laid_over(image, seen.over(at)), said))
+        draw_pictures(tiles, key=f"overlays-{words}")
+    layout.how_to_read(
+        "red lies where the hypothesis is true, or where the unit is positive (blue where negative); what they share "
+        "is what the score is made of. A unit of a dense layer has one value a picture and no map."
+    )
+
+
+def _laid_over(image: NDArray[np.floating], values: NDArray[np.floating]) -> NDArray[np.uint8]:
+    if not np.any(values):
+        return pictures(image[None], SIDE)[0]
+    return heatmaps.overlay(image, values, STRENGTH, SIDE)
+
+
+def _value(hypothesis: Hypothesis, value: float) -> str:
+    return f"{value:.3g}" if hypothesis.kind != "binary" else "true" if value else "not true"
+
+
+def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+    """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
+    true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
+    if not len(true) or not len(false):
+        name = quoted(hypothesis.name)
+        st.caption(
+            f"{name} {'holds somewhere in each' if len(true) else 'holds in none'} of these "
+            f"{len(seen.mean)} records, so that whole records cannot be compared by it."
+        )
+        return
+    title = (
+        f"Unit {unit} is {true.mean():.2f} on average over records with {quoted(hypothesis.name)}, "
+        f"{false.mean():.2f} over the others"
+    )
+    layout.chart(
+        measured.view,
+        "by-truth",
+        lambda dark: figures.by_truth(true, false, title, f"unit {unit}", hypothesis.name, dark=dark),
+        alt=title,
+        read="each colour is a group of records, drawn as shares of its own; the less they overlap, the better the "
+        "unit alone tells whether the hypothesis holds. A unit's value is its mean over a record.",
+        depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
+    )
+
+
+def draw_by_class(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+    """Draw what the unit does in each class."""
+    values = seen.by_class(hypothesis.classes)
+    known = measured.view.test.class_names
+    names = known if len(known) == hypothesis.classes else [f"class {at}" for at in range(hypothesis.classes)]
+    means = [float(own.mean()) if len(own) else np.nan for own in values]
+    high, low = int(np.nanargmax(means)), int(np.nanargmin(means))
+    title = (
+        f"Unit {unit} is highest in {names[high]} ({means[high]:.2f} on average) and lowest in {names[low]} "
+        f"({means[low]:.2f})"
+    )
+    empty = sum(not len(own) for own in values)
+    left = f" {empty} of the {len(values)} classes {'is' if empty == 1 else 'are'} not among these records."
+    layout.chart(
+        measured.view,
+        "by-class",
+        lambda dark: figures.by_class(values, names, title, f"unit {unit}", dark=dark),
+        alt=title,
+        read="a diamond is the unit's mean over what is of a class, the line the middle half of its values; classes "
+        f"whose lines lie apart are told by the unit alone.{left if empty else ''}",
+        depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
+    )
+
+
+def draw_clusters(
+    measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+) -> None:
+    """Show in which of the neuron's clusters the hypothesis holds."""
+    from idc_core.inspection.grid import shares
+
+    view = measured.view
+    place = view.analysis.important.tolist().index(unit)
+    count = view.sizes[place]
+    clusters = view.analysis.assignments[positions, place].astype(np.int64)
+    found = shares(seen.holds, clusters, count)
+    sizes = np.bincount(clusters, minlength=count)
+    table = pd.DataFrame(
+        {
+            "cluster": [state(at, count) for at in range(count)],
+            "centroid": np.round(view.analysis.centroids[place], 3),
+            "tests": sizes,
+            f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],
+        }
+    )
+    st.markdown(f"**Neuron {unit} is important: its clusters, and where {quoted(hypothesis.name)} holds**")
+    st.dataframe(
+        table,
+        hide_index=True,
+        height="content",
+        width="stretch",
+        alt=f"Clusters of neuron {unit}, and the share of tests in each with {quoted(hypothesis.name)}",
+    )
+    st.caption(f"Of the {plural(len(positions), 'test')} that are looked at here.")
+
+
+def draw_links(measured: Measured, layer: str, unit: int) -> None:
+    """Offer the pages that show more of the unit."""
+    if layer != measured.view.bench.layer:
+        st.button(
+            f"Make {layer} the bench's layer",
+            key="take-layer",
+            on_click=_take,
+            args=(layer, unit),
+            help="Makes this layer the one that all pages examine, with this unit selected.",
+        )
+        return
+    important = unit in measured.view.analysis.important
+    shown = {"neurons": f"What activates neuron {unit}, and its relevance by class"}
+    if important:
+        shown |= {"clusters": f"The clusters of neuron {unit}", "coverage": "The cells it takes part in"}
+    with st.container(horizontal=True):
+        for page, label in shown.items():
+            st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon)
+        if selected().input is not None:
+            st.page_link(
+                PAGES["relevance"].file, label=f"The relevance of test {selected().input}", icon=PAGES["relevance"].icon
+            )
+
+
+def _take(layer: str, unit: int) -> None:
+    select(layer=layer)
+    select(neuron=unit)

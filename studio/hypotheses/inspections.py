@@ -1,0 +1,287 @@
+"""Inspections of the bench's network: which hypotheses there are for its tests, and their scores as they are read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from idc_core.errors import CancelledError
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from idc_core.datasets import Dataset
+    from idc_core.inspection import Hypothesis, Inspection, Reading
+    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.single_records import Look
+
+RECORDS = {"256": 256, "1,024": 1024, "4,096": 4096, "all": None}
+"""How many records are read at most: label and number."""
+
+ERRORS = {"not before the end": None, "\u00b1 0.2": 0.2, "\u00b1 0.1": 0.1, "\u00b1 0.05": 0.05}
+"""When reading may stop early: label and error."""
+
+RATES = {"1 %": 0.01, "5 %": 0.05, "10 %": 0.1}
+"""False-discovery rates: label and share."""
+
+USUAL_OF_SQL = ("characters", "words", "grammar")
+USUAL_OF_TEXT = ("labels", "symbols")
+
+TELL_S = 1.0
+"""Seconds between two drawings of scores so far: drawing takes time from reading."""
+
+LOOKED_AT = 256
+"""Records on which a single unit is looked at."""
+
+UNFINISHED = 3
+"""Inspections that can go on: their sums stay in memory, the blocks of probes on disk."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Attributes
+    ----------
+    families, words : tuple of str
+        Families of hypotheses, and a person's own keywords.
+    measures, layers : tuple of str
+    most : int or None
+        Records to read at most.
+    error : float or None
+        Reading stops early where every score is so sure.
+    masks : tuple of (str, bytes)
+        Names and contents of a person's own files.
+    """
+
+    families: tuple[str, ...]
+    words: tuple[str, ...]
+    measures: tuple[str, ...]
+    layers: tuple[str, ...]
+    most: int | None
+    error: float | None
+    masks: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(eq=False)
+class Measured:
+    """An inspection, finished or stopped.
+
+    Attributes
+    ----------
+    found : Inspection
+    view : View
+    settings : Settings
+    records : int
+        How many were read.
+    whole : bool
+        Whether everything that was asked for was read.
+    """
+
+    found: Inspection
+    view: View
+    settings: Settings
+    records: int
+    whole: bool
+    memo: dict[Any, Grid] = field(default_factory=dict, repr=False)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What charts of it depend on."""
+        return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.bench.classes)
+
+    def grid(self, measure: str, layer: str, rate: float) -> Grid:
+        """Return one measure of one layer as a table of hypotheses by units."""
+        from idc_core.inspection.grid import grid
+
+        if (measure, layer, rate) not in self.memo:
+            self.memo[measure, layer, rate] = grid(self.found, measure, self.view.model.card.name, layer, rate)
+        return self.memo[measure, layer, rate]
+
+
+def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
+    """Return the hypotheses of every family that has any for the bench's tests."""
+    return _offered(view.test.fingerprint, view.test)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _offered(fingerprint: str, _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
+    from idc_core.inspection import FAMILIES, library
+
+    every = {name: library(_data, [name]) for name in FAMILIES}
+    return {name: found for name, found in every.items() if found}
+
+
+def usual(view: View) -> list[str]:
+    """Return the families that are measured unless others are chosen."""
+    names = list(offered(view))
+    wanted = USUAL_OF_SQL if "grammar" in names else USUAL_OF_TEXT if "symbols" in names else names
+    return [name for name in names if name in wanted]
+
+
+def chosen_hypotheses(view: View, settings: Settings) -> tuple[Hypothesis, ...]:
+    """Return the hypotheses of the chosen families, and the person's own, each name once."""
+    from idc_core.inspection.families import keyword
+    from idc_core.inspection.families.custom import mask_hypothesis
+
+    every = [one for name, family in offered(view).items() if name in settings.families for one in family]
+    every += [keyword(view.test, word) for word in settings.words]
+    every += [mask_hypothesis(name, content, view.test) for name, content in settings.masks]
+    return tuple({one.name: one for one in every}.values())
+
+
+def fitting(view: View, settings: Settings) -> Settings:
+    """Return the same settings for another bench: its own layer, and families that have hypotheses for its tests."""
+    families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
+    return replace(settings, families=families, words=(), masks=(), layers=(view.bench.layer,))
+
+
+def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | None = None) -> Measured | None:
+    """Inspect the bench's network; show progress, and what is there so far.
+
+    Parameters
+    ----------
+    view : View
+    settings : Settings
+    tell : callable, optional
+        Called with the scores of what was read by then, again and again while more is read.
+
+    Returns
+    -------
+    Measured or None
+        What was read until the person pressed Stop, if they did; None where that is too little for any score.
+
+    Raises
+    ------
+    IdcError
+        If a hypothesis does not fit the records or a layer.
+    """
+    tests, hypotheses = tests_of(view), chosen_hypotheses(view, settings)
+    most = min(settings.most or len(tests), len(tests))
+    # Of fewer records first and of more afterwards it is the same inspection, which goes on.
+    key = (ENGINE, view.model.card.fingerprint, tests.fingerprint, replace(settings, most=None))
+    seen = _so_far()
+    told, since = 0, time.monotonic()
+
+    def work(report: Progress) -> Inspection:
+        from idc_core.inspection import inspect
+
+        return inspect(
+            view.model,
+            tests,
+            hypotheses,
+            settings.measures,
+            settings.layers,
+            error=settings.error,
+            records=most,
+            reading=seen.reading(key),
+            on_progress=report,
+            on_scores=lambda now: seen.put(key, now),
+        )
+
+    def so_far() -> Inspection | None:
+        now = seen.get(key)
+        return None if now is None or _read(now) > most else now
+
+    def watch() -> None:
+        nonlocal told, since
+        now = so_far()
+        if tell is None or now is None or _read(now) <= told or time.monotonic() - since < TELL_S:
+            return
+        told = _read(now)
+        tell(Measured(now, view, settings, told, False))
+        since = time.monotonic()
+
+    doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
+    try:
+        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch)
+    except CancelledError:
+        left = so_far()
+        return None if left is None else Measured(left, view, settings, _read(left), False)
+    return Measured(found, view, settings, _read(found), True)
+
+
+def tests_of(view: View) -> Dataset:
+    """Return the tests of the chosen classes."""
+    from idc_core.inspection.subsets import take
+
+    return take(view.test, view.chosen) if view.bench.classes else view.test
+
+
+def records_of(view: View, settings: Settings) -> Dataset:
+    """Return the tests that are read, as a data set of their own: those that `inspect` draws with the same seed."""
+    from idc_core.inspection.subsets import draw
+
+    return draw(tests_of(view), settings.most)
+
+
+def _read(found: Inspection) -> int:
+    return int(found.table["records"].max(initial=0))
+
+
+class SoFar:
+    """What the newest few inspections have read, to go on from, and their latest scores."""
+
+    def __init__(self) -> None:
+        self._readings: dict[Hashable, Reading] = {}
+        self._found: dict[Hashable, Inspection] = {}
+
+    def reading(self, key: Hashable) -> Reading:
+        """Return what an inspection has read; for the one thread that inspects."""
+        from idc_core.inspection import Reading
+
+        self._readings[key] = self._readings.pop(key, None) or Reading()
+        for old in list(self._readings)[:-UNFINISHED]:
+            self._readings.pop(old).close()
+            self._found.pop(old, None)
+        return self._readings[key]
+
+    def put(self, key: Hashable, found: Inspection) -> None:
+        """Keep what an inspection has found so far."""
+        self._found[key] = found
+
+    def get(self, key: Hashable) -> Inspection | None:
+        """Return what an inspection has found so far; None where that is nothing."""
+        return self._found.get(key)
+
+
+@st.cache_resource
+def _so_far() -> SoFar:
+    return SoFar()
+
+
+def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: NDArray[np.int64]) -> Look:
+    """Return what a unit and a hypothesis do on some tests.
+
+    Raises
+    ------
+    CancelledError
+        If the person pressed Stop.
+    """
+
+    def work(report: Progress) -> Look:
+        from idc_core.inspection.single_records import look
+
+        return look(view.model, layer, unit, hypothesis, view.test, positions)
+
+    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, layer, unit, hypothesis.name)
+    found: Look = Waiting(1).get("looks", (*key, tuple(positions.tolist())), "looking at single records", work)
+    return found
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Read keywords that are separated by commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def quoted(name: str) -> str:
+    """Write a hypothesis's name in a sentence; one that quotes a symbol itself is quoted enough."""
+    return name if "“" in name else f"“{name}”"

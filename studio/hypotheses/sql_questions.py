@@ -1,0 +1,146 @@
+"""The SQL section of the Hypotheses page: inspections that were kept, asked in SQL, and taken away."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from idc_core.errors import IdcError
+from studio.widgets.text import plural
+
+if TYPE_CHECKING:
+    from studio.hypotheses.inspections import Measured
+
+SQL, QUESTION, ANSWERED = "sql", "prepared", "sql-answer"
+KEPT_AS = "hypotheses-kept"
+"""Set to the key of the run that was kept last in this session."""
+
+
+def draw(measured: Measured) -> None:
+    """Draw the section."""
+    from idc_core.inspection.store import store_path
+
+    st.header("Ask in SQL", anchor=False)
+    st.markdown(
+        "Runs that are kept lie in one DuckDB file. Four views can be asked: `runs` (a line a run), `hypotheses` "
+        "(name, family and kind), `units` (mean and deviation), and `scores` (everything above, with `discovery` for "
+        "what passes a false-discovery rate of 5\u00a0%)."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        usual = measured.view.line
+        name = st.text_input(
+            "Name of the run",
+            placeholder=usual,
+            key="run-name",
+            width=420,
+            help="How the run is called in the view runs. Default the bench's line.",
+        )
+        st.button(
+            "Keep this run",
+            key="keep-run",
+            on_click=_keep,
+            args=(measured, name or usual),
+            type="primary",
+            help="Writes all scores of this inspection into the file, so that they can be asked for.",
+        )
+    if st.session_state.get(KEPT_AS):
+        st.caption(st.session_state[KEPT_AS])
+    if not store_path().is_file():
+        st.info("No run is kept yet. Keep this one, then ask.")
+        return
+    _draw_question()
+    _draw_export()
+
+
+def _keep(measured: Measured, name: str) -> None:
+    from idc_core.inspection.store import keep
+
+    try:
+        run = keep(measured.found, name)
+    except IdcError as error:
+        st.session_state[KEPT_AS] = str(error)
+        return
+    st.session_state[KEPT_AS] = f"Kept as run {run}, with {plural(len(measured.found), 'score')}."
+
+
+def _draw_question() -> None:
+    from idc_core.inspection.query import MOST_ROWS, PREPARED, SECONDS, ask
+    from idc_core.inspection.store import store_path
+
+    with st.form("sql-form", border=False):
+        sql = st.text_area(
+            "Question",
+            st.session_state.get("sql-kept", PREPARED["best-units"].sql),
+            height=150,
+            key=_box(),
+            help="One SELECT over the views runs, hypotheses, units and scores. It cannot change anything or read "
+            f"other files, and is broken off after {SECONDS:g} seconds. Default the first prepared question.",
+        )
+        st.form_submit_button("Ask", help="Asks the question that stands in the box.")
+    with st.container(horizontal=True):
+        for one in PREPARED.values():
+            st.button(one.label, key=f"ask-{one.name}", on_click=_prepare, args=(one.sql,), help=one.help)
+    st.session_state["sql-kept"] = sql
+    # A question is asked once, and again where another run was kept: it may take its whole time.
+    asked = (sql, store_path().stat().st_mtime_ns)
+    if st.session_state.get(ANSWERED, (None,))[0] != asked:
+        try:
+            st.session_state[ANSWERED] = (asked, ask(sql))
+        except IdcError as error:
+            st.session_state[ANSWERED] = (asked, str(error))
+    answer = st.session_state[ANSWERED][1]
+    if isinstance(answer, str):
+        st.error(answer)
+        return
+    table = pd.DataFrame(answer.rows, columns=list(answer.columns))
+    st.dataframe(table, hide_index=True, height=280, alt="Answer to the question")
+    cut = f"; only the first {MOST_ROWS:,} are shown" if answer.cut else ""
+    st.caption(f"{plural(len(answer.rows), 'row')}{cut}.")
+    st.download_button(
+        "Answer (CSV)",
+        table.to_csv(index=False).encode(),
+        file_name="idc-answer.csv",
+        mime="text/csv",
+        on_click="ignore",
+        key="csv-answer",
+    )
+
+
+def _box() -> str:
+    """Return the key of the text box; a prepared question comes into a new one."""
+    return f"{SQL}-{st.session_state.get(QUESTION, 0)}"
+
+
+def _prepare(sql: str) -> None:
+    st.session_state["sql-kept"] = sql
+    st.session_state[QUESTION] = st.session_state.get(QUESTION, 0) + 1
+
+
+def _draw_export() -> None:
+    from idc_core.inspection.store import VIEWS
+
+    st.markdown("**The views as files**, all runs")
+    with st.container(horizontal=True, key="export-views"):
+        for view in VIEWS:
+            for kind, mime in (("parquet", "application/vnd.apache.parquet"), ("csv", "text/csv")):
+                st.download_button(
+                    f"{view}.{kind}",
+                    lambda view=view, kind=kind: _exported(view, kind),
+                    file_name=f"idc-{view}.{kind}",
+                    mime=mime,
+                    on_click="ignore",
+                    key=f"export-{view}-{kind}",
+                )
+
+
+def _exported(view: str, kind: str) -> bytes:
+    from idc_core.inspection.store import export
+
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / f"{view}.{kind}"
+        export(view, target)
+        return target.read_bytes()

@@ -1,0 +1,1 @@
+"""What only the layers page is made of."""

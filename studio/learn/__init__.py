@@ -1,0 +1,1 @@
+"""What only the learn page is made of."""

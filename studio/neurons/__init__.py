@@ -1,0 +1,1 @@
+"""What only the neurons page is made of."""

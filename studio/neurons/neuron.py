@@ -1,0 +1,102 @@
+"""One neuron looked at: the tests that activate it most and least, and the classes for which it speaks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from idc_core.figures.neurons import relevance_by_group
+from studio.engine.results import View
+from studio.neurons.rankings import Ranked
+from studio.shell.pages import PAGES
+from studio.shell.selection import select, selected
+from studio.widgets import layout
+from studio.widgets.text import count, plural, signed
+
+if TYPE_CHECKING:
+    from idc_core.importance.ranking import Ranking
+
+EXAMPLES = 4
+"""Tests shown that activate a neuron most, and least."""
+
+
+def told(points: list[dict[str, Any]]) -> int:
+    """Return the number that the first clicked mark carries."""
+    return int(np.ravel(points[0]["customdata"])[0])
+
+
+def choose_neuron(view: View, ranking: Ranking) -> int:
+    """Choose the neuron that is looked at; the most important one where none is selected."""
+    chosen, known = selected().neuron, len(ranking.values)
+    neuron = int(view.analysis.important[0]) if chosen is None or chosen >= known else chosen
+    st.session_state["neuron-chosen"] = neuron
+    places = ranking.places
+    st.selectbox(
+        "Neuron",
+        ranking.order.tolist(),
+        format_func=lambda one: f"neuron {one}, place {places[one] + 1} of {known}",
+        key="neuron-chosen",
+        width=260,
+        on_change=lambda: select(neuron=st.session_state["neuron-chosen"]),
+        help=f"The neuron that is framed above and looked at below, 0 to {known - 1}; default the most important one.",
+    )
+    return neuron
+
+
+def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
+    """Show which tests activate a neuron most and least, and for which classes it speaks."""
+    from idc_core.importance.ranking import extremes
+
+    activations = view.test_traces.activations[view.analysis.layer][view.chosen, neuron]
+    most, least = extremes(activations, EXAMPLES)
+    lowest = float(activations.min())
+    tied = int((activations == lowest).sum())
+    st.header(f"Behind neuron {neuron}", anchor=False)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(f"**Most active** on these tests, from {activations.max():.2f} down")
+        layout.gallery(view, view.chosen[most], EXAMPLES, key="most-active")
+    with right:
+        if tied == len(activations):
+            st.markdown("It answers every test alike.")
+        else:
+            st.markdown(f"**Least active** on these, from {lowest:.2f} up")
+            layout.gallery(view, view.chosen[least], EXAMPLES, key="least-active")
+        if EXAMPLES < tied < len(activations):
+            st.caption(
+                f"{count(tied)} of {plural(len(activations), 'test')} leave it at {lowest:.2f}; shown are the first."
+            )
+    draw_classes(view, found, neuron)
+    if neuron in view.analysis.important:
+        st.page_link(PAGES["clusters"].file, label=f"See the clusters of neuron {neuron}", icon=PAGES["clusters"].icon)
+    else:
+        st.caption(
+            f"Neuron {neuron} is not among the {plural(view.analysis.m, 'important neuron')}, which alone are split "
+            "into clusters; a larger m in the sidebar includes more."
+        )
+
+
+def draw_classes(view: View, found: Ranked, neuron: int) -> None:
+    """Show a neuron's relevance over the classes, or over ranges of the right answer."""
+    values, labels = found.by_class[neuron], found.labels
+    what = "class" if view.is_classifier else "answer"
+    if np.isfinite(values).any():
+        best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
+        title = f"Neuron {neuron} speaks most where the true {what} is {labels[best]} ({signed(values[best], '+.2g')})"
+        title += f", least where it is {labels[worst]} ({signed(values[worst], '+.2g')})"
+    else:
+        title = f"Neuron {neuron} has no relevance"
+    comparable = view.is_comparable and view.is_classifier
+    layout.chart(
+        view,
+        "classes-of-neuron",
+        lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.bench.classes, dark=dark),
+        alt=title,
+        read=f"a bar is the neuron's relevance for the network's answers, mean over the training inputs of one true "
+        f"{what}; red speaks for the network's answer, hatched blue against it."
+        + (" Click a bar to look only at that class's tests on all pages." if comparable else ""),
+        depends=neuron,
+        clicked=(lambda points: select(classes=[labels[told(points)]])) if comparable else None,
+    )

@@ -1,0 +1,160 @@
+"""Every ranking of a bench's neurons, each computed once, and how one of them is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+from studio.widgets.text import count
+
+if TYPE_CHECKING:
+    from idc_core.importance.ranking import Ranking
+
+RULE = "epsilon"
+"""The rule by which all training inputs were traced; the other methods run on a sample."""
+
+SAMPLE = 300
+"""Training inputs that a method runs on."""
+
+USUAL = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
+"""Methods that are compared without being asked for: one pass over the sample each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """What the training inputs' relevance says of a layer's neurons.
+
+    Attributes
+    ----------
+    rankings : dict of str to Ranking
+        By name: every priority, the chosen classes together, and every class.
+    classes : tuple of str
+        Names of the rankings of one class, or one range of answers, each.
+    labels : tuple of str
+        Of all classes, or ranges.
+    by_class : ndarray of float64 (neurons, classes)
+        A neuron's mean relevance over the training inputs of each class.
+    activations : ndarray of float64 (neurons,)
+        Mean over the training inputs.
+    """
+
+    rankings: dict[str, Ranking]
+    classes: tuple[str, ...]
+    labels: tuple[str, ...]
+    by_class: NDArray[np.float64]
+    activations: NDArray[np.float64]
+
+
+def ranked(view: View) -> Ranked:
+    """Return every ranking that needs no further pass through the network."""
+    layer, chosen = view.bench.layer, view.bench.classes if view.is_comparable else ()
+
+    def work(report: Progress) -> Ranked:
+        from idc_core.importance.ranking import Ranking, by_group, by_relevance, group, group_means
+
+        relevance = view.train_traces.relevance[layer]
+        groups, labels = group(view.train)
+        called = [f"Class {label}" if view.train.class_names else f"Answer {label}" for label in labels]
+        rankings = {ranking.name: ranking for ranking in by_relevance(relevance)}
+        if len(chosen) > 1:
+            inside = np.isin(groups, [labels.index(name) for name in chosen])
+            values = relevance[inside].mean(axis=0, dtype=np.float64)
+            rankings["chosen"] = Ranking("chosen", f"Classes {', '.join(chosen)}", values, int(inside.sum()))
+        classes = {ranking.name: ranking for ranking in by_group(relevance, groups, called)}
+        return Ranked(
+            rankings | classes,
+            tuple(classes),
+            labels,
+            group_means(relevance, groups, len(labels)),
+            view.train_traces.activations[layer].mean(axis=0, dtype=np.float64),
+        )
+
+    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, layer, chosen)
+    found: Ranked = Waiting(1).get("rankings", key, "ranking the neurons", work)
+    return found
+
+
+def default_second(view: View, found: Ranked) -> str:
+    """Return what stands beside the first ranking: the chosen classes, where there are any."""
+    if "chosen" in found.rankings:
+        return "chosen"
+    if len(view.bench.classes) == 1 and view.is_comparable:
+        return f"group-{found.labels.index(view.bench.classes[0])}"
+    return "absolute"
+
+
+def offered(found: Ranked) -> dict[str, str]:
+    """Return every ranking that can be chosen: name and label."""
+    from idc_core.attribution.methods import METHODS
+
+    methods = {name: entry.label for name, entry in METHODS.items() if name != RULE}
+    return {name: ranking.label for name, ranking in found.rankings.items()} | methods
+
+
+def by_methods(view: View, names: list[str]) -> tuple[dict[str, Ranking], list[str]]:
+    """Rank the neurons by attribution methods on a sample of the training inputs.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    names : list of str
+        Keys of `METHODS`.
+
+    Returns
+    -------
+    rankings : dict of str to Ranking
+        By name, of the methods that can explain the network.
+    refusals : list of str
+        A sentence for each of the others.
+    """
+    waiting = Waiting(len(names))
+    answers = {name: _by_method(waiting, view, name) for name in names}
+    return (
+        {name: answer for name, answer in answers.items() if not isinstance(answer, str)},
+        [answer for answer in answers.values() if isinstance(answer, str)],
+    )
+
+
+def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
+    from idc_core.attribution.methods import METHODS
+
+    def work(report: Progress) -> Ranking | str:
+        from idc_core.importance.ranking import by_method, sample
+
+        try:
+            inputs = view.train.inputs[sample(view.train, SAMPLE)]
+            return by_method(view.model, inputs, view.bench.layer, name, on_progress=report)
+        except CancelledError:
+            raise
+        except IdcError as error:
+            # Kept like a result: it would be the same the next time.
+            return f"{METHODS[name].label} is left out. {error}"
+
+    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, view.bench.layer, name)
+    answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work)
+    return answer
+
+
+def measure_help(name: str) -> str:
+    """Say what a ranking measures."""
+    from idc_core.attribution.methods import METHODS
+    from idc_core.importance.important_neurons import PRIORITIES
+
+    if name in PRIORITIES:
+        return PRIORITIES[name].help
+    if name in METHODS:
+        return METHODS[name].help
+    return "Cumulative relevance over these training inputs alone."
+
+
+def over(ranking: Ranking) -> str:
+    """Say over how many inputs a ranking is."""
+    return f"{ranking.label}, {count(ranking.inputs)} training inputs"

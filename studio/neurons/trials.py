@@ -1,0 +1,272 @@
+"""Whether neurons really decide, tried on some tests: silencing neurons, and changing the most relevant pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.figures import experiments
+from idc_core.progress import Progress
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View
+from studio.widgets import layout
+from studio.widgets.text import lower, signed
+
+if TYPE_CHECKING:
+    from idc_core.datasets import Dataset
+    from idc_core.experiments.ablation import Ablation
+    from idc_core.experiments.rq1 import RQ1, Changes
+    from idc_core.importance.ranking import Ranking
+
+TESTS = (100, 500, 2000)
+"""How many tests are offered, beside all of them."""
+
+USUAL = 500
+"""How many are taken unless others are chosen."""
+
+SHARES = (1, 2, 5, 10)
+"""Per cent of an input that are offered to be changed; the paper's are 1 and 2."""
+
+STEPS = 12
+"""Numbers of silenced neurons tried, beside none."""
+
+WRAP = 50
+"""Characters a line of the titles: the charts stand side by side."""
+
+
+def comparable(m: int, neurons: int) -> int:
+    """Return how many neurons of a layer can be compared with as many others; 0 where none can."""
+    return min(m, neurons // 2)
+
+
+def some_tests(view: View, number: int) -> Dataset:
+    """Return so many of the chosen tests, at even distances; 0 for all of them."""
+    from idc_core.importance.ranking import spread
+
+    places = view.chosen[spread(len(view.chosen), number or len(view.chosen))]
+    test = view.test
+    return replace(
+        test,
+        inputs=test.inputs[places],
+        targets=test.targets[places],
+        ids=test.ids[places],
+        texts=tuple(test.texts[place] for place in places) if test.texts else (),
+    )
+
+
+def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
+    """Measure the network with the first neurons of a ranking silenced, up to half of the layer, and with random ones.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    order : ndarray of int64 (neurons,)
+        All neurons, the first one to be silenced first.
+    number : int
+        How many tests; 0 for all.
+    """
+    m, most = comparable(view.analysis.m, len(order)), len(order) // 2
+    counts = np.union1d(np.linspace(0, most, min(most, STEPS) + 1).round().astype(np.int64), [m])
+
+    def work(report: Progress) -> Ablation:
+        from idc_core.experiments.ablation import ablate
+
+        tests = some_tests(view, number)
+        return ablate(
+            view.model,
+            tests.inputs,
+            tests.targets,
+            view.bench.layer,
+            order[:most],
+            counts,
+            task=tests.task,
+            on_progress=report,
+        )
+
+    key = ("ablation", *_key(view, number), tuple(order[:most].tolist()), m)
+    found: Ablation = Waiting(1).get("trials", key, "silencing neurons", work)
+    return found
+
+
+def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
+    """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move.
+
+    Parameters
+    ----------
+    view, order, number
+        As in `silence`.
+    share : int
+        Per cent of an input that are changed.
+    """
+    from idc_core.experiments.rq1 import compare
+
+    def work(report: Progress) -> Changes:
+        from idc_core.experiments.rq1 import measure
+
+        return measure(view.model, some_tests(view, number), view.bench.layer, share=share / 100, on_progress=report)
+
+    changes = Waiting(1).get("trials", ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
+    return compare(changes, order[: comparable(view.analysis.m, len(order))])
+
+
+def _key(view: View, number: int) -> tuple[object, ...]:
+    return ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.bench.layer, view.bench.classes, number
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What the trials leave to the rest of the page.
+
+    Attributes
+    ----------
+    sentence : str
+        What silencing costs; empty where it cannot be said.
+    tables : dict of str to DataFrame
+        By file name.
+    """
+
+    sentence: str
+    tables: dict[str, pd.DataFrame]
+
+
+def draw_trials(view: View, first: Ranking) -> Trials:
+    """Silence the first neurons of a ranking, change the most relevant pixels, and show what follows.
+
+    Raises
+    ------
+    IdcError
+        If the network cannot be tried so.
+    """
+    layer, m, neurons = view.analysis.layer, comparable(view.analysis.m, len(first.values)), len(first.values)
+    if not m:
+        st.caption(f"Layer {layer} has one neuron: there is no other to compare it with.")
+        return Trials("", {})
+    part = "characters" if view.test.is_spelt else "words" if view.test.vocabulary else "pixels"
+    number, share, scaled = _choose(view, part)
+    if m < view.analysis.m:
+        st.caption(f"Layer {layer} has {neurons} neurons: {m} of them are compared with as many others.")
+    sentence, tables = "", {}
+    left, right = st.columns(2, gap="medium")
+    with left:
+        if view.is_classifier and not view.is_comparable:
+            st.caption("The tests' classes are not the network's: there is no accuracy that silencing could cost.")
+        else:
+            ablation = silence(view, first.order, number)
+            sentence = _cost(ablation, m, first)
+            tables["silenced-neurons"] = _draw_silenced(view, ablation, first, sentence, number)
+    with right:
+        result = move(view, first.order, number, share)
+        tables["moved-neurons"] = _draw_moved(view, result, first, part, scaled, (number, share))
+    return Trials(sentence, tables)
+
+
+def _choose(view: View, part: str) -> tuple[int, int, bool]:
+    """Choose how many tests are tried, how much of each is changed, and the unit of the distances."""
+    sizes = [number for number in TESTS if number < len(view.chosen)]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number = st.segmented_control(
+            "Tests tried",
+            [*sizes, 0],
+            default=USUAL if USUAL in sizes else 0,
+            required=True,
+            format_func=lambda number: f"{number:,}" if number else f"all {len(view.chosen):,}",
+            key="tried",
+            bind="query-params",
+            help=f"Chosen tests at even distances, {TESTS[0]} to all; default {USUAL}, or all where there are fewer.",
+        )
+        share = st.segmented_control(
+            f"Changed {part}",
+            SHARES,
+            default=2,
+            required=True,
+            format_func=lambda share: f"{share} %",
+            key="changed",
+            bind="query-params",
+            help=f"Share of a test's {part}, the most relevant ones, that is changed; 1 to 10 %, default 2 %.",
+        )
+        scaled = st.toggle(
+            "In standard deviations",
+            key="scaled",
+            bind="query-params",
+            help="Divide each neuron's change by its own standard deviation, so that lively neurons do not weigh "
+            "more; default off.",
+        )
+    return number or 0, share or 2, scaled
+
+
+def first_neurons(m: int) -> str:
+    """Name the first m neurons of a ranking."""
+    return "the first neuron" if m == 1 else f"the first {m} neurons"
+
+
+def _cost(ablation: Ablation, m: int, ranking: Ranking) -> str:
+    """Say what silencing m neurons and half of the layer changes, and what as many random ones change."""
+    of = "the steering error" if ablation.task == "regression" else "accuracy"
+    by = "" if ranking.name == "sum" else f" by {lower(ranking.label)}"
+    text = f"Silencing {first_neurons(m)}{by} changes {of} by {_change(ablation, m)}"
+    most = int(ablation.counts[-1])
+    return f"{text}; the first {most} by {_change(ablation, most)}" if most > m else text
+
+
+def _change(ablation: Ablation, silenced: int) -> str:
+    """Write what silencing so many neurons changes, and the same of random ones."""
+    place = int(np.flatnonzero(ablation.counts == silenced)[0])
+    own, random = (float(values[place]) - ablation.baseline for values in (ablation.important, ablation.random_mean))
+    if ablation.task == "regression":
+        return f"{signed(own, '+.3f')} rad, random ones by {signed(random, '+.3f')}"
+    return f"{signed(100 * own, '+.1f')} points, random ones by {signed(100 * random, '+.1f')}"
+
+
+def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, number: int) -> pd.DataFrame:
+    """Show what silencing neurons costs."""
+    layout.chart(
+        view,
+        "ablation",
+        lambda dark: experiments.ablation_curve(ablation, title, wrap=WRAP, dark=dark),
+        alt=title,
+        read=f"the first neurons by {lower(first.label)} are set to zero, more at each mark; the band is the same with "
+        "neurons drawn at random, five times. The further apart, the more the ranking is worth.",
+        depends=(first.name, number),
+    )
+    return pd.DataFrame(
+        {"silenced": ablation.counts, f"{ablation.unit}_ranked": ablation.important}
+        | {f"{ablation.unit}_random_{seed}": row for seed, row in zip(ablation.seeds, ablation.random, strict=True)}
+    )
+
+
+def _draw_moved(
+    view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]
+) -> pd.DataFrame:
+    """Show how far neurons move when the most relevant part of the tests is changed."""
+    found = result.summary(scaled)
+    title = (
+        f"Changing the most relevant {part} moves {first_neurons(len(result.important))} "
+        f"{found.ratio:.2f} times as far as random ones; further in {found.seeds_won} of {len(result.seeds)} draws"
+    )
+    mean = f"{result.changed.mean():.3g}"
+    amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
+    layout.chart(
+        view,
+        "moved",
+        lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
+        alt=title,
+        read="a box is the distance by which neurons move over the tests: half of the tests lie in it, nine in ten "
+        f"between the whiskers. On average {amount} changed in a test.",
+        depends=(first.name, scaled, *depends),
+    )
+    own, others = found.important, found.random
+    st.caption(
+        f"Mean and standard deviation: {own.mean:.3g} ± {own.deviation:.3g} by {lower(first.label)}, "
+        f"{others.mean:.3g} ± {others.deviation:.3g} at random."
+    )
+    rows = {f"first {len(result.important)}": result.distances(scaled)[0]}
+    rows |= {f"random {seed}": row for seed, row in zip(result.seeds, result.distances(scaled)[1], strict=True)}
+    return pd.DataFrame(
+        [{"neurons": name, "mean_distance": row.mean(), "standard_deviation": row.std()} for name, row in rows.items()]
+    )

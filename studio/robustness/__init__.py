@@ -1,0 +1,1 @@
+"""What only the robustness page is made of."""

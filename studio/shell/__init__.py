@@ -1,0 +1,1 @@
+"""The shell around every page: frame, sidebar, address, selection, pinned setup and guided tour."""

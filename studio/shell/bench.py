@@ -1,0 +1,223 @@
+"""The bench: which network, which tests, which layer, how many neurons in which clusters, and which classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from studio.shell import address
+from studio.shell.selection import select
+
+if TYPE_CHECKING:
+    from idc_core.models import ModelEntry
+
+MOST_NEURONS = 12
+
+CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
+"""How many clusters a neuron has: as many as its silhouette says, or so many."""
+
+ZEROS = ("kept", "dropped")
+"""Whether activations of exactly zero are clustered."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the person chose.
+
+    Attributes
+    ----------
+    model, data : str
+        Names in the registries.
+    layer : str
+        Layer whose neurons are examined.
+    m : int
+        Number of important neurons; the layer may have fewer.
+    classes : tuple of str
+        Names of the true classes whose tests are looked at; empty for all.
+    k : str
+        One of `CLUSTER_COUNTS`.
+    zeros : str
+        One of `ZEROS`.
+    clustering : str
+        Name of the way to cluster.
+    """
+
+    model: str
+    data: str
+    layer: str
+    m: int
+    classes: tuple[str, ...]
+    k: str = "auto"
+    zeros: str = "kept"
+    clustering: str = "k-means"
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Every part as the address writes it; empty where it is what the studio opens on."""
+        from idc_core.models import MODELS
+
+        entry = MODELS[self.model]
+        usual = {**vars(DEFAULT), "data": entry.dataset, "layer": entry.default_layer}
+        texts = {name: value if isinstance(value, tuple) else (str(value),) for name, value in vars(self).items()}
+        return {name: "" if getattr(self, name) == usual[name] else ",".join(text) for name, text in texts.items()}
+
+    @property
+    def line(self) -> str:
+        """The bench in one line."""
+        from idc_core.models import MODELS
+
+        return bench_line(MODELS[self.model].label.partition(" on ")[0], self, self.m)
+
+
+DEFAULT = Bench("lenet5-digits", "digits", "fc2", 6, ())
+"""What the studio opens on."""
+
+
+def bench_line(network: str, bench: Bench, m: int) -> str:
+    """Write a bench in one line, what is as usual left out."""
+    parts = [network, bench.data, f"layer {bench.layer}", f"m = {m}"]
+    if bench.k != DEFAULT.k:
+        parts.append(f"k = {bench.k}")
+    if bench.zeros != DEFAULT.zeros:
+        parts.append("zeros dropped")
+    if bench.clustering != DEFAULT.clustering:
+        parts.append(bench.clustering)
+    return " · ".join(parts)
+
+
+def untouched() -> bool:
+    """Whether everything is as the studio opens, told without loading the registries."""
+    return not any(address.read(name) for name in vars(DEFAULT))
+
+
+def parse(texts: Mapping[str, str]) -> Bench:
+    """Read a bench from what an address says.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        Value of every part, by its name in `Bench`; what is missing, or not there to be chosen, is as the studio
+        opens. Networks and data sets are known by their names and by their labels.
+    """
+    from idc_core.clustering.methods import CLUSTERINGS
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    model = _find(texts.get("model", ""), {name: entry.label for name, entry in MODELS.items()}, DEFAULT.model)
+    entry = MODELS[model]
+    fitting = fitting_data(entry)
+    names = entry.layers
+    layer = texts.get("layer", "")
+    m = texts.get("m", "")
+    data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
+    wanted = texts.get("classes", "").split(",")
+    k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
+    way = CLUSTERINGS.get(clustering, CLUSTERINGS[DEFAULT.clustering])
+    return Bench(
+        model=model,
+        data=data,
+        layer=layer if layer in names else entry.default_layer,
+        m=int(m) if m.isascii() and m.isdigit() and 1 <= int(m) <= MOST_NEURONS else DEFAULT.m,
+        classes=tuple(name for name in DATASETS[data].class_names if name in wanted),
+        k=k if k in CLUSTER_COUNTS and way.takes_k else DEFAULT.k,
+        zeros=zeros if zeros in ZEROS else DEFAULT.zeros,
+        clustering=way.name,
+    )
+
+
+def _find(text: str, labels: Mapping[str, str], default: str) -> str:
+    return next((name for name, label in labels.items() if text in (name, label)), default)
+
+
+def chosen() -> Bench:
+    """Return what is chosen, and make the address say it."""
+    bench = parse({name: address.read(name) for name in vars(DEFAULT)})
+    for name, text in bench.texts.items():
+        address.keep(name, text)
+    return bench
+
+
+def choose() -> Bench:
+    """Draw the bench in the sidebar and return what is chosen; every choice is part of the page's address."""
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    bench = chosen()
+    entry = MODELS[bench.model]
+    with st.sidebar:
+        _choice(
+            "model",
+            "Network",
+            list(MODELS),
+            bench.model,
+            {name: one.label for name, one in MODELS.items()},
+            "The network under test. Its neurons and clusters are learnt from its own training data. Default "
+            f"{MODELS[DEFAULT.model].label}.",
+        )
+        _choice(
+            "data",
+            "Tests",
+            fitting_data(entry),
+            bench.data,
+            {name: one.label for name, one in DATASETS.items()},
+            "The test set whose coverage is measured; only sets that fit the network are listed. Default for this "
+            f"network: {DATASETS[entry.dataset].label}.",
+        )
+        layers = entry.layers
+        _choice(
+            "layer",
+            "Layer",
+            layers,
+            bench.layer,
+            {name: name for name in layers},
+            f"The layer whose neurons are examined, in the order in which the input passes through. "
+            f"Default for this network: {entry.default_layer}.",
+        )
+        st.session_state["m"] = bench.m
+        st.slider(
+            "Important neurons m",
+            1,
+            MOST_NEURONS,
+            key="m",
+            on_change=_take,
+            args=("m",),
+            help="How many neurons are combined. Every further neuron multiplies the number of combinations. "
+            f"From 1 to {MOST_NEURONS}; default {DEFAULT.m}.",
+        )
+        if not DATASETS[bench.data].class_names:
+            st.caption("These tests have no classes: their answer is a number.")
+            return bench
+        st.session_state["classes"] = list(bench.classes)
+        st.multiselect(
+            "Classes",
+            DATASETS[bench.data].class_names,
+            key="classes",
+            on_change=_take,
+            args=("classes",),
+            placeholder="All classes",
+            help="Look only at tests of these true classes; default all. Neurons and clusters stay the same.",
+        )
+    return bench
+
+
+def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
+    """Draw a select box whose value the address keeps."""
+    st.session_state[name] = value
+    st.selectbox(label, options, format_func=labels.get, key=name, on_change=_take, args=(name,), help=help)
+
+
+def _take(name: str) -> None:
+    """Keep what was chosen in the sidebar."""
+    select(**{name: st.session_state[name]})
+
+
+def fitting_data(model: ModelEntry) -> list[str]:
+    """Return the names of the data sets that a network can take, its own included."""
+    from idc_core.datasets import DATASETS
+
+    own = DATASETS[model.dataset]
+    wanted = (own.input_shape, own.task, len(own.class_names))
+    return [name for name, data in DATASETS.items() if (data.input_shape, data.task, len(data.class_names)) == wanted]

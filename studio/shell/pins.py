@@ -1,0 +1,185 @@
+"""A bench pinned beside the present one, for comparison: two inputs, test sets, networks or layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+import numpy as np
+import streamlit as st
+
+from idc_core.coverage.overlap import overlap
+from idc_core.errors import IdcError
+from studio.engine.results import View, open_view
+from studio.shell import address, bench, selection
+from studio.shell.bench import Bench
+from studio.shell.selection import Selection
+from studio.widgets.text import count, percent, plural, signed
+
+PIN = "pin"
+"""Name in the address: the pinned bench and selection, written as an address themselves."""
+
+NOTHING_ELSE = "default"
+"""Stands for a pinned bench on which everything is as the studio opens."""
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A bench with its results and what is selected on it.
+
+    Attributes
+    ----------
+    view : View
+        Its results.
+    selection : Selection
+        What is selected, or was when it was pinned.
+    """
+
+    view: View
+    selection: Selection
+
+    @property
+    def line(self) -> str:
+        """Bench and selection in one line."""
+        return " · ".join((self.view.line, *self.selection.words.values()))
+
+
+def pin(chosen: Bench, chosen_selection: Selection) -> None:
+    """Pin a bench and a selection; for callbacks."""
+    texts = {name: text for name, text in (chosen.texts | chosen_selection.texts).items() if text}
+    address.keep(PIN, urlencode(texts) or NOTHING_ELSE)
+
+
+def unpin() -> None:
+    """Pin nothing; for callbacks."""
+    address.keep(PIN, "")
+
+
+def pinned() -> tuple[Bench, Selection] | None:
+    """Return what is pinned, without its results."""
+    text = address.read(PIN)
+    if not text:
+        return None
+    texts = dict(parse_qsl(text))
+    return bench.parse(texts), selection.parse(texts)
+
+
+def swap(present: Bench, present_selection: Selection) -> None:
+    """Open what is pinned, and pin what is open; for callbacks."""
+    found = pinned()
+    if found is None:
+        return
+    for name, text in (found[0].texts | found[1].texts).items():
+        address.keep(name, text)
+    pin(present, present_selection)
+
+
+def open_pinned() -> Pinned | None:
+    """Return the pinned bench with its results; None where there is none, or where it fails, which is said."""
+    found = pinned()
+    if found is None:
+        return None
+    try:
+        view = open_view(found[0])
+    except IdcError as error:
+        st.error(f"The pinned bench cannot be shown. {error}")
+        return None
+    if not len(view.chosen):
+        st.warning("The pinned bench cannot be shown: no test of it has the chosen classes. Unpin it, or pin another.")
+        return None
+    return Pinned(view, found[1])
+
+
+def beside(
+    view: View, draw: Callable[[View, Selection, str], None], sentence: Callable[[View, View], str] | None = None
+) -> None:
+    """Show the page's main picture for the pinned bench beside the same for the present one.
+
+    Parameters
+    ----------
+    view : View
+        The present bench.
+    draw : callable
+        Draws the picture of a view with its selection; the third value goes into the keys of its elements.
+    sentence : callable, optional
+        Says how the two differ; default: `compare`.
+    """
+    found = open_pinned()
+    if found is None:
+        return
+    st.header("Beside the pinned bench", anchor=False)
+    st.markdown((sentence or compare)(view, found.view))
+    sides = {"This bench": Pinned(view, selection.selected()), "Pinned": found}
+    for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
+        with column:
+            st.caption(f"**{name}**: {side.line}")
+            draw(side.view, side.selection, name.partition(" ")[0].lower())
+
+
+def compare(here: View, there: View) -> str:
+    """Say in a sentence or two how two benches differ."""
+    mine, theirs = here.table, there.table
+    score, other_score = mine.covered / mine.total, theirs.covered / theirs.total
+    change = score - other_score
+    text = f"IDC here is {percent(score)}, {percent(other_score)} on the pinned one"
+    text += f" ({signed(100 * change, '+.1f')} percentage points)." if abs(change) >= 0.0005 else "."
+    if not same_cells(here, there):
+        return f"{text} Their cells are different ones: network, layer, m or clusters differ."
+    common = overlap(mine, theirs)
+    return (
+        f"{text} {plural(common.both, 'cell')} are reached on both, {count(common.only_first)} only here, "
+        f"{count(common.only_second)} only on the pinned one."
+    )
+
+
+def same_cells(here: View, there: View) -> bool:
+    """Whether a cell of one bench means the same on the other."""
+    one, other = here.analysis, there.analysis
+    return (
+        (here.model.card.fingerprint, here.bench.layer) == (there.model.card.fingerprint, there.bench.layer)
+        and np.array_equal(one.important, other.important)
+        and here.sizes == there.sizes
+        and all(np.array_equal(a, b) for a, b in zip(one.centroids, other.centroids, strict=True))
+    )
+
+
+def draw_sidebar(chosen: Bench) -> None:
+    """Show in the sidebar what is selected, and what is pinned."""
+    present = selection.selected()
+    with st.sidebar:
+        st.markdown("**Selected**", help="Chosen on any page, followed on all, and part of the address.")
+        words = present.words
+        for name, what in words.items():
+            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+                st.markdown(what)
+                st.button(
+                    "Clear",
+                    key=f"clear-{name}",
+                    type="tertiary",
+                    help=f"Select no {name}.",
+                    on_click=selection.select,
+                    kwargs={name: None},
+                )
+        if not words:
+            st.caption("Nothing yet. Click a test, a neuron, a cluster or a cell on any page; all pages follow.")
+        _draw_pinned(chosen, present)
+
+
+def _draw_pinned(chosen: Bench, present: Selection) -> None:
+    found = pinned()
+    if found is None:
+        st.button(
+            "Pin for comparison",
+            key="pin-this",
+            on_click=pin,
+            args=(chosen, present),
+            width="stretch",
+            help="Keep this bench and selection, to see it beside another input, test set, network or layer.",
+        )
+        return
+    st.markdown("**Pinned**", help="Shown beside the present bench near the end of every page.")
+    st.caption(" · ".join((found[0].line, *found[1].words.values())))
+    with st.container(horizontal=True, gap="xsmall"):
+        st.button("Swap", key="pin-swap", on_click=swap, args=(chosen, present), help="Open it, and pin this one.")
+        st.button("Unpin", key="pin-remove", on_click=unpin, help="Compare with nothing.")

@@ -1,0 +1,114 @@
+"""The one selection: an input, a neuron, a cluster, a cell; chosen on any page, followed on all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from studio.shell import address
+
+CLEARS = {
+    "model": ("neuron", "cluster", "cell"),
+    "layer": ("neuron", "cluster", "cell"),
+    "data": ("input",),
+    "m": ("cell",),
+    "k": ("cluster", "cell"),
+    "zeros": ("cluster", "cell"),
+    "clustering": ("cluster", "cell"),
+    "neuron": ("cluster",),
+}
+"""What loses its meaning when something else is chosen."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is selected.
+
+    Attributes
+    ----------
+    input : int or None
+        Number of a test in its test set.
+    neuron : int or None
+        Index of a neuron in the layer.
+    cluster : int or None
+        Index of a cluster of that neuron, 0 the lowest.
+    cell : str
+        Cluster indices of the important neurons, such as ``2-1-0``; empty where no cell is selected.
+    """
+
+    input: int | None = None
+    neuron: int | None = None
+    cluster: int | None = None
+    cell: str = ""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Every part as the address writes it."""
+        return {name: "" if value is None else str(value) for name, value in vars(self).items()}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What is selected in words, by the name of the part; a cluster is told with its neuron."""
+        words = {}
+        if self.input is not None:
+            words["input"] = f"test {self.input}"
+        if self.neuron is not None:
+            words["neuron"] = f"neuron {self.neuron}"
+            if self.cluster is not None:
+                words["neuron"] += f", cluster {self.cluster}"
+        if self.cell:
+            words["cell"] = f"cell {self.cell}"
+        return words
+
+
+def parse(texts: dict[str, str]) -> Selection:
+    """Read a selection from what an address says; parts that are no number are left out."""
+    numbers = {name: _number(texts.get(name, "")) for name in ("input", "neuron", "cluster")}
+    if numbers["neuron"] is None:
+        numbers["cluster"] = None
+    return Selection(**numbers, cell=texts.get("cell", ""))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def selected() -> Selection:
+    """Return what is selected, on whatever page it was chosen."""
+    return parse({name: address.read(name) for name in vars(Selection())})
+
+
+def select(**changes: int | str | Sequence[str] | None) -> None:
+    """Select something on all pages; for the callbacks of widgets and charts.
+
+    Parameters
+    ----------
+    **changes
+        `input`, `neuron`, `cluster` or `cell`, and every part of the bench (see `studio.shell.bench.Bench`) by
+        its name; None or an empty text clears. What loses its meaning (see `CLEARS`) is cleared as well.
+    """
+    cleared = {name: None for change in changes for name in CLEARS.get(change, ())}
+    for name, value in (cleared | changes).items():
+        parts = [""] if value is None else [str(value)] if isinstance(value, int | str) else value
+        address.keep(name, ",".join(parts))
+
+
+def picked_row(key: str, rows: int) -> int | None:
+    """Return which row of a table was chosen, for its `on_select`.
+
+    Parameters
+    ----------
+    key : str
+        Of the table, which has ``selection_mode="single-row"``.
+    rows : int
+        How many it has now: a choice can be left from a longer one.
+
+    Returns
+    -------
+    int or None
+        None where none is chosen.
+    """
+    chosen = st.session_state[key].selection.rows
+    return int(chosen[0]) if chosen and chosen[0] < rows else None

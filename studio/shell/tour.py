@@ -1,0 +1,229 @@
+"""The guided tour: an offer on the Overview, a panel on the page of each step, and what the browser remembers.
+
+The step is in the session and in the address, so that a copied address opens the tour where it was. Whether it
+was finished, skipped or declined is remembered by the browser alone: it decides only whether the tour is offered.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from idc_core.analysis.overview import Overview
+from studio.engine.overview import summarise
+from studio.engine.results import View
+from studio.shell import address
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
+from studio.shell.selection import Selection, select, selected
+from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
+from studio.widgets import grid_axes
+
+FOLDER = Path(__file__).parents[2] / "assets" / "tour"
+
+STEP = "tour"
+"""Name in the address: the number of the step, from 1."""
+
+TRAVEL = "tour-travel"
+"""Set by a callback: the next run goes to the step's page."""
+
+ARRIVED = "tour-arrived"
+"""The step whose selection was made."""
+
+MOVES = "tour-moves"
+"""How often the person moved in the tour; the browser puts the focus on the panel when it grows."""
+
+ENDED = "tour-ended"
+"""How the tour ended in this session."""
+
+LENGTH = f"{len(STEPS)} steps, about three minutes"
+
+_offer = st.components.v2.component(
+    "idc_tour_offer", **{kind: (FOLDER / f"offer.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
+)
+_memory = st.components.v2.component("idc_tour_memory", js=(FOLDER / "memory.js").read_text(encoding="utf-8"))
+
+
+def number() -> int:
+    """Return the number of the present step, 0 where the tour is closed."""
+    text = address.read(STEP)
+    return int(text) if text in map(str, range(1, len(STEPS) + 1)) else 0
+
+
+def go(to: int) -> None:
+    """Go to a step, on the default bench; for callbacks."""
+    for part in vars(DEFAULT):
+        address.keep(part, "")
+    address.keep(STEP, str(to))
+    st.session_state[TRAVEL] = True
+    st.session_state[MOVES] = st.session_state.get(MOVES, 0) + 1
+    st.session_state[ARRIVED] = 0
+    st.session_state.pop(ENDED, None)
+
+
+def start() -> None:
+    """Open the tour at its beginning; for callbacks."""
+    for name in (grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS):
+        # A grid that is zoomed in elsewhere would not show the cell.
+        address.keep(name, "")
+    go(1)
+
+
+def end(how: str) -> None:
+    """Close the tour; for callbacks."""
+    address.keep(STEP, "")
+    st.session_state[ENDED] = how
+    st.session_state[MOVES] = st.session_state.get(MOVES, 0) + 1
+    st.toast("The tour is closed. **Tour** at the foot of the sidebar opens it again.")
+
+
+def begin(page: str) -> DeltaGenerator:
+    """Go to the page of the present step where a callback asked for it; return the place of the panel on this one.
+
+    Parameters
+    ----------
+    page : str
+        The page's name in the registry.
+    """
+    now = number()
+    # An address without a page, passed on with a step in it.
+    sent = page == STEPS[0].page and ARRIVED not in st.session_state
+    if (st.session_state.pop(TRAVEL, False) or sent) and now and STEPS[now - 1].page != page:
+        st.switch_page(PAGES[STEPS[now - 1].page].file)
+    place = st.container()
+    with place:
+        if now and STEPS[now - 1].page != page:
+            _elsewhere(now)
+        if not now and ENDED in st.session_state:
+            _remember()
+    return place
+
+
+def offer(place: DeltaGenerator) -> None:
+    """Offer the tour to who has neither taken nor declined it; only the browser knows, so it decides.
+
+    Parameters
+    ----------
+    place : DeltaGenerator
+        From `begin`.
+    """
+    if number() or ENDED in st.session_state:
+        return
+    with place:
+        _offer(key="tour-offer", data={"length": LENGTH}, on_take_change=start)
+
+
+def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
+    """Show the panel of the present step where this is its page.
+
+    Parameters
+    ----------
+    place : DeltaGenerator
+        From `begin`.
+    page : str
+        The page's name in the registry.
+    shown : View or Overview
+        The bench's results; on the Overview what is shown there.
+    """
+    now = number()
+    if not now or STEPS[now - 1].page != page:
+        return
+    step = STEPS[now - 1]
+    with place:
+        if any(address.read(part) for part in vars(DEFAULT)):
+            _strayed(now)
+        elif now == 1:
+            result = summarise(shown) if isinstance(shown, View) else shown
+            _arrive(now, Selection())
+            _panel(now, step, overview(result), Selection())
+        elif isinstance(shown, View):
+            story = Story(shown)
+            wanted = step.selects(story)
+            _arrive(now, wanted)
+            _panel(now, step, step.tell(story), wanted)
+
+
+def draw_sidebar() -> None:
+    """Offer the tour at the foot of the sidebar."""
+    with st.sidebar:
+        st.button(
+            "Tour",
+            key="tour-start",
+            type="tertiary",
+            icon=":material/explore:",
+            on_click=start,
+            help=f"Follow one misclassified test through the pages: {LENGTH}, on the default bench.",
+        )
+
+
+def _arrive(now: int, wanted: Selection) -> None:
+    """Select what a step is about, once; what an address that was passed on says stays."""
+    before = st.session_state.get(ARRIVED)
+    st.session_state[ARRIVED] = now
+    passed_on = before is None and selected() != Selection()
+    if before != now and not passed_on and selected() != wanted:
+        select(**vars(wanted))
+        st.rerun()
+
+
+def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
+    with st.container(border=True, key="tour-panel"):
+        st.header(f"Tour, step {now} of {len(STEPS)}: {step.title}", anchor=False)
+        if now == 1:
+            st.caption("The tour is about the default bench, which is in the sidebar now.")
+        titles = ("What you see", "Try this", "What it means here")
+        for column, title, text in zip(st.columns([5, 4, 6], gap="medium"), titles, words, strict=True):
+            column.markdown(f"**{title}.** {text}")
+        with st.container(horizontal=True, gap="small"):
+            if now > 1:
+                st.button("Back", key="tour-back", on_click=go, args=(now - 1,))
+            if now < len(STEPS):
+                label = f"Next: {PAGES[STEPS[now].page].title}"
+                st.button(label, key="tour-next", type="primary", on_click=go, args=(now + 1,))
+                _skip()
+            else:
+                st.button("Finish", key="tour-finish", type="primary", on_click=end, args=("finished",))
+            if selected() != wanted:
+                st.button(
+                    "Select it again",
+                    key="tour-again",
+                    type="tertiary",
+                    on_click=select,
+                    kwargs=vars(wanted),
+                    help="Something else is selected now: select again what this step is about.",
+                )
+        _remember()
+
+
+def _elsewhere(now: int) -> None:
+    """Say on which page the tour goes on."""
+    title = PAGES[STEPS[now - 1].page].title
+    _short(now, f"goes on with the page {title}.", f"Continue: {title}")
+
+
+def _strayed(now: int) -> None:
+    """Say that the bench is not the one that the tour is about."""
+    _short(now, "is about the default bench; another one is chosen in the sidebar.", "Back to the default bench")
+
+
+def _short(now: int, text: str, label: str) -> None:
+    with (
+        st.container(border=True, key="tour-panel"),
+        st.container(horizontal=True, vertical_alignment="center", gap="small"),
+    ):
+        st.markdown(f"Step {now} of {len(STEPS)} of the **tour** {text}")
+        st.button(label, key="tour-continue", on_click=go, args=(now,))
+        _skip()
+        _remember()
+
+
+def _skip() -> None:
+    st.button("Skip the tour", key="tour-skip", type="tertiary", on_click=end, args=("skipped",))
+
+
+def _remember() -> None:
+    """Let the browser remember how the tour ended, and put the focus where the person goes on."""
+    data = {"ended": st.session_state.get(ENDED, ""), "moves": st.session_state.get(MOVES, 0)}
+    _memory(key="tour-memory", data=data)

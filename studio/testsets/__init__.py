@@ -1,0 +1,1 @@
+"""What only the testsets page is made of."""

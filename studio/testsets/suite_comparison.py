@@ -1,0 +1,188 @@
+"""The chosen suites side by side: each passed through the network once, and what each adds to the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
+from studio.engine import suite_catalog
+from studio.engine.jobs import Waiting
+from studio.engine.results import ENGINE, View, open_analysis
+from studio.engine.suite_catalog import Offered
+from studio.shell.bench import MOST_NEURONS
+from studio.widgets.text import lower
+
+if TYPE_CHECKING:
+    from idc_core.analysis.analysis import Analysis
+    from idc_core.suites import Seen, Suite, SuiteComparison
+    from idc_core.suites.compare import SuiteResult
+    from idc_core.suites.suite import Part
+
+ORIGINAL = Offered("original", "Original tests", "The tests as they are.", "original")
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Suites side by side; the first are the original tests.
+
+    Attributes
+    ----------
+    view : View
+    offered : list of Offered
+        What each suite is.
+    suites : list of Suite
+    comparison : SuiteComparison
+    problems : list of str
+        A sentence for each suite that is left out.
+    """
+
+    view: View
+    offered: list[Offered]
+    suites: list[Suite]
+    comparison: SuiteComparison
+    problems: list[str]
+
+    @property
+    def results(self) -> tuple[SuiteResult, ...]:
+        """What each suite shows."""
+        return self.comparison.suites
+
+    @property
+    def m(self) -> int:
+        """The bench's own number of neurons."""
+        return self.view.analysis.m
+
+    @property
+    def key(self) -> Hashable:
+        """What all of it depends on."""
+        fingerprints = tuple(suite.fingerprint for suite in self.suites)
+        return (fingerprints, tuple(one.label for one in self.offered), self.comparison.ms)
+
+    @property
+    def rivals(self) -> list[int]:
+        """Places of the suites that have inputs beyond the tests."""
+        return [number for number, one in enumerate(self.offered) if number and not one.within]
+
+    def added(self, m: int) -> list[int]:
+        """Return how many cells each suite adds to the original tests."""
+        return [len(one.cells[m].added) for one in self.results]
+
+    def first_m(self) -> int:
+        """Return the bench's m where a suite adds cells there, else the first other one where one does."""
+        adds = [m for m in self.comparison.ms if any(self.added(m))]
+        return self.m if self.m in adds or not adds else adds[0]
+
+    def judged(self, number: int) -> bool:
+        """Whether a suite's answers can be right or wrong."""
+        return self.offered[number].judged and (self.view.correct is not None or not self.view.is_classifier)
+
+
+def weigh(view: View, names: Sequence[str]) -> Weighed:
+    """Compare the original tests with other suites; show progress while it takes long.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    names : sequence of str
+        Suites by name, at most five.
+
+    Returns
+    -------
+    Weighed
+        Without what was not finished, where the person pressed Stop.
+    """
+    from idc_core.suites import weigh as weigh_seen
+    from idc_core.suites.compare import MS
+
+    known = suite_catalog.offers(view)
+    waiting = Waiting(2 + 2 * len(names))
+    base = suite_catalog.base_suite(view)
+    problems: list[str] = []
+    # Neurons and clusters of the first m are those of every smaller one, so that one analysis serves all.
+    learnt: Analysis = view.analysis
+    try:
+        learnt = open_analysis(waiting, view, max(view.bench.m, MOST_NEURONS))
+    except CancelledError:
+        problems.append(f"Stopped before more neurons than {view.analysis.m} were clustered.")
+    ms = sorted({view.analysis.m, *(m for m in MS if m <= len(learnt.important))})
+    seen = {base.parts[0].fingerprint: _seen_already(view, learnt)}
+    offered, suites = [ORIGINAL], [base]
+    for name in names:
+        label = known[name].label if name in known else name
+        try:
+            suite = suite_catalog.open_suite(waiting, view, name)
+            twin = next((one for one in suites if one.fingerprint == suite.fingerprint), None)
+            if twin is not None:
+                problems.append(f"{label} is left out: it has the same inputs as {lower(twin.label)}.")
+                continue
+            _see(waiting, view, suite, learnt, seen)
+        except CancelledError:
+            problems.append(f"Stopped before it was finished: {label}.")
+        except IdcError as error:
+            problems.append(f"{label} is left out. {error}")
+        else:
+            offered.append(known[name])
+            suites.append(suite)
+    return Weighed(view, offered, suites, weigh_seen(suites, seen, learnt, ms), problems)
+
+
+def _seen_already(view: View, learnt: Analysis) -> Seen:
+    from idc_core.suites import seen_of
+
+    rows = view.chosen
+    activations = view.test_traces.activations[view.bench.layer][rows]
+    return seen_of(
+        view.test_traces.scores[rows], activations, view.test.targets[rows], view.test.task, learnt.important
+    )
+
+
+def _see(waiting: Waiting, view: View, suite: Suite, learnt: Analysis, seen: dict[str, Seen]) -> None:
+    """Run what is new of a suite through the network."""
+    from idc_core.suites import parts_of
+
+    for part, targets in parts_of(suite):
+        if part.fingerprint not in seen:
+            seen[part.fingerprint] = _look(waiting, view, suite, part, targets, learnt)
+
+
+def _look(waiting: Waiting, view: View, suite: Suite, part: Part, targets: NDArray[Any], learnt: Analysis) -> Seen:
+    def work(report: Progress) -> Seen:
+        from idc_core.suites import look
+
+        return look(view.model, part, targets, suite.task, view.bench.layer, learnt.important, report)
+
+    key = (ENGINE, view.model.card.fingerprint, part.fingerprint, view.bench.layer, len(learnt.important))
+    found: Seen = waiting.get("seen", key, f"making and running {lower(suite.label)}", work)
+    return found
+
+
+def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]:
+    """Make some inputs of a suite."""
+
+    def work(report: Progress) -> NDArray[Any]:
+        return suite.take(positions, report)
+
+    key = (ENGINE, suite.fingerprint, tuple(positions.tolist()))
+    found: NDArray[Any] = Waiting(1).get("made", key, f"making inputs of {lower(suite.label)}", work)
+    return found
+
+
+def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return at which position among the bench's tests the source of each input is; -1 where it is none of them."""
+    own = any(step.settings.get("fingerprint") == view.test.fingerprint for step in suite.provenance)
+    places = np.full(len(positions), -1, np.int64)
+    if not own:
+        return places
+    order = np.argsort(view.test.ids, kind="stable")
+    ids, wanted = view.test.ids[order], suite.origin[positions]
+    near = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    there = (ids[near] == wanted) & (wanted >= 0)
+    places[there] = order[near[there]]
+    return places

@@ -1,0 +1,318 @@
+"""Controls of the suites: which are compared, how each is made, and how a person brings suites of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from idc_core.errors import IdcError
+from studio.engine import suite_addresses, suite_catalog
+from studio.engine.results import View
+from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
+from studio.engine.suite_catalog import Offered
+from studio.shell import address
+from studio.widgets.text import count, lower, plural
+
+if TYPE_CHECKING:
+    from idc_core.parameters import Parameter
+
+MOST = 5
+"""Suites beside the original tests."""
+
+NOTHING = "none"
+"""What the address says where no suite is chosen."""
+
+CHOSEN = "suites-chosen"
+REFUSED = "suite-refused"
+
+
+def chosen(view: View) -> list[str]:
+    """Return the suites beside the original tests: those that the address names, else the usual ones."""
+    known, named = suite_catalog.offers(view), suite_catalog.chosen_names()
+    if named == [NOTHING]:
+        return []
+    return [name for name in named if name in known][:MOST] or suite_catalog.usual(view)
+
+
+def choose(view: View) -> list[str]:
+    """Choose the suites, of how many tests they are made, and how."""
+    known, names = suite_catalog.offers(view), chosen(view)
+    st.session_state[CHOSEN] = names
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.multiselect(
+            "Suites beside the original tests",
+            list(known),
+            format_func=lambda name: known[name].label if name in known else name,
+            key=CHOSEN,
+            max_selections=MOST,
+            on_change=lambda: suite_catalog.keep_names(st.session_state[CHOSEN] or [NOTHING]),
+            placeholder="None",
+            help=f"Up to {MOST} suites, each looked at together with the original tests, parts of the tests and other "
+            f"data sets alone. Default {_usual(view, known)}.",
+        )
+        if view.test.inputs.ndim == 4:
+            choose_count(view)
+    missing = [name for name in suite_catalog.chosen_names() if name not in known and name != NOTHING]
+    if missing:
+        st.caption(f"Not here, so left out: {', '.join(missing)}.")
+    if view.test.inputs.ndim != 4:
+        st.caption(
+            "Noise, transforms and attacks change pictures. For texts there are parts of the tests, other data sets "
+            "of the same form, tests of your own and unions of these."
+        )
+    elif not view.is_classifier:
+        st.caption("Attacks aim at a wrong class, and these tests have no classes: they are not offered here.")
+    elif view.correct is None:
+        st.caption("Attacks aim at a wrong class of the network, and these tests have other classes.")
+    with st.container(horizontal=True, key="suite-settings"):
+        for place, name in enumerate(names):
+            if len(suite_addresses.split(name)) == 1:
+                _change(view, names, place, known[name])
+    return names
+
+
+def _usual(view: View, known: dict[str, Offered]) -> str:
+    return " and ".join(known[name].label for name in suite_catalog.usual(view)) or "none"
+
+
+def choose_count(view: View) -> None:
+    """Choose of how many tests the suites are made."""
+    key, most = "perturbed-count", len(view.chosen)
+    usual = suite_catalog.usual_count(view)
+    st.session_state[key] = suite_catalog.perturbed_count(view)
+    st.number_input(
+        "Tests that are changed",
+        1,
+        most,
+        step=1,
+        key=key,
+        width=180,
+        on_change=lambda: address.keep(
+            suite_catalog.PERTURBED, "" if st.session_state[key] == usual else str(st.session_state[key])
+        ),
+        help="Of how many tests, the same for all suites, a changed copy is made; of all, or so many drawn at random "
+        f"(seed 0). From 1 to {most:g}; default {usual:g}.",
+    )
+
+
+def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
+    """Draw the controls of one suite; every change writes it anew into the address."""
+    from idc_core.suites import SUITES
+
+    recipe = suite_addresses.parse(names[place])
+    kind = SUITES.get(recipe.base)
+
+    def put(changed: Recipe) -> None:
+        suite_catalog.keep_names([*names[:place], changed.text, *names[place + 1 :]])
+
+    with st.popover(f"Change: {lower(offered.label)}"):
+        made = kind is not None and kind.apply is not None
+        if kind is not None and made:
+            st.caption(kind.help)
+            for parameter in kind.parameters:
+                _number(view, recipe, parameter, kind.family == "noise", f"{place}-{recipe.base}", put)
+            if kind.random:
+                _seed(recipe, f"{place}-seed", put)
+        _only(view, recipe, place, put)
+        if made and len(names) < MOST:
+            st.button(
+                "Another one with other settings",
+                key=f"{place}-another",
+                width="stretch",
+                on_click=lambda: suite_catalog.keep_names([*names, _variant(recipe).text]),
+                help="Puts the same kind beside it a second time, to compare two strengths or two seeds.",
+            )
+
+
+def _variant(recipe: Recipe) -> Recipe:
+    """Return the same kind with other settings: another seed, or another strength where that changes nothing."""
+    from idc_core.suites import SUITES
+
+    kind = SUITES[recipe.base]
+    if kind.random:
+        return replace(recipe, seed=recipe.seed + 1)
+    first = kind.parameters[0]
+    value = recipe.settings.get(first.name, first.default)
+    other = 2 * value if 2 * value <= first.high and value else (value or first.high) / 2
+    return recipe.changed(first.name, type(first.default)(other), first.default)
+
+
+def _number(
+    view: View, recipe: Recipe, parameter: Parameter, noise: bool, prefix: str, put: Callable[[Recipe], None]
+) -> None:
+    """Draw one parameter; the share of the pixels as their number."""
+    name, label, text = parameter.name, parameter.label, parameter.help
+    default, low, high = parameter.default, parameter.low, parameter.high
+    if noise and name == "share":
+        most = suite_catalog.pixels(view)
+        name, label, text = "pixels", "Pixels", "How many of a picture's pixels get noise."
+        default, low, high = max(1, int(most * default)), 1, most
+    whole, key = isinstance(default, int), f"{prefix}-{name}"
+    cast: type[int] | type[float] = int if whole else float
+    st.session_state[key] = cast(min(high, max(low, recipe.settings.get(name, default))))
+    st.number_input(
+        label,
+        cast(low),
+        cast(high),
+        step=1 if whole else max(abs(float(default)) / 10, 0.01 * float(high - low)),
+        format="%d" if whole else "%g",
+        key=key,
+        on_change=lambda: put(recipe.changed(name, st.session_state[key], default)),
+        help=f"{text} From {low:g} to {high:g}; default {default:g}.",
+    )
+
+
+def _seed(recipe: Recipe, key: str, put: Callable[[Recipe], None]) -> None:
+    st.session_state[key] = min(MOST_SEED, max(0, recipe.seed))
+    st.number_input(
+        "Seed",
+        0,
+        MOST_SEED,
+        step=1,
+        key=key,
+        on_change=lambda: put(replace(recipe, seed=st.session_state[key])),
+        help=f"What is random follows from it and from the test's number. From 0 to {MOST_SEED}; default 0.",
+    )
+
+
+def _only(view: View, recipe: Recipe, place: int, put: Callable[[Recipe], None]) -> None:
+    """Draw which tests of a suite are kept: by answer, class and confidence."""
+    if not view.is_classifier:
+        st.caption("Tests without classes have no parts by class, correctness or confidence.")
+        return
+    keys = [f"{place}-{name}" for name in ("answers", "classes", "least", "most")]
+    names = view.test.class_names
+    values: list[Any] = [recipe.answers, [one for one in recipe.classes if one < len(names)], recipe.least, recipe.most]
+    st.session_state.update(zip(keys, values, strict=True))
+
+    def take() -> None:
+        answers, classes, least, most = (st.session_state[key] for key in keys)
+        kept = {"answers": answers, "classes": tuple(sorted(classes)), "least": least, "most": max(least, most)}
+        put(replace(recipe, **kept))
+
+    if view.correct is not None:
+        st.selectbox(
+            "Only answers that are",
+            list(ANSWERS),
+            format_func=ANSWERS.get,
+            key=keys[0],
+            on_change=take,
+            help="Keeps the tests of this suite whose answer is right, or wrong. Default all.",
+        )
+    st.multiselect(
+        "Only classes",
+        list(range(len(names))),
+        format_func=lambda one: names[one],
+        key=keys[1],
+        on_change=take,
+        placeholder="All classes",
+        help="Keeps the tests of this suite that are of these classes. Default all.",
+    )
+    for key, label, default in ((keys[2], "Least confidence", 0.0), (keys[3], "Most confidence", 1.0)):
+        st.number_input(
+            label,
+            0.0,
+            1.0,
+            step=0.05,
+            key=key,
+            on_change=take,
+            help=f"Keeps the tests of this suite answered with so much confidence. From 0 to 1; default {default:g}.",
+        )
+
+
+def bring(view: View, names: list[str]) -> None:
+    """Let a person bring a file, put suites together, and remove what they kept."""
+    with st.expander("Bring tests of your own, put suites together, remove kept ones"):
+        file, together, kept = st.columns(3, gap="large")
+        with file:
+            _upload(view, names)
+        with together:
+            _put_together(view, names)
+        with kept:
+            _remove(view)
+
+
+def _upload(view: View, names: list[str]) -> None:
+    key = "own-file"
+
+    def take() -> None:
+        from idc_core.suites import keep, own_suite
+
+        given = st.session_state[key]
+        if given is None:
+            return
+        try:
+            suite = own_suite(given, view.test)
+            path = keep(Path(given.name).stem, suite)
+        except IdcError as error:
+            st.session_state[REFUSED] = f"{given.name} was not taken. {error}"
+            return
+        suite_catalog.keep_names([*names, path.stem][-MOST:])
+
+    shape = ", ".join(map(str, view.test.inputs.shape[1:]))
+    st.file_uploader(
+        "Tests of your own (npz)",
+        type="npz",
+        key=key,
+        on_change=take,
+        help=f"A file of numpy.savez with the arrays inputs (n, {shape}) and targets (n); pictures in 0..1, or as "
+        "uint8. It is kept on this computer and joins the suites. Default none.",
+    )
+    if refused := st.session_state.pop(REFUSED, ""):
+        st.error(refused)
+
+
+def _put_together(view: View, names: list[str]) -> None:
+    known, key = suite_catalog.offers(view), "union-of"
+    parts = [name for name in known if len(suite_addresses.split(name)) == 1]
+    st.multiselect(
+        "Put together",
+        parts,
+        format_func=lambda name: known[name].label if name in known else name,
+        key=key,
+        placeholder="None",
+        help="Two or more suites that become one, their inputs one after the other. Default none.",
+    )
+
+    def add() -> None:
+        suite_catalog.keep_names([*names, suite_addresses.TOGETHER.join(st.session_state[key])][-MOST:])
+        st.session_state[key] = []
+
+    st.button(
+        "Add their union",
+        key="union-add",
+        on_click=add,
+        disabled=len(st.session_state[key]) < 2,
+        help="Puts the union of these suites beside the others.",
+    )
+
+
+def _remove(view: View) -> None:
+    from idc_core.suites import forget, kept
+
+    own = kept(view.test)
+    st.markdown("**Kept on this computer**")
+    if not own:
+        st.caption("Nothing yet. Files that you bring, and inputs that you keep below, are listed here.")
+
+    def remove(name: str) -> None:
+        try:
+            forget(name)
+        except IdcError as error:
+            st.session_state[REFUSED] = str(error)
+
+    for one in own.values():
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{one.label}: {plural(one.inputs, 'test')}")
+            st.button(
+                "Remove",
+                key=f"remove-{one.name}",
+                on_click=remove,
+                args=(one.name,),
+                type="tertiary",
+                help=f"Deletes these {count(one.inputs)} tests from this computer.",
+            )

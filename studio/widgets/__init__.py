@@ -1,0 +1,1 @@
+"""Widgets that pages share: charts, galleries, downloads, text."""

@@ -1,0 +1,130 @@
+"""What can be taken away from a page: tables, other files, and the tests behind a selection."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.figures import input_images
+from studio.engine.results import View
+from studio.widgets.gallery import caption, digest, written
+from studio.widgets.text import count
+
+MOST_PICTURES = 600
+"""Pictures on a contact sheet at most."""
+
+
+def take_away(
+    tables: dict[str, pd.DataFrame], files: dict[str, tuple[str, str, Callable[[], bytes]]] | None = None
+) -> None:
+    """Offer tables as CSV, and other files; the buttons below the charts offer the charts.
+
+    Parameters
+    ----------
+    tables : dict of str to DataFrame
+        File names without ending, and their tables.
+    files : dict of str to (str, str, callable), optional
+        Labels of buttons, and file name, media type and what makes the file when it is asked for.
+    """
+    st.header("Take it away", anchor=False)
+    with st.container(horizontal=True, key="take-away"):
+        for name, table in tables.items():
+            st.download_button(
+                f"{name.replace('-', ' ').capitalize()} (CSV)",
+                lambda table=table: csv(table),
+                file_name=f"idc-{name}.csv",
+                mime="text/csv",
+                on_click="ignore",
+                key=f"csv-{name}",
+            )
+        for label, (file_name, mime, make) in (files or {}).items():
+            st.download_button(label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"file-{file_name}")
+    st.caption("The buttons below each chart save it as PNG, SVG or HTML. The address holds this view.")
+
+
+def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None) -> None:
+    """Offer the tests that are shown: as a NumPy archive, and as a contact sheet or a table of texts.
+
+    Parameters
+    ----------
+    view : View
+        The bench.
+    positions : ndarray of int64 (k,)
+        Which tests.
+    key : str, optional
+        Name of the offer on its page; needed where a page offers the same tests twice.
+    """
+    if not len(positions):
+        return
+    key = key or f"inputs-{digest(view, positions)}"
+    which = "this test" if len(positions) == 1 else f"these {count(len(positions))} tests"
+    with st.container(horizontal=True, key=key):
+        st.download_button(
+            f"Take {which} away (npz)",
+            lambda: npz(view, positions),
+            file_name="idc-inputs.npz",
+            mime="application/octet-stream",
+            on_click="ignore",
+            key=f"{key}-npz",
+        )
+        if view.test.inputs.ndim == 4:
+            few = "" if len(positions) <= MOST_PICTURES else f" of the first {MOST_PICTURES}"
+            st.download_button(
+                f"Contact sheet{few} (PNG)",
+                lambda: sheet(view, positions),
+                file_name="idc-inputs.png",
+                mime="image/png",
+                on_click="ignore",
+                key=f"{key}-png",
+            )
+        else:
+            st.download_button(
+                "Their texts (CSV)" if len(positions) > 1 else "Its text (CSV)",
+                lambda: csv(texts(view, positions)),
+                file_name="idc-inputs.csv",
+                mime="text/csv",
+                on_click="ignore",
+                key=f"{key}-csv",
+            )
+
+
+def csv(table: pd.DataFrame) -> str:
+    """Write a table so that its numbers can be read again exactly; the index is left out."""
+    return table.to_csv(index=False)
+
+
+def npz(view: View, positions: NDArray[np.int64]) -> bytes:
+    """Pack some tests: inputs, right answers, the network's answers, and their numbers in the test set."""
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        inputs=view.test.inputs[positions],
+        targets=view.test.targets[positions],
+        predictions=view.analysis.predictions[positions],
+        ids=view.test.ids[positions],
+    )
+    return file.getvalue()
+
+
+def sheet(view: View, positions: NDArray[np.int64]) -> bytes:
+    """Draw the first of some tests on a contact sheet, each with its number and answers."""
+    shown = positions[:MOST_PICTURES]
+    captions = [caption(view, place) for place in shown]
+    return input_images.png(input_images.contact_sheet(input_images.pictures(view.test.inputs[shown]), captions))
+
+
+def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
+    """List some tests that are texts: number, answers, and the words that the network reads."""
+    return pd.DataFrame(
+        {
+            "test": view.test.ids[positions],
+            "true": [view.test.class_names[target] for target in view.test.targets[positions]],
+            "answered": [view.train.class_names[said] for said in view.analysis.predictions[positions]],
+            "text": [written(view, view.test.inputs[place]) for place in positions],
+        }
+    )

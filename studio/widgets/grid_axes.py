@@ -1,0 +1,224 @@
+"""Which part of the grid of combinations is shown: neurons held in one cluster, and neurons on rows and columns.
+
+The address names neurons by their index in the layer, after the layer itself: a zoom holds for as long as the
+layer and its neurons are there, whatever happens to m.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from idc_core.figures.colourings import CROSS, find_colouring
+from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
+from studio.engine.results import View
+from studio.shell import address
+from studio.widgets.text import cell_name, count, plural, state
+
+FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
+"""Names in the address."""
+
+MARK = "~"
+"""Between the parts of a value in the address."""
+
+FREE = -1
+"""Stands for any cluster in the menu of a neuron."""
+
+
+@dataclass(frozen=True)
+class Zoom:
+    """What of the grid is shown.
+
+    Attributes
+    ----------
+    fixed : mapping of int to int
+        Cluster of every neuron that is held in one, by its rank among the important ones.
+    axes : Axes
+        Neurons on rows and columns.
+    left_out : tuple of int
+        Neurons that the person wanted on an axis and that would make more tiles than can be drawn.
+    """
+
+    fixed: Mapping[int, int]
+    axes: Axes
+    left_out: tuple[int, ...]
+
+
+def read_zoom(view: View) -> Zoom:
+    """Return what of the grid the address says, else what the session kept, else all of it."""
+    fixed = {}
+    for part in _parts(view, FIXED) or ():
+        neuron, _, cluster = part.partition("-")
+        rank = _rank(view, neuron)
+        if rank is not None and cluster in map(str, range(view.sizes[rank])):
+            fixed[rank] = int(cluster)
+    wanted = [_free(view, name, fixed) for name in (ROWS, COLUMNS)]
+    if wanted[0] or wanted[1]:
+        axes = fit_axes(view.sizes, *wanted)
+        return Zoom(fixed, axes, tuple(i for i in (*wanted[0], *wanted[1]) if i not in (*axes.rows, *axes.columns)))
+    return Zoom(fixed, default_axes(view.sizes, fixed), ())
+
+
+def _parts(view: View, name: str) -> list[str] | None:
+    """Read a value of this layer; None where there is none."""
+    layer, *parts = address.read(name).split(MARK)
+    return parts if layer == view.bench.layer else None
+
+
+def _rank(view: View, neuron: str) -> int | None:
+    important = [str(one) for one in view.analysis.important]
+    return important.index(neuron) if neuron in important else None
+
+
+def _free(view: View, name: str, fixed: Mapping[int, int]) -> list[int]:
+    ranks = [_rank(view, part) for part in _parts(view, name) or ()]
+    return [rank for rank in dict.fromkeys(ranks) if rank is not None and rank not in fixed]
+
+
+def fix(view: View, fixed: Mapping[int, int]) -> None:
+    """Hold these neurons, by their rank, in these clusters and no others; for callbacks."""
+    parts = [f"{view.analysis.important[rank]}-{cluster}" for rank, cluster in sorted(fixed.items())]
+    address.keep(FIXED, MARK.join([view.bench.layer, *parts]) if parts else "")
+
+
+def put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
+    """Put neurons, by their rank, on rows and columns; none at all for what fits best; for callbacks."""
+    for name, ranks in ((ROWS, rows), (COLUMNS, columns)):
+        parts = [str(view.analysis.important[rank]) for rank in ranks]
+        address.keep(name, MARK.join([view.bench.layer, *parts]) if rows or columns else "")
+
+
+def around(sizes: Sequence[int], cell: Sequence[int]) -> dict[int, int]:
+    """Return the clusters to hold so that a cell is drawn as a tile of its own, and as few as that takes."""
+    fixed: dict[int, int] = {}
+    while True:
+        axes = default_axes(sizes, fixed)
+        drawn = (*axes.rows, *axes.columns)
+        if len(drawn) + len(fixed) == len(sizes):
+            return fixed
+        fixed |= {rank: cell[rank] for rank in drawn or [i for i in range(len(sizes)) if i not in fixed]}
+
+
+def words(view: View, fixed: Mapping[int, int]) -> str:
+    """Put held neurons into words; empty where there are none."""
+    neurons = [view.neurons[rank].removeprefix("neuron ") for rank in fixed]
+    where = f"{', '.join(neurons)} in cluster{'s' * (len(fixed) > 1)} {cell_name(list(fixed.values()))}"
+    return f"neuron{'s' * (len(fixed) > 1)} {where}" if fixed else ""
+
+
+def crumbs(view: View, zoom: Zoom) -> None:
+    """Draw the way back: all cells, then one held neuron after the other."""
+    if not zoom.fixed:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="crumbs"):
+        st.button(
+            f"All {plural(view.table.total, 'cell')}",
+            key="crumb-all",
+            type="tertiary",
+            on_click=fix,
+            args=(view, {}),
+            help="Hold no neuron: show the whole grid.",
+        )
+        held: dict[int, int] = {}
+        for rank, cluster in zoom.fixed.items():
+            held[rank] = cluster
+            st.markdown("\u203a")
+            name = f"{view.neurons[rank].removeprefix('neuron ')}: {cluster}"
+            if len(held) == len(zoom.fixed):
+                left = math.prod(size for i, size in enumerate(view.sizes) if i not in zoom.fixed)
+                st.markdown(f"**{name}** ({plural(left, 'cell')})")
+                break
+            st.button(
+                name,
+                key=f"crumb-{rank}",
+                type="tertiary",
+                on_click=fix,
+                args=(view, dict(held)),
+                help=f"Go back to {words(view, held)}.",
+            )
+
+
+def controls(view: View, zoom: Zoom) -> None:
+    """Draw what chooses the neurons on the axes and the clusters that neurons are held in."""
+    names = dict(enumerate(view.neurons))
+    free = [rank for rank in names if rank not in zoom.fixed]
+    with st.expander("Rows, columns and zoom"):
+        st.session_state[ROWS], st.session_state[COLUMNS] = list(zoom.axes.rows), list(zoom.axes.columns)
+        for name, place in ((ROWS, "the rows"), (COLUMNS, "the columns")):
+            other = zoom.axes.columns if name == ROWS else zoom.axes.rows
+            st.multiselect(
+                f"Neurons on {place}",
+                [rank for rank in free if rank not in other],
+                format_func=names.get,
+                key=name,
+                on_change=_put,
+                args=(view,),
+                help=f"Every combination of their clusters is one of {place}: at most {MOST_ON_AXIS}. By default as "
+                "many neurons as fit, the most important first. The others are folded into the tiles.",
+            )
+        if zoom.left_out:
+            left = ", ".join(names[rank] for rank in zoom.left_out)
+            st.warning(
+                f"Left out: {left}. More than {MOST_ON_AXIS} rows or columns, or {MOST_CELLS:,} tiles, cannot be told "
+                "apart on a screen. Take another neuron from an axis first, or hold one in a cluster."
+            )
+        st.caption("Hold a neuron in one cluster, and the grid shows only the cells in which it is:")
+        with st.container(horizontal=True, gap="small"):
+            for rank, name in names.items():
+                st.session_state[f"fix-{rank}"] = zoom.fixed.get(rank, FREE)
+                st.selectbox(
+                    name.capitalize(),
+                    [FREE, *range(view.sizes[rank])],
+                    format_func=lambda cluster, rank=rank: _option(view, rank, cluster),
+                    key=f"fix-{rank}",
+                    on_change=_fix,
+                    args=(view,),
+                    width=150,
+                    help=f"Show only the cells with {name} in this cluster; default any.",
+                )
+
+
+def _option(view: View, rank: int, cluster: int) -> str:
+    return "any" if cluster == FREE else f"{cluster} ({state(cluster, view.sizes[rank])})"
+
+
+def _put(view: View) -> None:
+    put(view, st.session_state[ROWS], st.session_state[COLUMNS])
+
+
+def _fix(view: View) -> None:
+    chosen = {rank: st.session_state[f"fix-{rank}"] for rank in range(len(view.sizes))}
+    fix(view, {rank: cluster for rank, cluster in chosen.items() if cluster != FREE})
+
+
+def reading(view: View, grid: Grid, colouring: str) -> str:
+    """Say how to read the grid: what exactly a tile is, and what its colour and mark say."""
+    found = find_colouring(colouring)
+    reads = f"{found.reads} {CROSS}" if found.crosses and view.correct is not None else found.reads
+    held = f" Held: {words(view, grid.fixed)}." if grid.fixed else ""
+    if not grid.folded:
+        return (
+            "a tile is one cell: its row is a combination of clusters of some neurons, its column one of the others, "
+            f"0 the lowest cluster. A filled cell holds tests, an empty one holds none. {reads}{held}"
+        )
+    noun = "neuron" if len(grid.folded) == 1 else "neurons"
+    folded = ", ".join(view.neurons[rank].removeprefix("neuron ") for rank in grid.folded)
+    return (
+        f"a tile stands for {plural(grid.cells_per_tile, 'cell')}: its row and its column give the clusters of the "
+        f"neurons on the axes, 0 the lowest; {noun} {folded} may be in any. A filled tile has covered cells, an empty "
+        f"one has none. {reads}{held}"
+    )
+
+
+def finding(view: View, grid: Grid) -> str:
+    """State what the grid shows, as its title."""
+    covered = int((grid.tile >= 0).sum())
+    inside = f" with {words(view, grid.fixed)}" if grid.fixed else ""
+    tiles = ""
+    if grid.folded:
+        reached = len(set(grid.tile[grid.tile >= 0].tolist()))
+        tiles = f", in {count(reached)} of {plural(grid.tiles, 'tile')}"
+    return f"{count(covered)} of {plural(grid.total, 'combination')} of clusters{inside} are reached{tiles}"

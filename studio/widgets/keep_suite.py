@@ -1,0 +1,77 @@
+"""A name and a button by which inputs that a page has made are kept as a suite, for all pages that compare suites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.errors import IdcError
+from studio.engine.results import View
+from studio.widgets.text import plural
+
+if TYPE_CHECKING:
+    from idc_core.suites import Step, Suite
+
+
+def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
+    """Offer to keep inputs; to be drawn in a horizontal container.
+
+    Parameters
+    ----------
+    usual : str
+        What they are called where the person names them nothing else.
+    count : int
+        How many they are.
+    key : str
+        Of the button; the name's ends in "-name".
+    make : callable
+        Returns the suite, when the button was pressed.
+    """
+    st.text_input(
+        # No value to begin with: it would stay when other inputs are shown, and they would be kept under that name.
+        "Name of the suite",
+        key=f"{key}-name",
+        placeholder=usual,
+        width=360,
+        help=f"Under this name it can be chosen wherever suites are. Default {usual}.",
+    )
+    st.button(
+        f"Keep {plural(count, 'input')} as a suite",
+        key=key,
+        disabled=not count,
+        on_click=_keep,
+        args=(usual, count, key, make),
+        help="Kept on this computer until it is removed; the same inputs are kept once.",
+    )
+    said, failed = st.session_state.pop(f"{key}-said", ("", False))
+    if said:
+        (st.error if failed else st.success)(said)
+
+
+def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
+    """Keep them before the page is drawn again, so that whatever lists suites has this one."""
+    from idc_core.suites import keep
+
+    name = st.session_state[f"{key}-name"].strip() or usual
+    try:
+        keep(name, make())
+    except IdcError as error:
+        st.session_state[f"{key}-said"] = str(error), True
+        return
+    st.session_state[f"{key}-said"] = f"Kept as \u201c{name}\u201d: {plural(count, 'input')}.", False
+
+
+def made_of_tests(
+    view: View, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: Step
+) -> Suite:
+    """Return inputs as a suite, each made of the test at a position of `origin`, so that it is shown beside it."""
+    from idc_core.suites import Step
+    from idc_core.suites.custom_tests import Form, suite_of
+
+    tests = f"{len(np.unique(origin)):,} of {len(view.test):,} tests of {view.test.name}"
+    start = Step("original", tests, {"fingerprint": view.test.fingerprint})
+    return suite_of(inputs, targets, Form.of(view.test), origin=view.test.ids[origin], provenance=[start, step])
