@@ -34,6 +34,7 @@ _opened: ContextVar[View | Overview | None] = ContextVar("opened")
 def run() -> None:
     """Draw heading, sidebar and setup, then run the page; its script is loaded only then, when these are painted."""
     entry, script = navigation()
+    st.session_state.pop(TRIED, None)
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{entry.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
     for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP):
