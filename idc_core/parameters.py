@@ -94,5 +94,5 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -
     unknown = [name for name in given if name not in names]
     if unknown:
         known = ", ".join(names) or "none"
-        raise SettingError(f"{of} has no parameter {unknown[0]!r}; its parameters: {known}.")
+        raise SettingError(f"{of[:1].upper()}{of[1:]} has no parameter {unknown[0]!r}; its parameters: {known}.")
     return {one.name: one.check(given.get(one.name, one.default), of) for one in parameters}

@@ -12,18 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis.layers import Activity, observe, respond
+from idc_core.analysis.analysis import answers
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import assign, encode, total
 from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
+from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
+from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class LayerClusters:
     """The clusters of a layer's important neurons.
 
     Attributes
@@ -41,6 +43,23 @@ class States:
     neurons: int
     important: NDArray[np.int64]
     clusters: tuple[Clusters, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerResponses:
+    """What a test set showed.
+
+    Attributes
+    ----------
+    activations : dict of str to ndarray, float32 (tests, k)
+        Of each layer's important neurons, in their order; read-only.
+    accuracy, rmse : float or None
+        Share of tests classified correctly, or the root mean squared error of a regression.
+    """
+
+    activations: dict[str, NDArray[np.float32]]
+    accuracy: float | None
+    rmse: float | None
 
 
 @dataclass(frozen=True)
@@ -120,54 +139,101 @@ class Sweep:
         ]
 
 
-def find_states(
+def cluster_layer(
     model: nn.Module,
-    activity: Activity,
+    ranked: RankedLayer,
     *,
     clusters: Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     on_progress: Progress | None = None,
-) -> States:
+) -> LayerClusters:
     """Cluster the important neurons of a layer.
 
     Parameters
     ----------
     model : Module
-    activity : Activity
-        From `observe`.
+    ranked : RankedLayer
+        From `rank_layers`.
     clusters, drop_zeros, clustering
         As in `IDC`.
     on_progress : Progress, optional
 
     Returns
     -------
-    States
+    LayerClusters
 
     Raises
     ------
     SettingError
         As `idc_core.coverage.idc.IDC`.
     """
-    important = activity.important
+    important = ranked.important
     criterion = IDC(
-        model, activity.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
+        model, ranked.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
     )
-    criterion.learn(activity.activations, activity.importance[important], on_progress=on_progress)
-    return States(activity.layer, len(activity.importance), important, criterion.clusters)
+    criterion.cluster(ranked, on_progress=on_progress)
+    return LayerClusters(ranked.layer, len(ranked.importance), important, criterion.clusters)
 
 
-def count_cells(states: States, suite: str, activations: NDArray[np.float32], ms: Sequence[int]) -> tuple[Cell, ...]:
+def run_tests(
+    model: nn.Module,
+    test: Dataset,
+    neurons: Mapping[str, NDArray[np.int64]],
+    class_names: Sequence[str],
+    *,
+    on_progress: Progress | None = None,
+) -> LayerResponses:
+    """Record what the important neurons of several layers show on a test set, in one pass.
+
+    Parameters
+    ----------
+    model : Module
+    test : Dataset
+    neurons : mapping of str to ndarray, int64 (k,)
+        The neurons to record, by layer.
+    class_names : sequence of str
+        The classes that the network answers with; tests of other classes have no accuracy.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    LayerResponses
+
+    Raises
+    ------
+    IdcError
+        As `idc_core.tracing.trace.trace`.
+    """
+    axes = neuron_axes(model, neurons)
+    parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
+    scores = []
+    for batch in trace(model, test, list(neurons), on_progress=on_progress):
+        scores.append(batch.scores.float().cpu().numpy())
+        for layer, important in neurons.items():
+            active = neuron_activation(batch.activations[layer], axes[layer])[:, important]
+            parts[layer].append(active.float().cpu().numpy())
+    activations = {layer: np.concatenate(found) for layer, found in parts.items()}
+    for found in activations.values():
+        found.setflags(write=False)
+    answered = answers(np.concatenate(scores), test)
+    comparable = tuple(class_names) == tuple(test.class_names)
+    return LayerResponses(activations, answered["accuracy"] if comparable else None, answered["rmse"])
+
+
+def count_cells(
+    states: LayerClusters, suite: str, activations: NDArray[np.float32], ms: Sequence[int]
+) -> tuple[Cell, ...]:
     """Count the cells of a layer that tests reach, for several numbers of neurons.
 
     Parameters
     ----------
-    states : States
-        From `find_states`.
+    states : LayerClusters
+        From `cluster_layer`.
     suite : str
         Name of the test set.
     activations : ndarray, float32 (tests, k)
-        Of the layer's important neurons, from `respond`.
+        Of the layer's important neurons, from `run_tests`.
     ms : sequence of int
         Numbers of neurons, at least 1; the ones beyond k take all k.
 
@@ -245,16 +311,16 @@ def sweep(
     layers, ms = tuple(dict.fromkeys(layers)), check_ms(ms)
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
-    activities = observe(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
-    neurons = {layer: activity.important for layer, activity in activities.items()}
+    activities = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
+    neurons = {layer: ranked.important for layer, ranked in activities.items()}
     states = [
-        find_states(
-            model, activity, clusters=clusters, drop_zeros=drop_zeros, clustering=clustering, on_progress=on_progress
+        cluster_layer(
+            model, ranked, clusters=clusters, drop_zeros=drop_zeros, clustering=clustering, on_progress=on_progress
         )
-        for activity in activities.values()
+        for ranked in activities.values()
     ]
     answered = {
-        suite: respond(model, test, neurons, train.class_names, on_progress=on_progress)
+        suite: run_tests(model, test, neurons, train.class_names, on_progress=on_progress)
         for suite, test in tests.items()
     }
     return Sweep(

@@ -4,7 +4,7 @@ Each finds runs of the sorted values; centroids, boundaries, silhouettes and cou
 that the ways differ in nothing but where they part the values. Memory is linear in the number of values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +86,35 @@ class Clustering:
         return self.part(values, clusters, drop_zeros).choose(self.numbers(clusters))
 
 
+CLUSTERINGS: Registry[Clustering] = Registry("clustering")
+"""Ways to cluster by name, entered by `clustering`; "k-means" is the paper's."""
+
+
+def clustering(name: str, *, label: str, help: str, takes_k: bool = True) -> Callable[[Split], Split]:
+    """Enter a way to cluster into `CLUSTERINGS`.
+
+    The decorated function ``split(points, ks) -> {k: edges}`` parts `Points`, the different values in ascending order,
+    into every number of clusters in `ks` that is possible. Edges are ascending int64 (k + 1,) from 0 to ``points.n``:
+    cluster i holds the points from edge i to edge i + 1. `takes_k`: whether it can be told how many clusters to find.
+    """
+
+    def enter(split: Split) -> Split:
+        CLUSTERINGS.enter(name, Clustering(name, label, help, split, takes_k))
+        return split
+
+    return enter
+
+
+clustering(
+    "k-means", label="k-means", help="Squared distances to the centroids are as small as they can be; the paper's way."
+)(optimal_edges)
+
+
+@clustering(
+    "hierarchical",
+    label="Hierarchical (Ward)",
+    help="Starts from single values and joins what adds least to the squared distances.",
+)
 def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by agglomeration: clusters that add least to the sum of squares are joined first.
 
@@ -116,6 +145,12 @@ def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     return {k: np.concatenate(([0], np.sort(parted[: k - 1]), [points.n])) for k in ks}
 
 
+@clustering(
+    "dbscan",
+    label="DBSCAN",
+    help="Clusters are crowded stretches with thin ones between them; it finds their number itself.",
+    takes_k=False,
+)
 def dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by density: a cluster is a run of crowded places, and thin places lie between clusters.
 
@@ -169,6 +204,11 @@ def dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach:
     return label
 
 
+@clustering(
+    "gaussian-mixture",
+    label="Gaussian mixture",
+    help="Fits bell curves; a value belongs to the one that makes it most probable.",
+)
 def mixture_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points where one normal distribution of a mixture becomes more probable than its neighbour.
 
@@ -231,39 +271,3 @@ def _standardised(points: Points) -> NDArray[np.float64]:
     """Return the values with mean 0 and standard deviation 1, so that limits within scikit-learn are relative."""
     values: NDArray[np.float64] = (points.value - points.mean) / _deviation(points)
     return values
-
-
-CLUSTERINGS: Registry[Clustering] = Registry(
-    "clustering",
-    {
-        entry.name: entry
-        for entry in (
-            Clustering(
-                "k-means",
-                "k-means",
-                "Squared distances to the centroids are as small as they can be; the paper's way.",
-                optimal_edges,
-            ),
-            Clustering(
-                "hierarchical",
-                "Hierarchical (Ward)",
-                "Starts from single values and joins what adds least to the squared distances.",
-                ward_edges,
-            ),
-            Clustering(
-                "dbscan",
-                "DBSCAN",
-                "Clusters are crowded stretches with thin ones between them; it finds their number itself.",
-                dense_edges,
-                takes_k=False,
-            ),
-            Clustering(
-                "gaussian-mixture",
-                "Gaussian mixture",
-                "Fits bell curves; a value belongs to the one that makes it most probable.",
-                mixture_edges,
-            ),
-        )
-    },
-)
-"""Ways to cluster by name; "k-means" is the paper's."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,22 +28,32 @@ class Priority:
         return summed
 
 
-PRIORITIES: Registry[Priority] = Registry(
-    "priority",
-    {
-        entry.name: entry
-        for entry in (
-            Priority(
-                "sum",
-                "Cumulative relevance",
-                "What speaks for decisions counts, what speaks against is taken off.",
-                lambda relevance: relevance,
-            ),
-            Priority("absolute", "Absolute relevance", "What speaks for and what speaks against count alike.", np.abs),
-        )
-    },
+PRIORITIES: Registry[Priority] = Registry("priority")
+"""Priorities by name, entered by `priority`; "sum" is the paper's."""
+
+PerInput = TypeVar("PerInput", bound=Callable[[Relevance], Relevance])
+
+
+def priority(name: str, *, label: str, help: str) -> Callable[[PerInput], PerInput]:
+    """Enter a priority into `PRIORITIES`; the decorated function maps relevance (n, neurons) to the same shape."""
+
+    def enter(per_input: PerInput) -> PerInput:
+        PRIORITIES.enter(name, Priority(name, label, help, per_input))
+        return per_input
+
+    return enter
+
+
+@priority(
+    "sum", label="Cumulative relevance", help="What speaks for decisions counts, what speaks against is taken off."
 )
-"""Priorities by name; "sum" is the paper's."""
+def _signed(relevance: Relevance) -> Relevance:
+    return relevance
+
+
+@priority("absolute", label="Absolute relevance", help="What speaks for and what speaks against count alike.")
+def _absolute(relevance: Relevance) -> Relevance:
+    return np.abs(relevance)
 
 
 def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:
