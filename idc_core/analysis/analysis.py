@@ -90,14 +90,7 @@ class Analysis:
     def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the cluster of other inputs for every important neuron.
 
-        Parameters
-        ----------
-        activations : ndarray (n, neurons)
-            Of all neurons of the layer.
-
-        Returns
-        -------
-        ndarray, uint8 (n, m)
+        `activations`: ndarray (n, neurons), of all neurons of the layer. Returns uint8 (n, m).
         """
         # Rounded centroids have boundaries of their own, half way between them.
         boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
@@ -204,16 +197,8 @@ def analyze(
 def answers(scores: NDArray[np.float32], test: Dataset) -> dict[str, Any]:
     """Return what the network answered to the tests, and how often it was right.
 
-    Parameters
-    ----------
-    scores : ndarray, float32 (tests, classes)
-        Before the softmax.
-    test : Dataset
-
-    Returns
-    -------
-    dict
-        `accuracy`, `rmse`, `predictions`, `confidence` and `correct` of `Analysis`.
+    `scores`: float32 (tests, classes), before the softmax. Returns `accuracy`, `rmse`, `predictions`, `confidence` and
+    `correct` of `Analysis`.
     """
     if test.task == "regression":
         values = scores[:, 0]

@@ -20,6 +20,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.parameters import is_whole
 from idc_core.progress import Progress
 from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
@@ -28,15 +29,8 @@ from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 class LayerClusters:
     """The clusters of a layer's important neurons.
 
-    Attributes
-    ----------
-    layer : str
-    neurons : int
-        How many neurons the layer has.
-    important : ndarray, int64 (k,)
-        The important neurons, most important first.
-    clusters : tuple of k Clusters
-        Their clusters.
+    `neurons`: how many neurons the layer has; `important`: int64 (k,), the important neurons, most important first;
+    `clusters`: their clusters.
     """
 
     layer: str
@@ -49,12 +43,8 @@ class LayerClusters:
 class LayerResponses:
     """What a test set showed.
 
-    Attributes
-    ----------
-    activations : dict of str to ndarray, float32 (tests, k)
-        Of each layer's important neurons, in their order; read-only.
-    accuracy, rmse : float or None
-        Share of tests classified correctly, or the root mean squared error of a regression.
+    `activations`: dict of str to float32 (tests, k), of each layer's important neurons, in their order; read-only;
+    `accuracy`, `rmse`: share of tests classified correctly, or the root mean squared error of a regression.
     """
 
     activations: dict[str, NDArray[np.float32]]
@@ -66,15 +56,8 @@ class LayerResponses:
 class Cell:
     """IDC of one layer, one number of neurons and one test set.
 
-    Attributes
-    ----------
-    suite, layer : str
-    m : int
-        The number asked for.
-    used : int
-        The number taken: m, or all neurons of a layer that has fewer.
-    covered, total : int
-        Cells reached, and cells there are; Python ints, for `total` can pass 2**64.
+    `m`: the number asked for; `used`: the number taken: m, or all neurons of a layer that has fewer; `covered`,
+    `total`: cells reached, and cells there are; Python ints, for `total` can pass 2**64.
     """
 
     suite: str
@@ -94,20 +77,9 @@ class Cell:
 class Sweep:
     """IDC over layers, numbers of important neurons and test sets.
 
-    Attributes
-    ----------
-    layers : tuple of str
-        In forward order.
-    ms : tuple of int
-        Numbers of important neurons asked for, ascending.
-    suites : tuple of str
-        Names of the test sets.
-    cells : tuple of Cell
-        Suite by suite, layer by layer, m by m; fewer where the work was stopped.
-    neurons : dict of str to ndarray, int64 (k,)
-        The important neurons of each layer, most important first.
-    accuracy, rmse : dict of str to float or None
-        Of each test set.
+    `layers`: in forward order; `ms`: numbers of important neurons asked for, ascending; `suites`: names of the test
+    sets; `cells`: suite by suite, layer by layer, m by m; fewer where the work was stopped; `neurons`: dict of str to
+    int64 (k,), the important neurons of each layer, most important first; `accuracy`, `rmse`: of each test set.
     """
 
     layers: tuple[str, ...]
@@ -148,26 +120,7 @@ def cluster_layer(
     clustering: str = "k-means",
     on_progress: Progress | None = None,
 ) -> LayerClusters:
-    """Cluster the important neurons of a layer.
-
-    Parameters
-    ----------
-    model : Module
-    ranked : RankedLayer
-        From `rank_layers`.
-    clusters, drop_zeros, clustering
-        As in `IDC`.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    LayerClusters
-
-    Raises
-    ------
-    SettingError
-        As `idc_core.coverage.idc.IDC`.
-    """
+    """Cluster the important neurons of a layer."""
     important = ranked.important
     criterion = IDC(
         model, ranked.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
@@ -186,24 +139,8 @@ def run_tests(
 ) -> LayerResponses:
     """Record what the important neurons of several layers show on a test set, in one pass.
 
-    Parameters
-    ----------
-    model : Module
-    test : Dataset
-    neurons : mapping of str to ndarray, int64 (k,)
-        The neurons to record, by layer.
-    class_names : sequence of str
-        The classes that the network answers with; tests of other classes have no accuracy.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    LayerResponses
-
-    Raises
-    ------
-    IdcError
-        As `idc_core.tracing.trace.trace`.
+    `neurons`: mapping of str to int64 (k,), the neurons to record, by layer; `class_names`: the classes that the
+    network answers with; tests of other classes have no accuracy.
     """
     axes = neuron_axes(model, neurons)
     parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
@@ -226,26 +163,8 @@ def count_cells(
 ) -> tuple[Cell, ...]:
     """Count the cells of a layer that tests reach, for several numbers of neurons.
 
-    Parameters
-    ----------
-    states : LayerClusters
-        From `cluster_layer`.
-    suite : str
-        Name of the test set.
-    activations : ndarray, float32 (tests, k)
-        Of the layer's important neurons, from `run_tests`.
-    ms : sequence of int
-        Numbers of neurons, at least 1; the ones beyond k take all k.
-
-    Returns
-    -------
-    tuple of Cell
-        One for each of `ms`.
-
-    Raises
-    ------
-    SettingError
-        As `idc_core.coverage.cells.assign`.
+    `activations`: float32 (tests, k), of the layer's important neurons, from `run_tests`; `ms`: numbers of neurons, at
+    least 1; the ones beyond k take all k. Returns one for each of `ms`.
     """
     assignments = assign(
         activations, [one.centroids for one in states.clusters], [one.boundaries for one in states.clusters]
@@ -340,14 +259,7 @@ def sweep(
 
 
 def check_ms(ms: Sequence[int]) -> tuple[int, ...]:
-    """Return numbers of important neurons ascending, each once.
-
-    Raises
-    ------
-    SettingError
-        If there is none, or one is no whole number from 1.
-    """
-    wrong = [m for m in ms if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1]
-    if wrong or not len(ms):
+    """Return numbers of important neurons ascending, each once."""
+    if not len(ms) or not all(is_whole(m, 1) for m in ms):
         raise SettingError(f"Expected numbers of important neurons, each a whole number from 1; got {list(ms)!r}.")
     return tuple(sorted({int(m) for m in ms}))

@@ -26,7 +26,7 @@ from idc_core.attribution.registry import attribution_method
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.interception import INPUT
 from idc_core.lrp.session import check_layers, undisturbed
-from idc_core.parameters import Parameter
+from idc_core.parameters import Parameter, whole_number
 from idc_core.progress import Progress, report
 
 PASS_BYTES = 24 * 2**20
@@ -40,15 +40,8 @@ INCOMPLETE = 1e-3
 class Batch:
     """One call of captum.
 
-    Attributes
-    ----------
-    network : Opened
-    layer : Module or None
-        The module whose output is attributed to; None for the input.
-    inputs, baseline : Tensor, float (n, ...)
-    target : Tensor, int64 (n,)
-    rows : int
-        Inputs that one pass of captum may hold.
+    `layer`: the module whose output is attributed to; None for the input; `inputs`, `baseline`: float (n, ...);
+    `target`: int64 (n,); `rows`: inputs that one pass of captum may hold.
     """
 
     network: Opened
@@ -220,8 +213,8 @@ def _run(
 ) -> dict[str, NDArray[Any]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     check_layers(model, layers)
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
     given = as_tensor(model, inputs)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
@@ -259,13 +252,7 @@ def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str
 
 
 def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
-    """Return inputs as a tensor on the network's device and, if they are not whole numbers, of its dtype.
-
-    Raises
-    ------
-    DataError
-        If they are no array, or there are none.
-    """
+    """Return inputs as a tensor on the network's device and, if they are not whole numbers, of its dtype."""
     inputs = getattr(inputs, "inputs", inputs)
     shape = tuple(getattr(inputs, "shape", ()))
     if not isinstance(inputs, Tensor | np.ndarray) or not shape or not shape[0]:

@@ -86,22 +86,7 @@ def attribute_layers(
 ) -> dict[str, NDArray[Any]]:
     """Say how much each value of several layers contributed to a score.
 
-    Parameters
-    ----------
-    layers : sequence of str
-        Names of layers, as in `attribute`. Relevance propagation serves all of them in one backward pass; the other
-        methods take one pass a layer.
-    model, inputs, method, target, batch_size, on_progress, **parameters
-        As in `attribute`.
-
-    Returns
-    -------
-    dict of str to ndarray, (n, ...)
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `attribute`.
+    Returns dict of str to (n, ...).
     """
     entry = METHODS[method]
     settings = entry.settings(parameters)

@@ -22,14 +22,8 @@ _STEPS = 100  # of expectation maximisation; started at the k-means optimum it n
 class Clustering:
     """A way to split one neuron's activations.
 
-    Attributes
-    ----------
-    name, label, help : str
-        Key, what menus call it, and a sentence on how it works.
-    split : Split
-        Parts the points.
-    takes_k : bool
-        Whether it can be told how many clusters to find.
+    `name`, `label`, `help`: key, what menus call it, and a sentence on how it works; `split`: parts the points;
+    `takes_k`: whether it can be told how many clusters to find.
     """
 
     name: str
@@ -39,12 +33,7 @@ class Clustering:
     takes_k: bool = True
 
     def check(self, clusters: Sequence[int]) -> None:
-        """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself.
-
-        Raises
-        ------
-        SettingError
-        """
+        """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself."""
         numbers = check_clusters(clusters)
         if not self.takes_k and len(numbers) == 1:
             raise SettingError(
@@ -63,24 +52,7 @@ class Clustering:
     def cluster(self, values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
         """Split one neuron's activations into clusters.
 
-        Parameters
-        ----------
-        values : real (n,)
-            Activations of one neuron, one per training input, in any order.
-        clusters : sequence of int
-            Numbers of clusters to choose from by silhouette, each 2 to 256. The result may have fewer where there
-            are too few different values. A way that finds the number itself does not use them.
-        drop_zeros : bool
-            Leave out activations equal to 0. If fewer than 10 are left, the result is one centroid at 0.
-
-        Returns
-        -------
-        Clusters
-
-        Raises
-        ------
-        SettingError
-            As `idc_core.clustering.kmeans.cluster`, or where one number is given to a way that finds the number itself.
+        `values`: real (n,), activations of one neuron, one per training input, in any order.
         """
         self.check(clusters)
         return self.part(values, clusters, drop_zeros).choose(self.numbers(clusters))
@@ -118,13 +90,11 @@ clustering(
 def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by agglomeration: clusters that add least to the sum of squares are joined first.
 
-    Notes
-    -----
     J. H. Ward (1963), by scikit-learn's ``ward_tree`` with every value joined to its two neighbours. That loses
     nothing: in one dimension the pair that adds least is always a pair of neighbours. For clusters A and C of a and c
     values with B between them, at distances x and y from it, joining A and C adds (x + y)^2 / (1/a + 1/c); for that to
-    be less than what joining A and B, and B and C, add (below a x^2 and c y^2), the shares x / (x + y) and
-    y / (x + y) would have to have squares that sum to more than 1.
+    be less than what joining A and B, and B and C, add (below a x^2 and c y^2), the shares x / (x + y) and y / (x + y)
+    would have to have squares that sum to more than 1.
     """
     if points.n == 1:
         return {1: np.array([0, 1])}
@@ -156,8 +126,6 @@ def dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
 
     `ks` is not used: the density says how many clusters there are. Which places are crowded says `density_rule`.
 
-    Notes
-    -----
     M. Ester, H.-P. Kriegel, J. Sander, X. Xu, "A Density-Based Algorithm for Discovering Clusters", KDD 1996. Labels
     equal those of scikit-learn's ``DBSCAN``, which lists all pairs of values within reach of each other: quadratic in
     their number. On a line it takes two binary searches a value. What DBSCAN calls noise goes to the cluster whose mean
@@ -212,13 +180,11 @@ def dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach:
 def mixture_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points where one normal distribution of a mixture becomes more probable than its neighbour.
 
-    Notes
-    -----
-    scikit-learn's ``GaussianMixture``, by expectation maximisation from the exact k-means partition, so that nothing
-    is random. Neighbouring components are compared between their means only, where the odds fall from one side to
-    the other; the tails of a wide component beyond a narrow one belong to the narrow one, so that clusters are runs.
-    A number for which a component is nowhere the more probable one is left out; where that holds for all numbers,
-    the result has as many clusters as came out at most.
+    scikit-learn's ``GaussianMixture``, by expectation maximisation from the exact k-means partition, so that nothing is
+    random. Neighbouring components are compared between their means only, where the odds fall from one side to the
+    other; the tails of a wide component beyond a narrow one belong to the narrow one, so that clusters are runs. A
+    number for which a component is nowhere the more probable one is left out; where that holds for all numbers, the
+    result has as many clusters as came out at most.
     """
     if ks == [1]:
         return {1: np.array([0, points.n])}

@@ -180,13 +180,7 @@ class IDC(Criterion):
         return self.cluster(ranked, on_progress=on_progress)
 
     def cluster(self, ranked: RankedLayer, *, on_progress: Progress | None = None) -> Self:
-        """Find the clusters of the important neurons that a pass over the training inputs has given.
-
-        Raises
-        ------
-        DataError
-            If no input is left to learn from.
-        """
+        """Find the clusters of the important neurons that a pass over the training inputs has given."""
         if not len(ranked.activations):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         self.importance, self.important = ranked.importance, ranked.important
@@ -229,15 +223,8 @@ class IDC(Criterion):
     def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
         """Count the cells of inputs whose activations are known.
 
-        Parameters
-        ----------
-        activations : ndarray (n, m)
-            Of the important neurons, in their order.
-
-        Returns
-        -------
-        ndarray, uint8 (n, m)
-            The cluster of each input and neuron; a value on a boundary belongs to the lower cluster.
+        `activations`: ndarray (n, m), of the important neurons, in their order. Returns uint8 (n, m): the cluster of
+        each input and neuron; a value on a boundary belongs to the lower cluster.
         """
         counts = self._fitted()
         assignments = assign(activations, self.centroids, self._boundaries)
@@ -247,10 +234,7 @@ class IDC(Criterion):
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
         """Find the cell of each input, without counting it; inputs and errors as in `update`.
 
-        Returns
-        -------
-        Profiles
-            One target an input; the cells that these inputs reach are numbered from 0, in the order of their codes.
+        Returns one target an input; the cells that these inputs reach are numbered from 0, in the order of their codes.
         """
         total, codes = self.total, []
         for active in self._observe(inputs, on_progress):
@@ -273,13 +257,7 @@ class IDC(Criterion):
         return other
 
     def merge(self, other: Self) -> Self:
-        """Add the cells that another worker has counted with the same clusters.
-
-        Raises
-        ------
-        SettingError
-            If the two were not fitted to the same clusters.
-        """
+        """Add the cells that another worker has counted with the same clusters."""
         mine, theirs = self._fitted(), other._fitted()
         ours, others = ((one.important, *one.centroids, *(one._boundaries or ())) for one in (self, other))
         same = self.layer == other.layer and len(ours) == len(others)

@@ -14,6 +14,7 @@ from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.interception import INPUT, Habits, Watch
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
+from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import BATCH_BYTES, MOST_INPUTS, place, probe
 from idc_core.tracing.trace import neuron_axes
@@ -155,8 +156,8 @@ def ablate(
     check_layers(model, [layer])
     if layer == INPUT:
         raise SettingError("The input has no neurons to silence; choose a layer of the network.")
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
     network = _prepare(model, place(model, inputs[:1]), layer)
     order = check_neurons(important, network.neurons)
     numbers, listed = _counts(counts, len(order), network.neurons), check_seeds(seeds)

@@ -34,23 +34,9 @@ def sweep_grid(
 ) -> go.Figure:
     """Draw a square a layer and number of neurons with its IDC written in it.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        Combinations that it lacks stay empty.
-    title : str
-        The finding.
-    labels : mapping of str to str, optional
-        Titles of the panels, by test set; default: the test sets' names.
-    selected : (test set, layer, m), optional
-        The cell to outline.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Squares are bars, which a page can make clickable; their `customdata` is (test set, layer, m).
+    `labels`: titles of the panels, by test set; default: the test sets' names; `selected`: (test set, layer, m), the
+    cell to outline. Squares are bars, which a page can make clickable; their `customdata` is (test set, layer,
+    m).
     """
     colours = palette(dark)
     columns = min(2, len(sweep.suites))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
+from idc_core.parameters import whole_number
 from idc_core.registry import Registry
 
 Relevance = NDArray[np.float32] | NDArray[np.float64]
@@ -59,27 +60,11 @@ def _absolute(relevance: Relevance) -> Relevance:
 def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     """Return the m neurons with the largest importance, most important first.
 
-    Parameters
-    ----------
-    importance : ndarray, float64 (neurons,)
-        Cumulative relevance, in the unit of a score.
-    m : int
-        How many neurons, 1 to the layer's number of neurons.
+    `importance`: float64 (neurons,), cumulative relevance, in the unit of a score. Returns int64 (m,): of neurons with
+    equal importance the one with the lower number comes first.
 
-    Returns
-    -------
-    ndarray, int64 (m,)
-        Of neurons with equal importance the one with the lower number comes first.
-
-    Raises
-    ------
-    SettingError
-        If m is not a whole number in that range, or an importance is not finite.
-
-    Notes
-    -----
-    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020,
-    Algorithm 1. The original program takes the higher number first where importances are equal.
+    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
+    1. The original program takes the higher number first where importances are equal.
     """
     check_m(m, len(importance))
     if not np.isfinite(importance).all():
@@ -91,12 +76,5 @@ def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]
 
 
 def check_m(m: int, neurons: int) -> None:
-    """Refuse a number of important neurons that a layer cannot have.
-
-    Raises
-    ------
-    SettingError
-        If m is not a whole number from 1 to `neurons`.
-    """
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= neurons:
-        raise SettingError(f"m must be a whole number from 1 to {neurons}, the layer's neurons, not {m!r}.")
+    """Refuse a number of important neurons that a layer cannot have."""
+    whole_number("m", m, 1, neurons, ", the layer's neurons")

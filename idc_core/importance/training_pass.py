@@ -25,17 +25,9 @@ Floats = NDArray[Any]
 class RankedLayer:
     """The important neurons of a layer.
 
-    Attributes
-    ----------
-    layer : str
-    importance : ndarray, float64 (neurons,)
-        Relevance of every neuron, summed over the training inputs.
-    important : ndarray, int64 (k,)
-        Most important first.
-    activations : ndarray, float (train inputs, k)
-        Of these neurons, in their order; read-only. float32, of a float64 network float64.
-    dense : bool
-        Whether the layer's neurons are units, not channels.
+    `importance`: float64 (neurons,), relevance of every neuron, summed over the training inputs; `important`: int64
+    (k,), most important first; `activations`: float (train inputs, k), of these neurons, in their order; read-only.
+    float32, of a float64 network float64; `dense`: whether the layer's neurons are units, not channels.
     """
 
     layer: str
@@ -80,20 +72,8 @@ def rank_layers(
 ) -> dict[str, RankedLayer]:
     """Find the important neurons of several layers in one pass over the training inputs.
 
-    Parameters
-    ----------
-    most : int
-        How many neurons of each layer to keep. A layer with fewer keeps all, or is refused if this many are wanted
-        `exactly`.
-    settings : RelevanceSettings, optional
-        Default: the epsilon rule.
-    priority : str
-        A name from `PRIORITIES`.
-    truth : ndarray, int64 (n,), optional
-        True classes: only inputs that are classified correctly take part.
+    `truth`: int64 (n,), true classes: only inputs that are classified correctly take part.
 
-    Notes
-    -----
     Which neurons are important is known only at the end of the pass, so until then it holds one float32 an input and
     neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs. Relevance is summed on the way.
     """

@@ -73,12 +73,8 @@ class Capture:
 class Habits:
     """What a first pass has found out about how a network treats what is captured.
 
-    Attributes
-    ----------
-    overwrites : bool
-        It writes into its input or into a captured output, so that they must be copied.
-    forks : frozenset of str
-        Layers whose output it uses before their activation function as well; theirs is captured before it.
+    `overwrites`: it writes into its input or into a captured output, so that they must be copied; `forks`: layers whose
+    output it uses before their activation function as well; theirs is captured before it.
     """
 
     overwrites: bool = False
@@ -89,15 +85,9 @@ class Habits:
 class Watch(TorchFunctionMode):
     """A pass over one batch during which layers are captured.
 
-    Parameters
-    ----------
-    settings : RelevanceSettings or None
-        None captures activations only and records no graph.
-    habits : Habits, optional
-        What a first pass has found out; None finds it out.
-    change : callable, optional
-        Given a layer's name and its value after the activation function, returns what the network goes on with
-        instead, of the same shape.
+    `settings`: None captures activations only and records no graph; `habits`: what a first pass has found out; None
+    finds it out; `change`: given a layer's name and its value after the activation function, returns what the network
+    goes on with instead, of the same shape.
     """
 
     settings: RelevanceSettings | None

@@ -72,13 +72,8 @@ ALPHA = Parameter(
 class RuleCard:
     """What menus, the command line and the propagation know of a rule.
 
-    Attributes
-    ----------
-    name, label, help, citation : str
-    parameters : tuple of Parameter
-        Its own; `BIAS` comes with every rule.
-    choose : callable
-        ``choose(kind, bias, **parameters)`` gives the `Rule` for a kind of operation.
+    `parameters`: its own; `BIAS` comes with every rule; `choose`: ``choose(kind, bias, **parameters)`` gives the `Rule`
+    for a kind of operation.
     """
 
     name: str
@@ -209,8 +204,6 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
 def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     """R_i = sum_j (alpha z+_ij / z+_j - beta z-_ij / z-_j) R_j with beta = alpha - 1 (equation 60 of [1]).
 
-    Notes
-    -----
     An output that has contributions of one sign only would gain or lose relevance under the equation. Where no bias
     takes part (the operation has none, or its share is redistributed), the sign that exists takes all of it.
     """

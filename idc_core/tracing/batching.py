@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
+from idc_core.errors import DataError, ModelError, UnsupportedOperationError
 from idc_core.lrp.interception import INPUT, Habits, Watch
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
+from idc_core.parameters import whole_number
 
 BATCH_BYTES = 64 * 2**20
 """Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
@@ -32,28 +33,12 @@ def batches(
 ) -> Iterator[tuple[int, Tensor, Habits]]:
     """Cut inputs into batches of a size that suits the network, and try the first input before any work.
 
-    Parameters
-    ----------
-    model, inputs, layers, settings, batch_size
-        As in `idc_core.tracing.trace.trace`.
-
-    Yields
-    ------
-    start : int
-        Position of the batch's first input among all inputs.
-    batch : Tensor, (n, ...)
-        On the network's device and of its dtype.
-    habits : Habits
-        What was found out about the network.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `idc_core.tracing.trace.trace`.
+    Yields start: position of the batch's first input among all inputs; batch, (n, ...), on the network's device and of
+    its dtype; habits: what was found out about the network.
     """
     check_layers(model, layers)
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
     done, size, habits = 0, 1, Habits()
     for part in source(inputs)[0]:
         if not _rows(part):

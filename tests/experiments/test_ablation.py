@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.attribution.test_model_untouched import MANY, assert_free, build, state
 from torch import nn
 
 from idc_core.datasets import load_dataset
@@ -13,6 +12,7 @@ from idc_core.experiments.ablation import _prepare, ablate
 from idc_core.experiments.random_neurons import shuffled_others
 from idc_core.models import load_model
 from tests.lrp.networks import CLASSES, IMAGES, ROWS, SEQUENCES, SERIES, TOKENS, Written, numbers, settle
+from tests.lrp.test_model_untouched import MANY, assert_free, build, state
 
 
 def planted():

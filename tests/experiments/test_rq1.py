@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.attribution.test_model_untouched import assert_free, build, state
 from torch import nn
 
 from idc_core.datasets import load_dataset
@@ -14,6 +13,7 @@ from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.experiments.rq1 import Changes, compare, flip_pixels, measure, replace_words, rq1
 from idc_core.models import MODELS, load_model
 from tests.lrp.networks import Written, settle
+from tests.lrp.test_model_untouched import assert_free, build, state
 
 
 def dataset(inputs, vocabulary=()):

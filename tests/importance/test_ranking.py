@@ -140,7 +140,7 @@ def test_spread_reaches_both_ends():
 
 
 def test_empty_samples_are_refused():
-    with pytest.raises(SettingError, match="at least 1 input, not 0"):
+    with pytest.raises(SettingError, match="at least 1, not 0"):
         sample(dataset([0, 1]), 0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from idc_core.analysis.analysis import teaching
+from idc_core.analysis import teaching
 from idc_core.analysis.teaching import START, START_INPUTS
 from studio.shell.pages import PAGES
 
