@@ -20,7 +20,7 @@ BY_HAND = (2, 3, 4, 5, 6, 7, 8)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClusterChoice:
     """What one choice of clusters gives.
 
     `clustering`: a name from `CLUSTERINGS`; `drop_zeros`: whether activations of exactly zero were left out; `k`:
@@ -43,7 +43,7 @@ class Outcome:
         return self.covered / self.total
 
 
-def outcomes(
+def try_choices(
     train: NDArray[np.floating],
     test: NDArray[np.floating],
     clustering: str = "k-means",
@@ -51,7 +51,7 @@ def outcomes(
     numbers: Sequence[int] = BY_HAND,
     *,
     on_progress: Progress | None = None,
-) -> tuple[Outcome, ...]:
+) -> tuple[ClusterChoice, ...]:
     """Cluster the same activations for the automatic and for every chosen number of clusters.
 
     `train`: float (n, m), activations of the m important neurons that are clustered; `test`: float (t, m), of the
@@ -69,7 +69,7 @@ def outcomes(
     parted = []
     for neuron in range(train.shape[1]):
         report(on_progress, neuron, train.shape[1], "neurons clustered")
-        parted.append(entry.part(train[:, neuron], tried, drop_zeros))
+        parted.append(entry.partition(train[:, neuron], tried, drop_zeros))
     found = []
     for k in (None, *numbers) if entry.takes_k else (None,):
         chosen = entry.numbers(AUTOMATIC) if k is None else (k,)
@@ -79,5 +79,5 @@ def outcomes(
         covered = len(np.unique(encode(sorted_in, sizes)))
         scores = [one.silhouettes[one.k] for one in clusters if one.k in one.silhouettes]
         mean = float(np.mean(scores)) if scores else math.nan
-        found.append(Outcome(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
+        found.append(ClusterChoice(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
     return tuple(found)

@@ -53,7 +53,7 @@ class LayerResponses:
 
 
 @dataclass(frozen=True)
-class Cell:
+class LayerCoverage:
     """IDC of one layer, one number of neurons and one test set.
 
     `m`: the number asked for; `used`: the number taken: m, or all neurons of a layer that has fewer; `covered`,
@@ -85,12 +85,12 @@ class Sweep:
     layers: tuple[str, ...]
     ms: tuple[int, ...]
     suites: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[LayerCoverage, ...]
     neurons: dict[str, NDArray[np.int64]]
     accuracy: dict[str, float | None]
     rmse: dict[str, float | None]
 
-    def cell(self, suite: str, layer: str, m: int) -> Cell | None:
+    def cell(self, suite: str, layer: str, m: int) -> LayerCoverage | None:
         """Return the result of one combination, or None where the work was stopped before it."""
         wanted = (suite, layer, m)
         return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == wanted), None)
@@ -160,7 +160,7 @@ def run_tests(
 
 def count_cells(
     states: LayerClusters, suite: str, activations: NDArray[np.float32], ms: Sequence[int]
-) -> tuple[Cell, ...]:
+) -> tuple[LayerCoverage, ...]:
     """Count the cells of a layer that tests reach, for several numbers of neurons.
 
     `activations`: float32 (tests, k), of the layer's important neurons, from `run_tests`; `ms`: numbers of neurons, at
@@ -174,7 +174,7 @@ def count_cells(
     for used in {min(m, len(sizes)) for m in ms}:
         codes = encode(assignments[:, :used], sizes[:used])
         found[used] = (len(np.unique(codes)), total(sizes[:used]))
-    return tuple(Cell(suite, states.layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
+    return tuple(LayerCoverage(suite, states.layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
 
 
 def sweep(

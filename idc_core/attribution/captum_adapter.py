@@ -75,7 +75,7 @@ class _Other(nn.Module):
         return ACTIVATIONS[self.name](x, *args, **kwargs)
 
 
-class Opened(nn.Module):
+class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
     `model`: inside `undisturbed` for as long as this object is used; `example`: (n, ...), inputs that are run once to
@@ -151,7 +151,7 @@ class Opened(nn.Module):
 class _Redirected(TorchFunctionMode):
     """One run of the network whose activation functions and poolings are answered by modules."""
 
-    def __init__(self, opened: Opened, inputs: Tensor, recording: bool = False) -> None:
+    def __init__(self, opened: CaptumNetwork, inputs: Tensor, recording: bool = False) -> None:
         super().__init__()
         self.opened, self.recording = opened, recording
         self.elements = 0

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.captum_adapter import READABLE, MaxPool1d, MaxPool2d, MaxPool3d, Opened
+from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool1d, MaxPool2d, MaxPool3d
 from idc_core.attribution.registry import attribution_method
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.interception import INPUT
@@ -44,7 +44,7 @@ class Batch:
     `target`: int64 (n,); `rows`: inputs that one pass of captum may hold.
     """
 
-    network: Opened
+    network: CaptumNetwork
     layer: nn.Module | None
     inputs: Tensor
     baseline: Tensor
@@ -218,7 +218,7 @@ def _run(
     given = as_tensor(model, inputs)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
-        network = Opened(model, given[:1])
+        network = CaptumNetwork(model, given[:1])
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", 1)))
@@ -267,7 +267,7 @@ def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
     return found
 
 
-def _classes(network: Opened, inputs: Tensor, target: str | int | Iterable[int]) -> Tensor | None:
+def _classes(network: CaptumNetwork, inputs: Tensor, target: str | int | Iterable[int]) -> Tensor | None:
     """Return the class to explain of every input; None for the predicted one."""
     if isinstance(target, str):
         if target != "predicted":

@@ -80,11 +80,11 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
     points is taken over the n - 1 others; equation (3) of the paper prints 1 - n there. k-means is solved to the global
     optimum (up to the rounding of float64) instead of from random starts.
     """
-    return part(values, clusters, drop_zeros).choose(clusters)
+    return partition(values, clusters, drop_zeros).choose(clusters)
 
 
 @dataclass(frozen=True, eq=False)
-class Parted:
+class Partitions:
     """One neuron's activations parted into several numbers of clusters, to choose one from.
 
     `ordered`: real (n,), the values that were parted, ascending; `partitions`: by number of clusters; empty where too
@@ -112,17 +112,19 @@ class Parted:
         )
 
 
-def part(values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges) -> Parted:
+def partition(
+    values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges
+) -> Partitions:
     """Part one neuron's activations into every one of several numbers of clusters."""
     tried = check_clusters(clusters)
     ordered = _check_values(values)
     if drop_zeros:
         ordered = ordered[ordered != 0]
         if len(ordered) < _MIN_NONZERO:
-            return Parted(ordered, {})
+            return Partitions(ordered, {})
     points = Points.of(ordered)
     possible = [k for k in tried if k <= points.n] or [points.n]
-    return Parted(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
+    return Partitions(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
 
 
 def _boundaries(ordered: NDArray[np.generic], found: Partition) -> Floats:

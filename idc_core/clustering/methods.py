@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from idc_core.clustering.kmeans import MAX_CLUSTERS, Clusters, Parted, Split, check_clusters, optimal_edges, part
+from idc_core.clustering.kmeans import (
+    MAX_CLUSTERS,
+    Clusters,
+    Partitions,
+    Split,
+    check_clusters,
+    optimal_edges,
+    partition,
+)
 from idc_core.clustering.points import Ints, Partition, Points
 from idc_core.errors import SettingError
 from idc_core.registry import Registry
@@ -41,9 +49,9 @@ class Clustering:
                 f"Leave the number to it, or choose another way to cluster."
             )
 
-    def part(self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False) -> Parted:
-        """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.part`."""
-        return part(values, clusters if self.takes_k else self.numbers(clusters), drop_zeros, self.split)
+    def partition(self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False) -> Partitions:
+        """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.partition`."""
+        return partition(values, clusters if self.takes_k else self.numbers(clusters), drop_zeros, self.split)
 
     def numbers(self, clusters: Sequence[int]) -> Sequence[int]:
         """Return the numbers of clusters that may come out where these are asked for."""
@@ -55,7 +63,7 @@ class Clustering:
         `values`: real (n,), activations of one neuron, one per training input, in any order.
         """
         self.check(clusters)
-        return self.part(values, clusters, drop_zeros).choose(self.numbers(clusters))
+        return self.partition(values, clusters, drop_zeros).choose(self.numbers(clusters))
 
 
 CLUSTERINGS: Registry[Clustering] = Registry("clustering")

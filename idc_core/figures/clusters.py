@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.analysis.cluster_choices import Outcome
+from idc_core.analysis.cluster_choices import ClusterChoice
 from idc_core.clustering.kmeans import Clusters
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
@@ -219,7 +219,7 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def choices(
-    found: Sequence[Outcome], labels: Mapping[str, str], title: str, present: Outcome, *, dark: bool = False
+    found: Sequence[ClusterChoice], labels: Mapping[str, str], title: str, present: ClusterChoice, *, dark: bool = False
 ) -> go.Figure:
     """Draw how many cells there are, and which share is covered, for every choice of clusters.
 
@@ -287,5 +287,5 @@ def _choice(k: int | None) -> str:
     return "auto" if k is None else str(k)
 
 
-def _told(one: Outcome) -> str:
+def _told(one: ClusterChoice) -> str:
     return f"{one.covered:,} of {one.total:,} cells, IDC {100 * one.score:.3g} %"

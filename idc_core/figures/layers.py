@@ -13,7 +13,7 @@ from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import finish
 
 if TYPE_CHECKING:
-    from idc_core.analysis.layer_sweep import Cell, Sweep
+    from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 
 ROW_PIXELS = 36
 """Height of a row: two lines of text fit."""
@@ -74,7 +74,9 @@ def sweep_grid(
     return figure
 
 
-def _squares(sweep: Sweep, cells: list[Cell], selected: tuple[str, str, int] | None, colours: Palette) -> go.Bar:
+def _squares(
+    sweep: Sweep, cells: list[LayerCoverage], selected: tuple[str, str, int] | None, colours: Palette
+) -> go.Bar:
     """Draw the cells of one test set as bars that float in their row."""
     outlined = [(cell.suite, cell.layer, cell.m) == selected for cell in cells]
     return go.Bar(
@@ -118,13 +120,13 @@ def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
     }
 
 
-def _written(cell: Cell) -> str:
+def _written(cell: LayerCoverage) -> str:
     """Write IDC in per cent, and below it that a small layer gives all its neurons."""
     share = 100 * cell.score
     text = f"{share:.1f}" if share >= 1 else f"{share:.2g}"
     return f"{text}<br><span style='font-size:10px'>all {cell.used}</span>" if cell.used < cell.m else text
 
 
-def _spoken(cell: Cell) -> str:
+def _spoken(cell: LayerCoverage) -> str:
     neurons = f"all {cell.used} neurons" if cell.used < cell.m else f"m = {cell.m}"
     return f"{cell.layer}, {neurons}<br>{cell.covered:,} of {cell.total:,} cells: IDC {100 * cell.score:.3g} %"

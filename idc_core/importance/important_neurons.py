@@ -48,7 +48,7 @@ def priority(name: str, *, label: str, help: str) -> Callable[[PerInput], PerInp
 @priority(
     "sum", label="Cumulative relevance", help="What speaks for decisions counts, what speaks against is taken off."
 )
-def _signed(relevance: Relevance) -> Relevance:
+def _cumulative(relevance: Relevance) -> Relevance:
     return relevance
 
 

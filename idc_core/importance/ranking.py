@@ -91,7 +91,7 @@ def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> 
     return means
 
 
-def group(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def group_inputs(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the group of every input and the groups' names: classes, or ranges of the number to be answered.
 
     Returns groups, int64 (n,); labels: class names; of numbers, up to `GROUPS` ranges that hold equally many inputs,
@@ -106,7 +106,7 @@ def group(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     return groups, labels
 
 
-def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
+def sample_inputs(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
     """Choose inputs for a measure that is too slow for all of them.
 
     Returns int64 (k,): ascending positions. Classes get equally many places, as far as they have inputs; where the
@@ -114,7 +114,7 @@ def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
     """
     whole_number("The number of inputs of a sample", count, 1)
     if data.task != "classification":
-        return spread(len(data), count)
+        return spread_evenly(len(data), count)
     shuffled = np.random.default_rng(seed).permutation(len(data))
     classes = data.targets[shuffled]
     # How many of its class come before an input: taking the lowest first fills the classes evenly.
@@ -125,7 +125,7 @@ def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
     return np.sort(shuffled[np.lexsort((classes, turn))[:count]]).astype(np.int64)
 
 
-def spread(total: int, count: int) -> NDArray[np.int64]:
+def spread_evenly(total: int, count: int) -> NDArray[np.int64]:
     """Return up to `count` positions at even distances, the first and the last of `total` among them."""
     return np.linspace(0, total - 1, min(count, total)).astype(np.int64)
 
@@ -158,7 +158,7 @@ def by_method(
     return Ranking(method, label, np.asarray(summed) / n, n)
 
 
-def shared(first: Ranking, second: Ranking, m: int) -> int:
+def count_shared(first: Ranking, second: Ranking, m: int) -> int:
     """Return how many of the first m neurons of one ranking are among the first m of another one."""
     return len(np.intersect1d(first.order[:m], second.order[:m]))
 

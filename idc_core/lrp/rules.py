@@ -188,7 +188,7 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for positive in (True, False):
             chosen = z.detach() >= 0 if positive else z.detach() < 0
-            part = _Part(affine, inputs, positive)
+            part = _SignedContributions(affine, inputs, positive)
             denominator = z.detach() + gamma * part.total
             stabiliser = _signed(TINY, denominator)
             share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
@@ -209,7 +209,7 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     """
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        parts = _Part(affine, inputs, True), _Part(affine, inputs, False)
+        parts = _SignedContributions(affine, inputs, True), _SignedContributions(affine, inputs, False)
         free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
         empty = [(part.total == 0) & free for part in parts]
         weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
@@ -282,7 +282,7 @@ def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
     return gamma_rule(gamma, bias) if kind == "convolution" else epsilon_rule(epsilon, bias)
 
 
-class _Part:
+class _SignedContributions:
     """The contributions of one sign: x+ w+ and x- w- (positive), or x+ w- and x- w+ (negative), with that bias."""
 
     def __init__(self, affine: Affine, inputs: tuple[Tensor, ...], positive: bool) -> None:

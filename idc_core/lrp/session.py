@@ -41,7 +41,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-class Hears(Protocol):
+class LayerObserver(Protocol):
     """What hears of layers as they run."""
 
     where: list[str]
@@ -51,7 +51,7 @@ class Hears(Protocol):
 
 
 @contextmanager
-def watching(model: nn.Module, layers: Sequence[str], watch: Hears, name_all: bool = False) -> Iterator[None]:
+def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name_all: bool = False) -> Iterator[None]:
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block.
 
     `layers`: names from ``named_modules()``; "input" needs no hook.

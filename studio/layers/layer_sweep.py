@@ -12,7 +12,7 @@ from studio.engine.results import ENGINE, View, of_classes, open_data
 from studio.shell.bench import MOST_NEURONS
 
 if TYPE_CHECKING:
-    from idc_core.analysis.layer_sweep import Cell, LayerClusters, LayerResponses, Sweep
+    from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep
     from idc_core.datasets import Dataset
     from idc_core.importance.training_pass import RankedLayer
 
@@ -75,7 +75,7 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
 
     layers = view.model.layers
     waiting = Waiting(1 + len(suites) + len(layers))
-    cells: list[Cell] = []
+    cells: list[LayerCoverage] = []
     neurons, responses = {}, {}
     try:
         activities = _rank(waiting, view)
@@ -137,7 +137,7 @@ def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Pr
 
 def _count(
     states: LayerClusters, suite: str, responses: LayerResponses, chosen: Any, ms: Sequence[int]
-) -> tuple[Cell, ...]:
+) -> tuple[LayerCoverage, ...]:
     from idc_core.analysis.layer_sweep import count_cells
 
     return count_cells(states, suite, responses.activations[states.layer][chosen], ms)

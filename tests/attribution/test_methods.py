@@ -393,7 +393,7 @@ def test_a_layer_that_runs_twice_is_refused():
         ({"method": "deeplift", "layer": "conv9"}, ModelError, "no layer 'conv9'"),
         ({"method": "deeplift", "target": "best"}, SettingError, "target must be 'predicted'"),
         ({"method": "deeplift", "target": [0, 1]}, SettingError, "for each of 7 inputs"),
-        ({"method": "deeplift", "batch_size": 0}, SettingError, "batch_size must be at least 1"),
+        ({"method": "deeplift", "batch_size": 0}, SettingError, "batch_size must be a whole number of at least 1"),
     ],
 )
 def test_mistakes_get_a_sentence(network, images, arguments, error, message):

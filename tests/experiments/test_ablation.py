@@ -257,7 +257,7 @@ def some_rows(count=8):
         ({"seeds": 0}, SettingError, "seeds must be"),
         ({"seeds": [1, -1]}, SettingError, "seeds must be"),
         ({"seeds": True}, SettingError, "seeds must be"),
-        ({"batch_size": 0}, SettingError, "batch_size must be at least 1"),
+        ({"batch_size": 0}, SettingError, "batch_size must be a whole number of at least 1"),
     ],
 )
 def test_mistakes_are_explained(change, error, sentence):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import idc_core as idc
-from idc_core.analysis.cluster_choices import outcomes
+from idc_core.analysis.cluster_choices import try_choices
 from idc_core.cli import main
 from idc_core.clustering.methods import CLUSTERINGS
 from tests.clustering import test_methods as laws
@@ -46,7 +46,7 @@ def test_idc_and_the_choices_of_clusters_run_with_it():
     found = idc.analyze(model, train, test, layer, 4, clustering=NAME)
     criterion = idc.IDC(model, layer, 4, clustering=NAME).fit(train).update(test)
     assert (criterion.covered, criterion.total) == (found.covered, found.total)
-    automatic = outcomes(found.train_activations, found.test_activations, NAME)[0]
+    automatic = try_choices(found.train_activations, found.test_activations, NAME)[0]
     assert (automatic.covered, automatic.total) == (found.covered, found.total)
 
 
