@@ -97,20 +97,9 @@ def _limits(low: Number, high: Number) -> str:
 
 
 def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -> dict[str, Any]:
-    """Return a value for every parameter: the given one, checked, or the default.
+    """Return a value for every parameter, in their order: the given one, checked, or the default.
 
-    Parameters
-    ----------
-    parameters : sequence of Parameter
-    given : mapping of str to object
-        Values by name.
-    of : str
-        What they are parameters of, for messages.
-
-    Returns
-    -------
-    dict of str to int, float or str
-        In the order of the parameters.
+    `of` says what they are parameters of, for messages.
 
     Raises
     ------

@@ -193,50 +193,20 @@ def sweep(
 ) -> Sweep:
     """Measure IDC for every layer, number of important neurons and test set.
 
-    Parameters
-    ----------
-    model : Module
-    train : Dataset
-        What neurons and clusters are learnt from.
-    tests : mapping of str to Dataset
-        The test sets by name.
-    layers : sequence of str
-        Names from ``named_modules()``.
-    ms : sequence of int
-        Numbers of important neurons, at least 1; a layer with fewer neurons takes all of them.
-    settings : RelevanceSettings, optional
-        How relevance is propagated; default: the epsilon rule.
-    priority, clusters, drop_zeros, clustering
-        As in `IDC`.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    Sweep
-        The same numbers as `analyze` gives for one combination after the other.
-
-    Raises
-    ------
-    SettingError
-        If there is no layer, no test set or no number of neurons, or one is below 1.
-    IdcError
-        As `IDC` and `idc_core.tracing.trace.trace`.
-
-    References
-    ----------
-    .. [1] S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing",
-       ICSE 2020, Table 5.
+    `layers`: names from ``named_modules()``; `ms`: numbers of important neurons, a layer with fewer takes all of them;
+    `settings`: default the epsilon rule; the rest as in `IDC`. The numbers are those that `analyze` gives for one
+    combination after the other (S. Gerasimou et al., ICSE 2020, Table 5).
     """
     layers, ms = tuple(dict.fromkeys(layers)), check_ms(ms)
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
-    activities = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
-    neurons = {layer: ranked.important for layer, ranked in activities.items()}
+    ranked_layers = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
+    neurons = {layer: ranked.important for layer, ranked in ranked_layers.items()}
     states = [
         cluster_layer(
             model, ranked, clusters=clusters, drop_zeros=drop_zeros, clustering=clustering, on_progress=on_progress
         )
-        for ranked in activities.values()
+        for ranked in ranked_layers.values()
     ]
     answered = {
         suite: run_tests(model, test, neurons, train.class_names, on_progress=on_progress)

@@ -154,26 +154,8 @@ class IDC(Criterion):
     ) -> Self:
         """Find the important neurons and their clusters from what a trace has already given.
 
-        Parameters
-        ----------
-        activations : ndarray (n, neurons)
-            Of the training inputs, one column a neuron of the layer.
-        importance : ndarray, float64 (neurons,)
-            Priority of every neuron, summed over the training inputs.
-        dense : bool
-            Whether the layer's neurons are units, not channels; `original` drops zeros only there.
-        on_progress : Progress, optional
-
-        Returns
-        -------
-        IDC
-
-        Raises
-        ------
-        DataError
-            If no input is left to learn from.
-        SettingError
-            If m is larger than the layer.
+        `activations`: (n, neurons) of the training inputs; `importance`: float64 (neurons,), summed over them; `dense`:
+        whether neurons are units, not channels: `original` drops zeros only there.
         """
         important = most_important(importance, self.m)
         ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)

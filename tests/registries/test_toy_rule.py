@@ -13,7 +13,7 @@ from idc_core.errors import SettingError
 from idc_core.lrp.rules import RULES
 from tests.lrp import test_conservation as laws
 from tests.lrp.networks import CASES
-from tests.pages.conftest import open_page  # noqa: F401
+from tests.pages.conftest import front_door, open_page  # noqa: F401
 
 NAME = "toy-mix"
 
