@@ -7,26 +7,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from idc_core import confusion
     from idc_core.analysis.analysis import Analysis, analyze
     from idc_core.attribution.relevance import relevance
     from idc_core.coverage import CRITERIA, IDC
     from idc_core.datasets import load_dataset
     from idc_core.errors import IdcError
     from idc_core.generation import differential_search
+    from idc_core.inspection import Hypothesis, inspect
+    from idc_core.lrp.rules import RelevanceSettings
     from idc_core.models import load_model
     from idc_core.perturbation.attacks import attack
+    from idc_core.tracing.trace import trace
 
 __all__ = [
     "CRITERIA",
     "IDC",
     "Analysis",
+    "Hypothesis",
     "IdcError",
+    "RelevanceSettings",
     "analyze",
     "attack",
+    "confusion",
     "differential_search",
+    "inspect",
     "load_dataset",
     "load_model",
     "relevance",
+    "trace",
 ]
 __version__ = "0.1.0"
 
@@ -34,17 +43,23 @@ _HOMES = {
     "CRITERIA": "idc_core.coverage",
     "IDC": "idc_core.coverage",
     "Analysis": "idc_core.analysis.analysis",
+    "Hypothesis": "idc_core.inspection",
     "IdcError": "idc_core.errors",
+    "RelevanceSettings": "idc_core.lrp.rules",
     "analyze": "idc_core.analysis.analysis",
     "attack": "idc_core.perturbation.attacks",
     "differential_search": "idc_core.generation",
+    "inspect": "idc_core.inspection",
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "relevance": "idc_core.attribution.relevance",
+    "trace": "idc_core.tracing.trace",
 }
 
 
 def __getattr__(name: str) -> object:
+    if name == "confusion":
+        return import_module("idc_core.confusion")
     if name not in _HOMES:
         raise AttributeError(f"module 'idc_core' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

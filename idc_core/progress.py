@@ -11,19 +11,7 @@ Progress = Callable[[int, int, str], bool | None]
 def report(on_progress: Progress | None, done: int, total: int, label: str) -> None:
     """Tell the caller how far the work is.
 
-    Parameters
-    ----------
-    on_progress : Progress or None
-        The caller's callback; None is silent.
-    done, total : int
-        Steps finished and steps in all, in the unit that `label` names.
-    label : str
-        What is being done, for a person.
-
-    Raises
-    ------
-    CancelledError
-        If the callback returned False.
+    `on_progress`: the caller's callback; None is silent.
     """
     if on_progress is not None and on_progress(done, total, label) is False:
         raise CancelledError(f"Stopped on request during {label!r}, after {done} of {total} steps.")

@@ -27,3 +27,9 @@ class Registry(dict[str, Entry]):
 
     def __missing__(self, name: str) -> Entry:
         raise SettingError(f"Unknown {self._what} {name!r}: expected one of {', '.join(self)}.")
+
+    def enter(self, name: str, entry: Entry) -> None:
+        """Add an entry under a name that is not taken."""
+        if name in self:
+            raise SettingError(f"There is a {self._what} {name!r} already: give the new one another name.")
+        self[name] = entry

@@ -13,16 +13,8 @@ Floats = NDArray[np.float64]
 def spearman(values: NDArray[Any]) -> Floats:
     """Return Spearman's rank correlation of every two rows.
 
-    Parameters
-    ----------
-    values : ndarray of float (k, n)
-        Each row is one ranking: n scores of the same things.
-
-    Returns
-    -------
-    ndarray of float64 (k, k)
-        In -1..1: 1 where two rows have the same order, NaN where one row is constant. Equal values share the mean of
-        their ranks.
+    `values`: float (k, n), each row is one ranking: n scores of the same things. Returns float64 (k, k): in -1..1: 1
+    where two rows have the same order, NaN where one row is constant. Equal values share the mean of their ranks.
     """
     ranks = np.stack([_ranks(row) for row in values])
     ranks -= ranks.mean(axis=1, keepdims=True)
@@ -43,16 +35,8 @@ def _ranks(values: NDArray[Any]) -> Floats:
 def kendall(values: NDArray[Any]) -> Floats:
     """Return Kendall's tau-b of every two rows.
 
-    Parameters
-    ----------
-    values : ndarray of float (k, n)
-        As `spearman`.
-
-    Returns
-    -------
-    ndarray of float64 (k, k)
-        In -1..1; NaN where one row is constant. Equal values count for neither side (M. G. Kendall, "The Treatment of
-        Ties in Ranking Problems", Biometrika 33, 1945).
+    `values`: float (k, n), as `spearman`. Returns float64 (k, k): in -1..1; NaN where one row is constant. Equal values
+    count for neither side (M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33, 1945).
     """
     from scipy.stats import kendalltau
 

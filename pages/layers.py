@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from idc_core.analysis.layer_sweep import Cell, Sweep
+from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 from idc_core.datasets import DATASETS
 from idc_core.errors import IdcError
 from idc_core.figures.layers import sweep_grid
@@ -75,7 +75,7 @@ def choose() -> tuple[list[str], list[int]]:
     return [view.bench.data, *beside], sorted({*ms, view.bench.m})
 
 
-def at_bench(sweep: Sweep, suite: str, m: int) -> list[Cell]:
+def at_bench(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
     """Return the cells of one test set and m, weakest first."""
     cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m)]
     return sorted(cells, key=lambda cell: cell.score)

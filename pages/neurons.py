@@ -11,7 +11,7 @@ from idc_core.attribution.methods import METHODS
 from idc_core.errors import IdcError
 from idc_core.figures import neurons as agreement_figures
 from idc_core.figures import neurons as figures
-from idc_core.importance.ranking import Ranking, shared
+from idc_core.importance.ranking import Ranking, count_shared
 from idc_core.statistics import spearman
 from studio.engine.results import View
 from studio.neurons import rankings
@@ -87,7 +87,7 @@ def draw_ranking(found: Ranked, first: Ranking, other: Ranking, neuron: int) -> 
     correlation = spearman(np.stack([first.values, other.values]))[0, 1]
     title = f"Neuron {best} decides most by {lower(first.label)}"
     if other is not first:
-        common = shared(first, other, m)
+        common = count_shared(first, other, m)
         title += f"; {lower(other.label)} shares {common} of {first_neurons(m)}"
         title += f" (rank correlation {signed(correlation, '.2f')})" if np.isfinite(correlation) else ""
     rows = [figures.Row(one.label, "relevance", one.values) for one in dict.fromkeys((first, other))]
@@ -193,7 +193,7 @@ def draw_agreement(found: Ranked, first: Ranking) -> pd.DataFrame:
         least = int(np.nanargmin(row))
         title = (
             f"{labels[least + 1]} agrees least with {lower(labels[0])}: rank correlation {signed(row[least], '.2f')}, "
-            f"{shared(compared[0], compared[least + 1], analysis.m)} of {first_neurons(analysis.m)} shared"
+            f"{count_shared(compared[0], compared[least + 1], analysis.m)} of {first_neurons(analysis.m)} shared"
         )
     layout.chart(
         view,

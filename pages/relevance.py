@@ -1,5 +1,6 @@
 """Relevance: one test's heatmaps for any class and method, beside each other, and relevance layer by layer."""
 
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -7,12 +8,13 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from idc_core.attribution.methods import METHODS, PARAMETERS
+from idc_core.attribution.methods import METHODS
 from idc_core.errors import IdcError
 from idc_core.figures import heatmaps, text_relevance
 from idc_core.figures.input_images import contact_sheet, png
 from idc_core.figures.layer_relevance import layer_sums
 from idc_core.figures.palette import SCHEMES
+from idc_core.parameters import Parameter
 from studio.engine import results
 from studio.engine.explanations import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
 from studio.engine.results import PICKS, View, pick
@@ -134,8 +136,8 @@ def choose_explanation() -> tuple[str | None, str, str, dict[str, float | str]]:
         )
         used = METHODS[method].parameters
         if beside.startswith("method "):
-            used = tuple(dict.fromkeys((*used, *METHODS[beside.removeprefix("method ")].parameters)))
-        settings = {name: choose_parameter(name) for name in used}
+            used = (*used, *METHODS[beside.removeprefix("method ")].parameters)
+        settings = {name: choose_parameter(one) for name, one in {one.name: one for one in used}.items()}
     st.caption(f"{METHODS[method].label}: {METHODS[method].help}")
     return (None if explained == PREDICTED else explained), method, beside, settings
 
@@ -145,9 +147,20 @@ def written(value: float | str) -> str:
     return value if isinstance(value, str) else f"{Decimal(f'{value:g}'):f}"
 
 
-def choose_parameter(name: str) -> float | str:
+def choose_parameter(parameter: Parameter) -> float | str:
     """Choose the value of a method's parameter."""
-    parameter = PARAMETERS[name]
+    if not parameter.offered:
+        kind = type(parameter.default)
+        return st.number_input(
+            parameter.label,
+            kind(parameter.low),
+            None if math.isinf(parameter.high) else kind(parameter.high),
+            parameter.default,
+            key=parameter.name,
+            bind="query-params",
+            width=130,
+            help=f"{parameter.help} Default {written(parameter.default)}.",
+        )
     numbers = not isinstance(parameter.default, str)
     first, last, default = (
         written(value) for value in (parameter.offered[0], parameter.offered[-1], parameter.default)
@@ -157,7 +170,7 @@ def choose_parameter(name: str) -> float | str:
         parameter.offered,
         index=parameter.offered.index(parameter.default),
         format_func=written,
-        key=name,
+        key=parameter.name,
         bind="query-params",
         width=130,
         help=f"{parameter.help} {'From' if numbers else 'Either'} {first} {'to' if numbers else 'or'} {last}; default "
@@ -402,7 +415,7 @@ layout.how_to_read(
 
 pins.beside(view, draw_side)
 
-given = ", ".join(f"{PARAMETERS[name].label.lower()} {value}" for name, value in first.settings.items())
+given = ", ".join(f"{one.label.lower()} {first.settings[one.name]}" for one in first.method.parameters)
 layout.computed(
     view,
     f"The heatmaps above are by {first.method.label} ({first.method.citation}{'; ' + given if given else ''}), from "

@@ -15,7 +15,8 @@ from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.profiles import Profiles
 from idc_core.datasets import Dataset
-from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.importance.training_pass import RankedLayer
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.tracing.trace import Traces, collect
 
@@ -89,14 +90,7 @@ class Analysis:
     def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the cluster of other inputs for every important neuron.
 
-        Parameters
-        ----------
-        activations : ndarray (n, neurons)
-            Of all neurons of the layer.
-
-        Returns
-        -------
-        ndarray, uint8 (n, m)
+        `activations`: ndarray (n, neurons), of all neurons of the layer. Returns uint8 (n, m).
         """
         # Rounded centroids have boundaries of their own, half way between them.
         boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
@@ -116,11 +110,7 @@ def analyze(
     layer: str,
     m: int = 6,
     *,
-    rule: str = "epsilon",
-    epsilon: float = 1e-6,
-    gamma: float = 0.25,
-    alpha: float = 2.0,
-    bias: Bias = "absorb",
+    rule: str | RelevanceSettings = "epsilon",
     priority: str = "sum",
     clusters: Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
@@ -128,6 +118,7 @@ def analyze(
     original: bool = False,
     traces: tuple[Traces, Traces] | None = None,
     on_progress: Progress | None = None,
+    **parameters: Any,
 ) -> Analysis:
     """Find the important neurons of a layer, their clusters, and the cells the tests reach.
 
@@ -138,7 +129,7 @@ def analyze(
         The clusters are learnt from `train`; `test` is measured.
     layer : str
         A name from ``named_modules()``.
-    m, rule, epsilon, gamma, alpha, bias, priority, clusters, drop_zeros, clustering, original
+    m, rule, priority, clusters, drop_zeros, clustering, original, **parameters
         As in `IDC`.
     traces : pair of Traces, optional
         What `collect` gave for the training inputs and the tests with the same layer and rule, so that nothing
@@ -155,21 +146,9 @@ def analyze(
         As `IDC` and `idc_core.tracing.trace.trace`.
     """
     seconds: dict[str, float] = {}
-    settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+    settings = RelevanceSettings.of(rule, **parameters)
     criterion = IDC(
-        model,
-        layer,
-        m,
-        rule,
-        clusters,
-        drop_zeros,
-        epsilon=epsilon,
-        gamma=gamma,
-        alpha=alpha,
-        bias=bias,
-        priority=priority,
-        clustering=clustering,
-        original=original,
+        model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
     )
     if traces is None:
         with _timed(seconds, "run the training inputs"):
@@ -178,13 +157,10 @@ def analyze(
             seen = collect(model, test, [layer], settings, on_progress=on_progress)
     else:
         learnt, seen = traces
-    activations, relevance = learnt.activations[layer], learnt.relevance[layer]
-    if original:
-        used = learnt.predictions == train.targets
-        activations, relevance = activations[used], relevance[used]
     with _timed(seconds, "cluster the important neurons"):
-        importance = criterion.priority.total(relevance)
-        criterion.learn(activations, importance, dense=len(learnt.shapes[layer]) == 1, on_progress=on_progress)
+        used = learnt.predictions == train.targets if original else None
+        ranked = RankedLayer.of(learnt, layer, m, priority, used)
+        criterion.cluster(ranked, on_progress=on_progress)
     with _timed(seconds, "count the cells"):
         tested = seen.activations[layer][:, criterion.important]
         assignments = criterion.count(tested)
@@ -194,11 +170,7 @@ def analyze(
         layer=layer,
         m=m,
         settings={
-            "rule": rule,
-            "epsilon": epsilon,
-            "gamma": gamma,
-            "alpha": alpha,
-            "bias": bias,
+            **settings.as_dict(),
             "priority": priority,
             "clusters": tuple(clusters),
             "drop_zeros": drop_zeros,
@@ -206,11 +178,11 @@ def analyze(
             "original": original,
         },
         **answers(seen.scores, test),
-        importance=importance,
-        important=criterion.important,
+        importance=ranked.importance,
+        important=ranked.important,
         clusters=criterion.clusters,
         centroids=criterion.centroids,
-        train_activations=activations[:, criterion.important],
+        train_activations=ranked.activations,
         test_activations=tested,
         test_relevance=seen.relevance[layer][:, criterion.important],
         assignments=assignments,
@@ -225,16 +197,8 @@ def analyze(
 def answers(scores: NDArray[np.float32], test: Dataset) -> dict[str, Any]:
     """Return what the network answered to the tests, and how often it was right.
 
-    Parameters
-    ----------
-    scores : ndarray, float32 (tests, classes)
-        Before the softmax.
-    test : Dataset
-
-    Returns
-    -------
-    dict
-        `accuracy`, `rmse`, `predictions`, `confidence` and `correct` of `Analysis`.
+    `scores`: float32 (tests, classes), before the softmax. Returns `accuracy`, `rmse`, `predictions`, `confidence` and
+    `correct` of `Analysis`.
     """
     if test.task == "regression":
         values = scores[:, 0]

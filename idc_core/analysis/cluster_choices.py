@@ -20,23 +20,13 @@ BY_HAND = (2, 3, 4, 5, 6, 7, 8)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClusterChoice:
     """What one choice of clusters gives.
 
-    Attributes
-    ----------
-    clustering : str
-        A name from `CLUSTERINGS`.
-    drop_zeros : bool
-        Whether activations of exactly zero were left out.
-    k : int or None
-        Number of clusters chosen by hand; None for the automatic one.
-    sizes : tuple of int
-        Clusters of each neuron.
-    total, covered : int
-        Cells there are, and cells that the tests reach.
-    silhouette : float
-        Mean over the neurons that have one, -1..1; nan where none has.
+    `clustering`: a name from `CLUSTERINGS`; `drop_zeros`: whether activations of exactly zero were left out; `k`:
+    number of clusters chosen by hand; None for the automatic one; `sizes`: clusters of each neuron; `total`, `covered`:
+    cells there are, and cells that the tests reach; `silhouette`: mean over the neurons that have one, -1..1; nan where
+    none has.
     """
 
     clustering: str
@@ -53,7 +43,7 @@ class Outcome:
         return self.covered / self.total
 
 
-def outcomes(
+def try_choices(
     train: NDArray[np.floating],
     test: NDArray[np.floating],
     clustering: str = "k-means",
@@ -61,35 +51,13 @@ def outcomes(
     numbers: Sequence[int] = BY_HAND,
     *,
     on_progress: Progress | None = None,
-) -> tuple[Outcome, ...]:
+) -> tuple[ClusterChoice, ...]:
     """Cluster the same activations for the automatic and for every chosen number of clusters.
 
-    Parameters
-    ----------
-    train : ndarray of float (n, m)
-        Activations of the m important neurons that are clustered.
-    test : ndarray of float (t, m)
-        Of the tests.
-    clustering : str
-        A name from `CLUSTERINGS`.
-    drop_zeros : bool
-        Leave activations of exactly zero out of the clustering.
-    numbers : sequence of int
-        Numbers of clusters to try by hand, each 2 to 256.
-    on_progress : Progress, optional
+    `train`: float (n, m), activations of the m important neurons that are clustered; `test`: float (t, m), of the
+    tests; `numbers`: numbers of clusters to try by hand, each 2 to 256. The automatic number comes first. A way that
+    finds the number itself has this one only.
 
-    Returns
-    -------
-    tuple of Outcome
-        The automatic number first. A way that finds the number itself has this one only.
-
-    Raises
-    ------
-    SettingError
-        As `idc_core.clustering.methods.Clustering.cluster`, or if the shapes do not agree.
-
-    Notes
-    -----
     Each neuron is parted once for all numbers; what is measured equals what `idc_core.coverage.idc.IDC` measures.
     """
     if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
@@ -101,7 +69,7 @@ def outcomes(
     parted = []
     for neuron in range(train.shape[1]):
         report(on_progress, neuron, train.shape[1], "neurons clustered")
-        parted.append(entry.part(train[:, neuron], tried, drop_zeros))
+        parted.append(entry.partition(train[:, neuron], tried, drop_zeros))
     found = []
     for k in (None, *numbers) if entry.takes_k else (None,):
         chosen = entry.numbers(AUTOMATIC) if k is None else (k,)
@@ -111,5 +79,5 @@ def outcomes(
         covered = len(np.unique(encode(sorted_in, sizes)))
         scores = [one.silhouettes[one.k] for one in clusters if one.k in one.silhouettes]
         mean = float(np.mean(scores)) if scores else math.nan
-        found.append(Outcome(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
+        found.append(ClusterChoice(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
     return tuple(found)

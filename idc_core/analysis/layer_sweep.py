@@ -12,29 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis.layers import Activity, observe, respond
+from idc_core.analysis.analysis import answers
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import assign, encode, total
 from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
+from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.parameters import is_whole
 from idc_core.progress import Progress
+from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class LayerClusters:
     """The clusters of a layer's important neurons.
 
-    Attributes
-    ----------
-    layer : str
-    neurons : int
-        How many neurons the layer has.
-    important : ndarray, int64 (k,)
-        The important neurons, most important first.
-    clusters : tuple of k Clusters
-        Their clusters.
+    `neurons`: how many neurons the layer has; `important`: int64 (k,), the important neurons, most important first;
+    `clusters`: their clusters.
     """
 
     layer: str
@@ -43,19 +39,25 @@ class States:
     clusters: tuple[Clusters, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class LayerResponses:
+    """What a test set showed.
+
+    `activations`: dict of str to float32 (tests, k), of each layer's important neurons, in their order; read-only;
+    `accuracy`, `rmse`: share of tests classified correctly, or the root mean squared error of a regression.
+    """
+
+    activations: dict[str, NDArray[np.float32]]
+    accuracy: float | None
+    rmse: float | None
+
+
 @dataclass(frozen=True)
-class Cell:
+class LayerCoverage:
     """IDC of one layer, one number of neurons and one test set.
 
-    Attributes
-    ----------
-    suite, layer : str
-    m : int
-        The number asked for.
-    used : int
-        The number taken: m, or all neurons of a layer that has fewer.
-    covered, total : int
-        Cells reached, and cells there are; Python ints, for `total` can pass 2**64.
+    `m`: the number asked for; `used`: the number taken: m, or all neurons of a layer that has fewer; `covered`,
+    `total`: cells reached, and cells there are; Python ints, for `total` can pass 2**64.
     """
 
     suite: str
@@ -75,31 +77,20 @@ class Cell:
 class Sweep:
     """IDC over layers, numbers of important neurons and test sets.
 
-    Attributes
-    ----------
-    layers : tuple of str
-        In forward order.
-    ms : tuple of int
-        Numbers of important neurons asked for, ascending.
-    suites : tuple of str
-        Names of the test sets.
-    cells : tuple of Cell
-        Suite by suite, layer by layer, m by m; fewer where the work was stopped.
-    neurons : dict of str to ndarray, int64 (k,)
-        The important neurons of each layer, most important first.
-    accuracy, rmse : dict of str to float or None
-        Of each test set.
+    `layers`: in forward order; `ms`: numbers of important neurons asked for, ascending; `suites`: names of the test
+    sets; `cells`: suite by suite, layer by layer, m by m; fewer where the work was stopped; `neurons`: dict of str to
+    int64 (k,), the important neurons of each layer, most important first; `accuracy`, `rmse`: of each test set.
     """
 
     layers: tuple[str, ...]
     ms: tuple[int, ...]
     suites: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[LayerCoverage, ...]
     neurons: dict[str, NDArray[np.int64]]
     accuracy: dict[str, float | None]
     rmse: dict[str, float | None]
 
-    def cell(self, suite: str, layer: str, m: int) -> Cell | None:
+    def cell(self, suite: str, layer: str, m: int) -> LayerCoverage | None:
         """Return the result of one combination, or None where the work was stopped before it."""
         wanted = (suite, layer, m)
         return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == wanted), None)
@@ -120,66 +111,60 @@ class Sweep:
         ]
 
 
-def find_states(
+def cluster_layer(
     model: nn.Module,
-    activity: Activity,
+    ranked: RankedLayer,
     *,
     clusters: Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     on_progress: Progress | None = None,
-) -> States:
-    """Cluster the important neurons of a layer.
-
-    Parameters
-    ----------
-    model : Module
-    activity : Activity
-        From `observe`.
-    clusters, drop_zeros, clustering
-        As in `IDC`.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    States
-
-    Raises
-    ------
-    SettingError
-        As `idc_core.coverage.idc.IDC`.
-    """
-    important = activity.important
+) -> LayerClusters:
+    """Cluster the important neurons of a layer."""
+    important = ranked.important
     criterion = IDC(
-        model, activity.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
+        model, ranked.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
     )
-    criterion.learn(activity.activations, activity.importance[important], on_progress=on_progress)
-    return States(activity.layer, len(activity.importance), important, criterion.clusters)
+    criterion.cluster(ranked, on_progress=on_progress)
+    return LayerClusters(ranked.layer, len(ranked.importance), important, criterion.clusters)
 
 
-def count_cells(states: States, suite: str, activations: NDArray[np.float32], ms: Sequence[int]) -> tuple[Cell, ...]:
+def run_tests(
+    model: nn.Module,
+    test: Dataset,
+    neurons: Mapping[str, NDArray[np.int64]],
+    class_names: Sequence[str],
+    *,
+    on_progress: Progress | None = None,
+) -> LayerResponses:
+    """Record what the important neurons of several layers show on a test set, in one pass.
+
+    `neurons`: mapping of str to int64 (k,), the neurons to record, by layer; `class_names`: the classes that the
+    network answers with; tests of other classes have no accuracy.
+    """
+    axes = neuron_axes(model, neurons)
+    parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
+    scores = []
+    for batch in trace(model, test, list(neurons), on_progress=on_progress):
+        scores.append(batch.scores.float().cpu().numpy())
+        for layer, important in neurons.items():
+            active = neuron_activation(batch.activations[layer], axes[layer])[:, important]
+            parts[layer].append(active.float().cpu().numpy())
+    activations = {layer: np.concatenate(found) for layer, found in parts.items()}
+    for found in activations.values():
+        found.setflags(write=False)
+    answered = answers(np.concatenate(scores), test)
+    comparable = tuple(class_names) == tuple(test.class_names)
+    return LayerResponses(activations, answered["accuracy"] if comparable else None, answered["rmse"])
+
+
+def count_cells(
+    states: LayerClusters, suite: str, activations: NDArray[np.float32], ms: Sequence[int]
+) -> tuple[LayerCoverage, ...]:
     """Count the cells of a layer that tests reach, for several numbers of neurons.
 
-    Parameters
-    ----------
-    states : States
-        From `find_states`.
-    suite : str
-        Name of the test set.
-    activations : ndarray, float32 (tests, k)
-        Of the layer's important neurons, from `respond`.
-    ms : sequence of int
-        Numbers of neurons, at least 1; the ones beyond k take all k.
-
-    Returns
-    -------
-    tuple of Cell
-        One for each of `ms`.
-
-    Raises
-    ------
-    SettingError
-        As `idc_core.coverage.cells.assign`.
+    `activations`: float32 (tests, k), of the layer's important neurons, from `run_tests`; `ms`: numbers of neurons, at
+    least 1; the ones beyond k take all k. Returns one for each of `ms`.
     """
     assignments = assign(
         activations, [one.centroids for one in states.clusters], [one.boundaries for one in states.clusters]
@@ -189,7 +174,7 @@ def count_cells(states: States, suite: str, activations: NDArray[np.float32], ms
     for used in {min(m, len(sizes)) for m in ms}:
         codes = encode(assignments[:, :used], sizes[:used])
         found[used] = (len(np.unique(codes)), total(sizes[:used]))
-    return tuple(Cell(suite, states.layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
+    return tuple(LayerCoverage(suite, states.layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
 
 
 def sweep(
@@ -208,53 +193,23 @@ def sweep(
 ) -> Sweep:
     """Measure IDC for every layer, number of important neurons and test set.
 
-    Parameters
-    ----------
-    model : Module
-    train : Dataset
-        What neurons and clusters are learnt from.
-    tests : mapping of str to Dataset
-        The test sets by name.
-    layers : sequence of str
-        Names from ``named_modules()``.
-    ms : sequence of int
-        Numbers of important neurons, at least 1; a layer with fewer neurons takes all of them.
-    settings : RelevanceSettings, optional
-        How relevance is propagated; default: the epsilon rule.
-    priority, clusters, drop_zeros, clustering
-        As in `IDC`.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    Sweep
-        The same numbers as `analyze` gives for one combination after the other.
-
-    Raises
-    ------
-    SettingError
-        If there is no layer, no test set or no number of neurons, or one is below 1.
-    IdcError
-        As `IDC` and `idc_core.tracing.trace.trace`.
-
-    References
-    ----------
-    .. [1] S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing",
-       ICSE 2020, Table 5.
+    `layers`: names from ``named_modules()``; `ms`: numbers of important neurons, a layer with fewer takes all of them;
+    `settings`: default the epsilon rule; the rest as in `IDC`. The numbers are those that `analyze` gives for one
+    combination after the other (S. Gerasimou et al., ICSE 2020, Table 5).
     """
     layers, ms = tuple(dict.fromkeys(layers)), check_ms(ms)
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
-    activities = observe(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
-    neurons = {layer: activity.important for layer, activity in activities.items()}
+    ranked_layers = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
+    neurons = {layer: ranked.important for layer, ranked in ranked_layers.items()}
     states = [
-        find_states(
-            model, activity, clusters=clusters, drop_zeros=drop_zeros, clustering=clustering, on_progress=on_progress
+        cluster_layer(
+            model, ranked, clusters=clusters, drop_zeros=drop_zeros, clustering=clustering, on_progress=on_progress
         )
-        for activity in activities.values()
+        for ranked in ranked_layers.values()
     ]
     answered = {
-        suite: respond(model, test, neurons, train.class_names, on_progress=on_progress)
+        suite: run_tests(model, test, neurons, train.class_names, on_progress=on_progress)
         for suite, test in tests.items()
     }
     return Sweep(
@@ -274,14 +229,7 @@ def sweep(
 
 
 def check_ms(ms: Sequence[int]) -> tuple[int, ...]:
-    """Return numbers of important neurons ascending, each once.
-
-    Raises
-    ------
-    SettingError
-        If there is none, or one is no whole number from 1.
-    """
-    wrong = [m for m in ms if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1]
-    if wrong or not len(ms):
+    """Return numbers of important neurons ascending, each once."""
+    if not len(ms) or not all(is_whole(m, 1) for m in ms):
         raise SettingError(f"Expected numbers of important neurons, each a whole number from 1; got {list(ms)!r}.")
     return tuple(sorted({int(m) for m in ms}))

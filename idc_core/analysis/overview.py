@@ -17,28 +17,12 @@ from idc_core.errors import DataError
 class Overview:
     """The result of a bench at a glance.
 
-    Attributes
-    ----------
-    fingerprints : tuple of str
-        Of the weights, the training inputs and the tests.
-    tests : int
-        Number of tests.
-    accuracy : float or None
-        Share of tests classified correctly, 0..1; None where there is no right class.
-    rmse : float or None
-        Root mean square error in the target's unit; None for classification.
-    layer : str
-        The layer examined.
-    neurons : int
-        Neurons of that layer.
-    important : tuple of int
-        The m important neurons, most important first.
-    first_share, together_share : float
-        Share of the layer's positive relevance that the first and all important neurons carry, 0..1.
-    rarest : tuple of int
-        Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often.
-    table : CellTable
-        The covered cells, without classes.
+    `fingerprints`: of the weights, the training inputs and the tests; `tests`: number of tests; `accuracy`: share of
+    tests classified correctly, 0..1; None where there is no right class; `rmse`: root mean square error in the target's
+    unit; None for classification; `layer`: the layer examined; `neurons`: neurons of that layer; `important`: the m
+    important neurons, most important first; `first_share`, `together_share`: share of the layer's positive relevance
+    that the first and all important neurons carry, 0..1; `rarest`: rank of a neuron, its cluster, and the tests in it:
+    the state that the tests reach least often; `table`: the covered cells, without classes.
     """
 
     fingerprints: tuple[str, str, str]
@@ -72,13 +56,7 @@ class Overview:
 
     @classmethod
     def from_json(cls, text: str) -> Overview:
-        """Read an overview that `to_json` wrote.
-
-        Raises
-        ------
-        DataError
-            If the text is not of that form.
-        """
+        """Read an overview that `to_json` wrote."""
         try:
             values = json.loads(text)
             table = values.pop("table")
@@ -100,17 +78,8 @@ class Overview:
 def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """Find the state of a neuron that the fewest tests reach.
 
-    Parameters
-    ----------
-    assignments : ndarray of uint8 (n, m)
-        Cluster index of every test and neuron.
-    sizes : tuple of int
-        Clusters of each of the m neurons.
-
-    Returns
-    -------
-    rank, cluster, tests : int
-        Of equally rare states the one of the more important neuron, then the lower one.
+    `assignments`: uint8 (n, m), cluster index of every test and neuron; `sizes`: clusters of each of the m neurons.
+    Returns rank, cluster, tests: of equally rare states the one of the more important neuron, then the lower one.
     """
     counts = state_counts(assignments, sizes)
     places = [(rank, cluster) for rank, size in enumerate(sizes) for cluster in range(size)]
@@ -121,17 +90,9 @@ def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tupl
 def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tuple[float, float]:
     """Say how much of the layer's positive relevance the chosen neurons carry.
 
-    Parameters
-    ----------
-    importance : ndarray of float64 (neurons,)
-        Relevance summed over the training inputs.
-    important : ndarray of int64 (m,)
-        The chosen neurons, the most important first.
-
-    Returns
-    -------
-    first, together : float
-        Shares in 0..1 of the first neuron and of all m; 0 where no neuron has positive relevance.
+    `importance`: float64 (neurons,), relevance summed over the training inputs; `important`: int64 (m,), the chosen
+    neurons, the most important first. Returns first, together: shares in 0..1 of the first neuron and of all m; 0 where
+    no neuron has positive relevance.
     """
     positive = np.clip(importance, 0.0, None)
     whole = float(positive.sum())

@@ -24,14 +24,10 @@ FEWEST_POINTS = 5
 class Projection:
     """Inputs on a plane.
 
-    Attributes
-    ----------
-    points : ndarray, float64 (n, 2)
-        Their places: for principal components in the unit of the activations, for UMAP without a unit.
-    explained : tuple of float, optional
-        Share of the variance along either axis, 0..1; None for UMAP, which has no such share.
-    loadings : ndarray, float64 (2, m), optional
-        How much of each neuron goes into either axis, the squares of an axis summing to 1; None for UMAP.
+    `points`: float64 (n, 2), their places: for principal components in the unit of the activations, for UMAP without a
+    unit; `explained`: share of the variance along either axis, 0..1; None for UMAP, which has no such share;
+    `loadings`: float64 (2, m), how much of each neuron goes into either axis, the squares of an axis summing to 1; None
+    for UMAP.
     """
 
     points: NDArray[np.float64]
@@ -42,17 +38,7 @@ class Projection:
 def sample(positions: NDArray[np.int64], most: int = MOST_POINTS, seed: int = 0) -> NDArray[np.int64]:
     """Draw at most so many of some positions at random, in ascending order; all of them where they are few.
 
-    Parameters
-    ----------
-    positions : ndarray, int64 (n,)
-        Which inputs to draw from.
-    most : int
-        How many to draw at most.
-    seed : int
-
-    Returns
-    -------
-    ndarray, int64 (k,)
+    `positions`: int64 (n,), which inputs to draw from. Returns int64 (k,).
     """
     if len(positions) <= most:
         return np.sort(positions)
@@ -62,25 +48,11 @@ def sample(positions: NDArray[np.int64], most: int = MOST_POINTS, seed: int = 0)
 def principal_components(activations: NDArray[np.floating]) -> Projection:
     """Project activations on the two directions in which they vary most.
 
-    Parameters
-    ----------
-    activations : ndarray of float (n, m)
-        Of m neurons for n inputs. With one neuron, or no variation, the second axis is 0.
+    `activations`: float (n, m), of m neurons for n inputs. With one neuron, or no variation, the second axis is 0.
+    The largest loading of each axis is positive.
 
-    Returns
-    -------
-    Projection
-        The largest loading of each axis is positive.
-
-    Raises
-    ------
-    SettingError
-        If there are no activations, or some are not finite.
-
-    Notes
-    -----
-    K. Pearson (1901), from the eigenvectors of the (m, m) covariance: linear in the number of inputs. The neurons
-    keep their scale, so one that varies more counts more.
+    K. Pearson (1901), from the eigenvectors of the (m, m) covariance: linear in the number of inputs. The neurons keep
+    their scale, so one that varies more counts more.
     """
     values = _checked(activations, 1)
     centred = values - values[0]  # exactly 0 where all inputs are alike
@@ -98,12 +70,7 @@ def principal_components(activations: NDArray[np.floating]) -> Projection:
 def alike(points: NDArray[np.floating], member: NDArray[np.int64]) -> float:
     """Return the share of points whose nearest other point belongs to the same group, 0..1; nan for a single point.
 
-    Parameters
-    ----------
-    points : ndarray of float (n, 2)
-        Places; of equally near points any may count.
-    member : ndarray of int64 (n,)
-        Group of each point.
+    `points`: float (n, 2), places; of equally near points any may count; `member`: int64 (n,), group of each point.
     """
     if len(points) < 2:
         return float("nan")
@@ -125,31 +92,8 @@ def umap(
 ) -> Projection:
     """Project activations so that inputs that are alike lie together.
 
-    Parameters
-    ----------
-    activations : ndarray of float (n, m)
-        Of m neurons for n inputs, at least 5 inputs.
-    neighbours : int
-        How many of the nearest inputs each input is kept close to, 2 or more; fewer where there are fewer inputs.
-    spread : float
-        How close points may lie, 0 (on top of each other) to 1.
-    seed : int
-        Equal seeds give equal pictures.
-    on_progress : Progress, optional
-        Called before each of the two steps, loading UMAP and laying out the inputs. UMAP does not say how far it is
-        in between and cannot be stopped there.
+    `activations`: float (n, m), of m neurons for n inputs, at least 5 inputs.
 
-    Returns
-    -------
-    Projection
-
-    Raises
-    ------
-    SettingError
-        If there are too few activations, some are not finite, or a parameter is outside its range.
-
-    Notes
-    -----
     L. McInnes, J. Healy, J. Melville, "UMAP: Uniform Manifold Approximation and Projection for Dimension Reduction"
     (2018), by umap-learn. Distances between groups and the axes have no meaning.
     """

@@ -73,16 +73,10 @@ for _array in (*START, START_INPUTS, PICTURES, TESTS):
 class Explanation:
     """What happens in the network for some inputs, forwards and backwards.
 
-    Attributes
-    ----------
-    values : tuple of float64 (n, units)
-        What each layer passes on, inputs first; the last are the scores.
-    target : int64 (n,)
-        The answer whose score is explained.
-    relevance : tuple of float64 (n, units)
-        Relevance of each layer's neurons, in the unit of a score; every layer sums to the explained score.
-    flows : tuple of float64 (n, units, units of the next layer)
-        What each line hands back: relevance of a neuron that comes from one neuron of the next layer.
+    `values`: tuple of float64 (n, units), what each layer passes on, inputs first; the last are the scores; `target`:
+    int64 (n,), the answer whose score is explained; `relevance`: tuple of float64 (n, units), relevance of each layer's
+    neurons, in the unit of a score; every layer sums to the explained score; `flows`: tuple of float64 (n, units, units
+    of the next layer), what each line hands back: relevance of a neuron that comes from one neuron of the next layer.
     """
 
     values: tuple[Floats, ...]
@@ -94,30 +88,12 @@ class Explanation:
 def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = None) -> Explanation:
     """Run inputs forwards, then hand the score of an answer back layer by layer.
 
-    Parameters
-    ----------
-    weights : sequence of float64 (units, units of the next layer)
-        As `START`.
-    inputs : real (n, units)
-        Inputs of the first layer.
-    target : int, optional
-        The answer to explain; default: the one with the highest score.
+    `weights`: sequence of float64 (units, units of the next layer), as `START`; `inputs`: real (n, units), inputs of
+    the first layer.
 
-    Returns
-    -------
-    Explanation
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not fit each other, or there is no such answer.
-
-    Notes
-    -----
-    Equation 1 of Gerasimou et al., "Importance-Driven Deep Learning System Testing", ICSE 2020: of the relevance
-    R_j of a neuron j its input i receives x_i w_ij / (z_j + epsilon sign z_j), z_j = sum_i x_i w_ij. A ReLU passes
-    relevance on unchanged. Without biases nothing else takes a share, so the sum of each layer is kept up to
-    epsilon.
+    Equation 1 of Gerasimou et al., "Importance-Driven Deep Learning System Testing", ICSE 2020: of the relevance R_j of
+    a neuron j its input i receives x_i w_ij / (z_j + epsilon sign z_j), z_j = sum_i x_i w_ij. A ReLU passes relevance
+    on unchanged. Without biases nothing else takes a share, so the sum of each layer is kept up to epsilon.
     """
     current = np.asarray(inputs, dtype=np.float64)
     if current.ndim != 2 or any(w.ndim != 2 for w in weights):
@@ -146,16 +122,10 @@ def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = N
 class Step:
     """One step of k-means.
 
-    Attributes
-    ----------
-    kind : {"start", "assign", "move", "done"}
-        Centroids are guessed; values choose the nearest; centroids move to the mean of theirs; nothing changes.
-    centroids : float64 (k,)
-        After the step, ascending.
-    assignment : int64 (n,)
-        Index of each value's centroid; -1 before the first assignment.
-    spread : float
-        Sum of squared distances of the values to their centroids; nan before the first assignment.
+    `kind`: centroids are guessed; values choose the nearest; centroids move to the mean of theirs; nothing changes;
+    `centroids`: float64 (k,), after the step, ascending; `assignment`: int64 (n,), index of each value's centroid; -1
+    before the first assignment; `spread`: sum of squared distances of the values to their centroids; nan before the
+    first assignment.
     """
 
     kind: Literal["start", "assign", "move", "done"]
@@ -167,28 +137,12 @@ class Step:
 def kmeans_steps(values: ArrayLike, k: int) -> tuple[Step, ...]:
     """Run k-means from the k lowest different values and keep every step.
 
-    Parameters
-    ----------
-    values : real (n,)
-        Activations of one neuron.
-    k : int
-        Number of clusters, at least 1.
+    `values`: real (n,), activations of one neuron. The last step
+    changes no assignment.
 
-    Returns
-    -------
-    tuple of Step
-        From the start to the first assignment that changes nothing.
-
-    Raises
-    ------
-    SettingError
-        If there are fewer than k different values, or k is not positive.
-
-    Notes
-    -----
-    S. P. Lloyd, "Least squares quantization in PCM", 1982. From a poor start it can stop at a partition that is
-    not the best one; `idc_core.clustering.kmeans.cluster` finds the best one directly. As there, a value between two
-    centroids belongs to the lower one.
+    S. P. Lloyd, "Least squares quantization in PCM", 1982. From a poor start it can stop at a partition that is not the
+    best one; `idc_core.clustering.kmeans.cluster` finds the best one directly. As there, a value between two centroids
+    belongs to the lower one.
     """
     points = np.asarray(values, dtype=np.float64)
     different = np.unique(points)

@@ -75,30 +75,12 @@ class _Other(nn.Module):
         return ACTIVATIONS[self.name](x, *args, **kwargs)
 
 
-class Opened(nn.Module):
+class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
-    Parameters
-    ----------
-    model : Module
-        Inside `undisturbed` for as long as this object is used.
-    example : Tensor, (n, ...)
-        Inputs that are run once to see what the network does.
-
-    Attributes
-    ----------
-    steps : ModuleList
-        One module for every call of an activation function or a max pooling, in the order of the calls.
-    elements : int
-        Numbers that the network computes for one input.
-
-    Raises
-    ------
-    ModelError
-        If the network does not return scores of shape (n, classes) or (n,).
-    UnsupportedOperationError
-        If the network does not compute the same through modules, or reads whole numbers otherwise than by one
-        embedding.
+    `model`: inside `undisturbed` for as long as this object is used; `example`: (n, ...), inputs that are run once to
+    see what the network does; `steps`: one module for every call of an activation function or a max pooling, in the
+    order of the calls; `elements`: numbers that the network computes for one input.
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
@@ -125,13 +107,7 @@ class Opened(nn.Module):
         return embedded.detach()
 
     def layer(self, name: str) -> nn.Module | None:
-        """Return the module whose output is the layer's, after its activation function; None for the input.
-
-        Raises
-        ------
-        UnsupportedOperationError
-            If the layer does not run exactly once, or does not return a tensor.
-        """
+        """Return the module whose output is the layer's, after its activation function; None for the input."""
         if name == INPUT and INPUT not in self._layers:
             return None
         uses = self._uses.get(name, 0)
@@ -175,7 +151,7 @@ class Opened(nn.Module):
 class _Redirected(TorchFunctionMode):
     """One run of the network whose activation functions and poolings are answered by modules."""
 
-    def __init__(self, opened: Opened, inputs: Tensor, recording: bool = False) -> None:
+    def __init__(self, opened: CaptumNetwork, inputs: Tensor, recording: bool = False) -> None:
         super().__init__()
         self.opened, self.recording = opened, recording
         self.elements = 0

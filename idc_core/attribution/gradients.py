@@ -14,17 +14,19 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.captum_adapter import READABLE, MaxPool1d, MaxPool2d, MaxPool3d, Opened
+from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool1d, MaxPool2d, MaxPool3d
+from idc_core.attribution.registry import attribution_method
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.interception import INPUT
 from idc_core.lrp.session import check_layers, undisturbed
+from idc_core.parameters import Parameter, whole_number
 from idc_core.progress import Progress, report
 
 PASS_BYTES = 24 * 2**20
@@ -38,18 +40,11 @@ INCOMPLETE = 1e-3
 class Batch:
     """One call of captum.
 
-    Attributes
-    ----------
-    network : Opened
-    layer : Module or None
-        The module whose output is attributed to; None for the input.
-    inputs, baseline : Tensor, float (n, ...)
-    target : Tensor, int64 (n,)
-    rows : int
-        Inputs that one pass of captum may hold.
+    `layer`: the module whose output is attributed to; None for the input; `inputs`, `baseline`: float (n, ...);
+    `target`: int64 (n,); `rows`: inputs that one pass of captum may hold.
     """
 
-    network: Opened
+    network: CaptumNetwork
     layer: nn.Module | None
     inputs: Tensor
     baseline: Tensor
@@ -57,30 +52,35 @@ class Batch:
     rows: int
 
 
-@dataclass(frozen=True)
-class GradientMethod:
-    """What is known of a method that captum runs."""
+BASELINE = Parameter(
+    "baseline",
+    "Baseline",
+    "Grey level of the picture that inputs are compared with, 0 black to 1 white; texts are compared with an empty "
+    "text.",
+    0.0,
+    0.0,
+    1.0,
+    offered=(0.0, 0.25, 0.5, 0.75, 1.0),
+)
 
-    name: str
-    label: str
-    help: str
-    parameters: tuple[str, ...]
-    sums_to: str
-    citation: str
-    call: Callable[..., Tensor]
+STEPS = Parameter(
+    "steps",
+    "Steps",
+    "Points on the way from the baseline to the input; more follow the score more closely.",
+    50,
+    2,
+    1000,
+    offered=(10, 20, 50, 100, 200),
+)
+
+Call = TypeVar("Call", bound=Callable[..., Tensor])
 
 
-GRADIENT_METHODS: dict[str, GradientMethod] = {}
-"""Methods by name, entered by `gradient_method`."""
+def gradient_method(name: str, *, label: str, **card: Any) -> Callable[[Call], Call]:
+    """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
 
-
-def gradient_method(
-    name: str, label: str, help: str, parameters: tuple[str, ...], sums_to: str, citation: str
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Enter a method; the decorated function attributes one `Batch` and returns the shape of the layer."""
-
-    def enter(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        GRADIENT_METHODS[name] = GradientMethod(name, label, help, parameters, sums_to, citation, call)
+    def enter(call: Call) -> Call:
+        attribution_method(name, label=label, **card)(lambda *args, **options: _run(call, label, *args, **options))
         return call
 
     return enter
@@ -88,11 +88,10 @@ def gradient_method(
 
 @gradient_method(
     "gradient-x-input",
-    "Gradient times input",
-    "How the score would change if each value grew, times the value; fast and noisy.",
-    (),
-    "nothing fixed: the score less the part of the biases, where the network is piecewise linear",
-    "Shrikumar et al. 2017; Ancona et al. 2018",
+    label="Gradient times input",
+    help="How the score would change if each value grew, times the value; fast and noisy.",
+    sums_to="nothing fixed: the score less the part of the biases, where the network is piecewise linear",
+    citation="Shrikumar et al. 2017; Ancona et al. 2018",
 )
 def _gradient_x_input(batch: Batch) -> Tensor:
     from captum.attr import InputXGradient, LayerGradientXActivation
@@ -104,11 +103,11 @@ def _gradient_x_input(batch: Batch) -> Tensor:
 
 @gradient_method(
     "integrated-gradients",
-    "Integrated gradients",
-    "Gradients averaged on the straight way from a baseline to the input, times the difference of the two.",
-    ("baseline", "steps"),
-    "the explained score less the baseline's score, as closely as the steps allow",
-    "Sundararajan, Taly, Yan 2017",
+    label="Integrated gradients",
+    help="Gradients averaged on the straight way from a baseline to the input, times the difference of the two.",
+    parameters=(BASELINE, STEPS),
+    sums_to="the explained score less the baseline's score, as closely as the steps allow",
+    citation="Sundararajan, Taly, Yan 2017",
 )
 def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
     from captum.attr import IntegratedGradients, LayerIntegratedGradients
@@ -125,11 +124,11 @@ def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
 
 @gradient_method(
     "deeplift",
-    "DeepLift",
-    "Passes the difference from a baseline back through the network, by the rescale rule.",
-    ("baseline",),
-    "exactly the explained score less the baseline's score",
-    "Shrikumar, Greenside, Kundaje 2017",
+    label="DeepLift",
+    help="Passes the difference from a baseline back through the network, by the rescale rule.",
+    parameters=(BASELINE,),
+    sums_to="exactly the explained score less the baseline's score",
+    citation="Shrikumar, Greenside, Kundaje 2017",
 )
 def _deeplift(batch: Batch) -> Tensor:
     """DeepLIFT's rescale rule, checked for completeness at the input whatever the layer."""
@@ -181,11 +180,11 @@ def _pooling(
 
 @gradient_method(
     "conductance",
-    "Layer conductance",
-    "Integrated gradients counted where they flow through a layer; at the input, integrated gradients themselves.",
-    ("baseline", "steps"),
-    "the explained score less the baseline's score, as closely as the steps allow",
-    "Dhamdhere, Sundararajan, Yan 2019",
+    label="Layer conductance",
+    help="Integrated gradients counted where they flow through a layer; at the input, integrated gradients themselves.",
+    parameters=(BASELINE, STEPS),
+    sums_to="the explained score less the baseline's score, as closely as the steps allow",
+    citation="Dhamdhere, Sundararajan, Yan 2019",
 )
 def _conductance(batch: Batch, steps: int) -> Tensor:
     from captum.attr import LayerConductance
@@ -199,8 +198,9 @@ def _conductance(batch: Batch, steps: int) -> Tensor:
     )
 
 
-def run(
-    method: GradientMethod,
+def _run(
+    call: Callable[..., Tensor],
+    label: str,
     model: nn.Module,
     inputs: Any,
     layers: Sequence[str],
@@ -213,12 +213,12 @@ def run(
 ) -> dict[str, NDArray[Any]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     check_layers(model, layers)
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
     given = as_tensor(model, inputs)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
-        network = Opened(model, given[:1])
+        network = CaptumNetwork(model, given[:1])
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", 1)))
@@ -231,32 +231,28 @@ def run(
                 classes = network(point).argmax(1) if wanted is None else wanted[begin : begin + size]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
-                    values = _call(method, Batch(network, module, point, start, classes, rows), layer, settings)
+                    values = _attribute(
+                        call, label, Batch(network, module, point, start, classes, rows), layer, settings
+                    )
                 words = layer == INPUT and not part.is_floating_point()
                 found[layer].append((values.sum(-1) if words else values).detach().cpu().numpy())
             report(on_progress, min(begin + size, len(given)), len(given), "inputs attributed")
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
-def _call(method: GradientMethod, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
+def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
     try:
-        return method.call(batch, **settings)
+        return call(batch, **settings)
     except (RuntimeError, AssertionError) as error:
         # What captum and autograd say of networks without gradients and of layers that the score does not need.
         raise UnsupportedOperationError(
-            f"{method.label} finds no way from the scores to {layer!r} ({error}). Choose another layer, or a rule of "
+            f"{label} finds no way from the scores to {layer!r} ({error}). Choose another layer, or a rule of "
             "relevance propagation."
         ) from error
 
 
 def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
-    """Return inputs as a tensor on the network's device and, if they are not whole numbers, of its dtype.
-
-    Raises
-    ------
-    DataError
-        If they are no array, or there are none.
-    """
+    """Return inputs as a tensor on the network's device and, if they are not whole numbers, of its dtype."""
     inputs = getattr(inputs, "inputs", inputs)
     shape = tuple(getattr(inputs, "shape", ()))
     if not isinstance(inputs, Tensor | np.ndarray) or not shape or not shape[0]:
@@ -271,7 +267,7 @@ def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
     return found
 
 
-def _classes(network: Opened, inputs: Tensor, target: str | int | Iterable[int]) -> Tensor | None:
+def _classes(network: CaptumNetwork, inputs: Tensor, target: str | int | Iterable[int]) -> Tensor | None:
     """Return the class to explain of every input; None for the predicted one."""
     if isinstance(target, str):
         if target != "predicted":

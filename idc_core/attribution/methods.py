@@ -4,150 +4,19 @@ The rules of relevance propagation (`RULES`) and gradient methods run through ca
 the call `attribute`, so that menus, comparisons and the ranking of neurons need not know which is which.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.attribution import gradients
-from idc_core.attribution.relevance import relevance
+from idc_core.attribution import gradients  # noqa: F401 - they enter METHODS
+from idc_core.attribution.registry import METHODS, MethodCard, attribution_method
 from idc_core.lrp.interception import INPUT
-from idc_core.lrp.rules import RULES
-from idc_core.parameters import Parameter, Value, settle
+from idc_core.parameters import Value
 from idc_core.progress import Progress
-from idc_core.registry import Registry
 
-PARAMETERS: dict[str, Parameter] = {
-    parameter.name: parameter
-    for parameter in (
-        Parameter(
-            "epsilon",
-            "Epsilon",
-            "Damps sums that nearly cancel; larger values give sparser heatmaps.",
-            1e-6,
-            offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
-        ),
-        Parameter(
-            "gamma",
-            "Gamma",
-            "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
-            0.25,
-            offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
-        ),
-        Parameter(
-            "alpha",
-            "Alpha",
-            "Weight of supporting contributions; opposing ones weigh alpha - 1.",
-            2.0,
-            1.0,
-            offered=(1.0, 1.5, 2.0, 3.0),
-        ),
-        Parameter(
-            "bias",
-            "Biases",
-            "Whether a bias keeps its share of the relevance or spreads it over the inputs.",
-            "absorb",
-            offered=("absorb", "redistribute"),
-        ),
-        Parameter(
-            "baseline",
-            "Baseline",
-            "Grey level of the picture that inputs are compared with, 0 black to 1 white; "
-            "texts are compared with an empty text.",
-            0.0,
-            0.0,
-            1.0,
-            offered=(0.0, 0.25, 0.5, 0.75, 1.0),
-        ),
-        Parameter(
-            "steps",
-            "Steps",
-            "Points on the way from the baseline to the input; more follow the score more closely.",
-            50,
-            2,
-            1000,
-            offered=(10, 20, 50, 100, 200),
-        ),
-    )
-}
-"""Parameters by name; a method names the ones it has."""
-
-Run = Callable[..., dict[str, NDArray[Any]]]
-
-
-@dataclass(frozen=True)
-class MethodEntry:
-    """What the registry knows of a method.
-
-    Attributes
-    ----------
-    name, label, help : str
-    parameters : tuple of str
-        Keys of `PARAMETERS`.
-    sums_to : str
-        What the values of one layer add up to.
-    citation : str
-    run : callable
-        (model, inputs, layers, target, batch_size=, on_progress=, **parameters) to {layer: array}.
-    """
-
-    name: str
-    label: str
-    help: str
-    parameters: tuple[str, ...]
-    sums_to: str
-    citation: str
-    run: Run
-
-    def settings(self, given: dict[str, Any]) -> dict[str, Value]:
-        """Return a value for each parameter: the given one, or its default.
-
-        Raises
-        ------
-        SettingError
-            If a parameter is not one of this method's, or its value is outside what it may be.
-        """
-        return settle([PARAMETERS[name] for name in self.parameters], given, self.label)
-
-
-def _propagated(rule: str, *args: Any, **options: Any) -> dict[str, NDArray[Any]]:
-    model, inputs, layers, target = args
-    return relevance(model, inputs, layers, rule=rule, target=target, **options)
-
-
-def _rules() -> Iterable[MethodEntry]:
-    for rule in RULES.values():
-        yield MethodEntry(
-            rule.name,
-            rule.label,
-            rule.help,
-            (*rule.parameters, "bias"),
-            "the explained score, less what biases keep; exactly the score where biases are redistributed",
-            rule.citation,
-            partial(_propagated, rule.name),
-        )
-
-
-def _through_captum() -> Iterable[MethodEntry]:
-    for method in gradients.GRADIENT_METHODS.values():
-        yield MethodEntry(
-            method.name,
-            method.label,
-            method.help,
-            method.parameters,
-            method.sums_to,
-            method.citation,
-            partial(gradients.run, method),
-        )
-
-
-METHODS: Registry[MethodEntry] = Registry(
-    "attribution method", {entry.name: entry for entries in (_rules(), _through_captum()) for entry in entries}
-)
-"""Methods by name: the rules of relevance propagation first."""
+__all__ = ["METHODS", "MethodCard", "attribute", "attribute_layers", "attribution_method"]
 
 
 def attribute(
@@ -180,7 +49,7 @@ def attribute(
     on_progress : Progress, optional
         Called after every batch.
     **parameters
-        The method's own, by their names in `PARAMETERS`.
+        The method's own, by name: `METHODS` describes each.
 
     Returns
     -------
@@ -217,22 +86,7 @@ def attribute_layers(
 ) -> dict[str, NDArray[Any]]:
     """Say how much each value of several layers contributed to a score.
 
-    Parameters
-    ----------
-    layers : sequence of str
-        Names of layers, as in `attribute`. Relevance propagation serves all of them in one backward pass; the other
-        methods take one pass a layer.
-    model, inputs, method, target, batch_size, on_progress, **parameters
-        As in `attribute`.
-
-    Returns
-    -------
-    dict of str to ndarray, (n, ...)
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `attribute`.
+    Returns dict of str to (n, ...).
     """
     entry = METHODS[method]
     settings = entry.settings(parameters)

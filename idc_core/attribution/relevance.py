@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import trace
@@ -17,15 +17,13 @@ def relevance(
     model: nn.Module,
     inputs: Inputs,
     layers: Sequence[str],
-    rule: str = "epsilon",
-    epsilon: float = 1e-6,
+    rule: str | RelevanceSettings = "epsilon",
+    epsilon: float | None = None,
     target: str | int | Iterable[int] = "predicted",
     *,
-    gamma: float = 0.25,
-    alpha: float = 2.0,
-    bias: Bias = "absorb",
     batch_size: int | None = None,
     on_progress: Progress | None = None,
+    **parameters: Any,
 ) -> dict[str, NDArray[Any]]:
     """Layer-wise relevance of inputs, in each layer's own shape.
 
@@ -37,20 +35,20 @@ def relevance(
         What the network reads.
     layers : sequence of str
         Names from ``named_modules()``; "input" gives the heatmap. Token inputs: one number a token.
-    rule : {"z", "epsilon", "gamma", "alpha-beta", "composite"}
-        How an output's relevance is shared among its inputs; `RULES` describes each.
-    epsilon : float
-        Stabiliser of the epsilon rule.
+    rule : str or RelevanceSettings
+        How an output's relevance is shared among its inputs: "z", "epsilon", "gamma", "alpha-beta", "composite" or
+        another name from `RULES`, which describes each.
+    epsilon : float, optional
+        Stabiliser of the epsilon rule and the composite; default 1e-6.
     target : "predicted", int, or int of shape (n,)
         The class whose score before the softmax is explained.
-    gamma, alpha : float
-        Parameters of the gamma and alpha-beta rules.
-    bias : {"absorb", "redistribute"}
-        Whether biases keep their share; with "redistribute" every layer sums to the start score.
     batch_size : int, optional
         Default: chosen from the network's size.
     on_progress : Progress, optional
         Called after every batch.
+    **parameters
+        The rule's others, such as `gamma` (default 0.25) or `alpha` (2), and `bias`: "absorb" (default) or
+        "redistribute", with which every layer sums to the start score. See `RelevanceSettings`.
 
     Returns
     -------
@@ -69,7 +67,7 @@ def relevance(
     Where a max pooling ties, the winners share equally. A layer that runs several times gets the sum over its uses.
     An output that the network also uses without its activation function is taken before that function.
     """
-    settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+    settings = RelevanceSettings.of(rule, epsilon=epsilon, **parameters)
     layers = (layers,) if isinstance(layers, str) else tuple(layers)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     batches = trace(model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress)

@@ -18,14 +18,10 @@ Floats = NDArray[np.float64]
 class Shift:
     """How far two heatmaps of each input differ.
 
-    Attributes
-    ----------
-    cosine : ndarray, float64 (n,)
-        Cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is zero throughout.
-    rank : ndarray, float64 (n,)
-        Spearman's correlation of the two orders of the pixels; NaN where one map is the same throughout.
-    before, after : ndarray, float64 (n, 2)
-        Row and column of the centre of the positive relevance; NaN where there is none.
+    `cosine`: float64 (n,), cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is
+    zero throughout; `rank`: float64 (n,), Spearman's correlation of the two orders of the pixels; NaN where one map is
+    the same throughout; `before`, `after`: float64 (n, 2), row and column of the centre of the positive relevance; NaN
+    where there is none.
     """
 
     cosine: Floats
@@ -43,19 +39,7 @@ class Shift:
 def shift(before: NDArray[Any], after: NDArray[Any]) -> Shift:
     """Compare the relevance of inputs before and after a change.
 
-    Parameters
-    ----------
-    before, after : ndarray, float (n, C, H, W)
-        Relevance of every input value; summed over the channels.
-
-    Returns
-    -------
-    Shift
-
-    Raises
-    ------
-    SettingError
-        If the two are not of pictures of the same shape.
+    `before`, `after`: float (n, C, H, W), relevance of every input value; summed over the channels.
     """
     if before.shape != after.shape or before.ndim != 4:
         raise SettingError(

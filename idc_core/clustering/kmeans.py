@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from idc_core.clustering.points import Floats, Ints, Partition, Points
 from idc_core.errors import SettingError
+from idc_core.parameters import is_whole
 
 MAX_CLUSTERS = 256
 """Cluster indices are kept as uint8."""
@@ -32,21 +33,13 @@ _BLOCKS = 64  # granularity of the bounds on boundary positions; more blocks cos
 class Clusters:
     """The clusters of one neuron's activations.
 
-    Attributes
-    ----------
-    centroids : float64 (k,)
-        Means of the clusters, ascending, in the unit of the activations.
-    boundaries : float64 (k - 1,)
-        Midpoints between neighbouring centroids; a value on a boundary belongs to the lower centroid. Where a
-        midpoint does not part the clusters, which k-means never leaves so, the middle of the gap between them.
-    silhouettes : dict of int to float
-        Mean silhouette, -1..1, for every number of clusters that was tried; empty where none was possible.
-    inertia : dict of int to float
-        Sum of squared distances to the cluster's centroid, for the same numbers of clusters and for `k`.
-    counts : int64 (k,)
-        How many of the clustered values each cluster holds.
-    n_values : int
-        How many values were clustered.
+    `centroids`: float64 (k,), means of the clusters, ascending, in the unit of the activations; `boundaries`: float64
+    (k - 1,), midpoints between neighbouring centroids; a value on a boundary belongs to the lower centroid. Where a
+    midpoint does not part the clusters, which k-means never leaves so, the middle of the gap between them;
+    `silhouettes`: mean silhouette, -1..1, for every number of clusters that was tried; empty where none was possible;
+    `inertia`: sum of squared distances to the cluster's centroid, for the same numbers of clusters and for `k`;
+    `counts`: int64 (k,), how many of the clustered values each cluster holds; `n_values`: how many values were
+    clustered.
     """
 
     centroids: Floats
@@ -79,48 +72,23 @@ def optimal_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
 def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
     """Split one neuron's activations into the number of clusters with the best silhouette.
 
-    Parameters
-    ----------
-    values : real (n,)
-        Activations of one neuron, one per training input, in any order.
-    clusters : sequence of int
-        Numbers of clusters to try, each 2 to 256. With fewer different values than that, only the possible
-        numbers are tried; if none is possible, every different value is its own cluster.
-    drop_zeros : bool
-        Leave out activations equal to 0, as the original program does for dense layers. If fewer than 10 are
-        left, the result is one centroid at 0.
+    `values`: real (n,), activations of one neuron, one per training input, in any order. Returns the optimal partition;
+    of numbers with equal silhouette the larger one.
 
-    Returns
-    -------
-    Clusters
-        The optimal partition; of numbers with equal silhouette the larger one.
-
-    Raises
-    ------
-    SettingError
-        If `values` is empty, not one-dimensional, not real, not finite or beyond 1e100, or `clusters` is not
-        a sequence of whole numbers in 2..256.
-
-    Notes
-    -----
-    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020,
-    Algorithm 2. The silhouette follows P. J. Rousseeuw (1987): single points score 0, and the mean distance
-    within a cluster of n points is taken over the n - 1 others; equation (3) of the paper prints 1 - n there.
-    k-means is solved to the global optimum (up to the rounding of float64) instead of from random starts.
+    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
+    2. The silhouette follows P. J. Rousseeuw (1987): single points score 0, and the mean distance within a cluster of n
+    points is taken over the n - 1 others; equation (3) of the paper prints 1 - n there. k-means is solved to the global
+    optimum (up to the rounding of float64) instead of from random starts.
     """
-    return part(values, clusters, drop_zeros).choose(clusters)
+    return partition(values, clusters, drop_zeros).choose(clusters)
 
 
 @dataclass(frozen=True, eq=False)
-class Parted:
+class Partitions:
     """One neuron's activations parted into several numbers of clusters, to choose one from.
 
-    Attributes
-    ----------
-    ordered : real (n,)
-        The values that were parted, ascending.
-    partitions : dict of int to Partition
-        By number of clusters; empty where too few values were left to part.
+    `ordered`: real (n,), the values that were parted, ascending; `partitions`: by number of clusters; empty where too
+    few values were left to part.
     """
 
     ordered: NDArray[np.generic]
@@ -144,32 +112,19 @@ class Parted:
         )
 
 
-def part(values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges) -> Parted:
-    """Part one neuron's activations into every one of several numbers of clusters.
-
-    Parameters
-    ----------
-    values, clusters, drop_zeros, split
-        As in `cluster`.
-
-    Returns
-    -------
-    Parted
-
-    Raises
-    ------
-    SettingError
-        As `cluster`.
-    """
+def partition(
+    values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges
+) -> Partitions:
+    """Part one neuron's activations into every one of several numbers of clusters."""
     tried = check_clusters(clusters)
     ordered = _check_values(values)
     if drop_zeros:
         ordered = ordered[ordered != 0]
         if len(ordered) < _MIN_NONZERO:
-            return Parted(ordered, {})
+            return Partitions(ordered, {})
     points = Points.of(ordered)
     possible = [k for k in tried if k <= points.n] or [points.n]
-    return Parted(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
+    return Partitions(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
 
 
 def _boundaries(ordered: NDArray[np.generic], found: Partition) -> Floats:
@@ -182,20 +137,14 @@ def _boundaries(ordered: NDArray[np.generic], found: Partition) -> Floats:
 
 
 def check_clusters(clusters: Iterable[int]) -> list[int]:
-    """Return the numbers of clusters to try, ascending, each once.
-
-    Raises
-    ------
-    SettingError
-        If they are not whole numbers from 2 to 256, or there are none.
-    """
+    """Return the numbers of clusters to try, ascending, each once."""
     wanted = f"Expected clusters to be whole numbers from 2 to {MAX_CLUSTERS}, for example (2, 3, 4)"
     try:
         tried = list(clusters)
     except TypeError:
         raise SettingError(f"{wanted}; got {clusters!r}, which is not a sequence.") from None
     for k in tried:
-        if not isinstance(k, int | np.integer) or not 2 <= k <= MAX_CLUSTERS:
+        if not is_whole(k, 2, MAX_CLUSTERS):
             raise SettingError(f"{wanted}; got {k!r}.")
     if not tried:
         raise SettingError(f"{wanted}; got none.")

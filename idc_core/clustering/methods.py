@@ -4,13 +4,21 @@ Each finds runs of the sorted values; centroids, boundaries, silhouettes and cou
 that the ways differ in nothing but where they part the values. Memory is linear in the number of values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from idc_core.clustering.kmeans import MAX_CLUSTERS, Clusters, Parted, Split, check_clusters, optimal_edges, part
+from idc_core.clustering.kmeans import (
+    MAX_CLUSTERS,
+    Clusters,
+    Partitions,
+    Split,
+    check_clusters,
+    optimal_edges,
+    partition,
+)
 from idc_core.clustering.points import Ints, Partition, Points
 from idc_core.errors import SettingError
 from idc_core.registry import Registry
@@ -22,14 +30,8 @@ _STEPS = 100  # of expectation maximisation; started at the k-means optimum it n
 class Clustering:
     """A way to split one neuron's activations.
 
-    Attributes
-    ----------
-    name, label, help : str
-        Key, what menus call it, and a sentence on how it works.
-    split : Split
-        Parts the points.
-    takes_k : bool
-        Whether it can be told how many clusters to find.
+    `name`, `label`, `help`: key, what menus call it, and a sentence on how it works; `split`: parts the points;
+    `takes_k`: whether it can be told how many clusters to find.
     """
 
     name: str
@@ -39,12 +41,7 @@ class Clustering:
     takes_k: bool = True
 
     def check(self, clusters: Sequence[int]) -> None:
-        """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself.
-
-        Raises
-        ------
-        SettingError
-        """
+        """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself."""
         numbers = check_clusters(clusters)
         if not self.takes_k and len(numbers) == 1:
             raise SettingError(
@@ -52,9 +49,9 @@ class Clustering:
                 f"Leave the number to it, or choose another way to cluster."
             )
 
-    def part(self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False) -> Parted:
-        """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.part`."""
-        return part(values, clusters if self.takes_k else self.numbers(clusters), drop_zeros, self.split)
+    def partition(self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False) -> Partitions:
+        """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.partition`."""
+        return partition(values, clusters if self.takes_k else self.numbers(clusters), drop_zeros, self.split)
 
     def numbers(self, clusters: Sequence[int]) -> Sequence[int]:
         """Return the numbers of clusters that may come out where these are asked for."""
@@ -63,39 +60,49 @@ class Clustering:
     def cluster(self, values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
         """Split one neuron's activations into clusters.
 
-        Parameters
-        ----------
-        values : real (n,)
-            Activations of one neuron, one per training input, in any order.
-        clusters : sequence of int
-            Numbers of clusters to choose from by silhouette, each 2 to 256. The result may have fewer where there
-            are too few different values. A way that finds the number itself does not use them.
-        drop_zeros : bool
-            Leave out activations equal to 0. If fewer than 10 are left, the result is one centroid at 0.
-
-        Returns
-        -------
-        Clusters
-
-        Raises
-        ------
-        SettingError
-            As `idc_core.clustering.kmeans.cluster`, or where one number is given to a way that finds the number itself.
+        `values`: real (n,), activations of one neuron, one per training input, in any order.
         """
         self.check(clusters)
-        return self.part(values, clusters, drop_zeros).choose(self.numbers(clusters))
+        return self.partition(values, clusters, drop_zeros).choose(self.numbers(clusters))
 
 
+CLUSTERINGS: Registry[Clustering] = Registry("clustering")
+"""Ways to cluster by name, entered by `clustering`; "k-means" is the paper's."""
+
+
+def clustering(name: str, *, label: str, help: str, takes_k: bool = True) -> Callable[[Split], Split]:
+    """Enter a way to cluster into `CLUSTERINGS`.
+
+    The decorated function ``split(points, ks) -> {k: edges}`` parts `Points`, the different values in ascending order,
+    into every number of clusters in `ks` that is possible. Edges are ascending int64 (k + 1,) from 0 to ``points.n``:
+    cluster i holds the points from edge i to edge i + 1. `takes_k`: whether it can be told how many clusters to find.
+    """
+
+    def enter(split: Split) -> Split:
+        CLUSTERINGS.enter(name, Clustering(name, label, help, split, takes_k))
+        return split
+
+    return enter
+
+
+clustering(
+    "k-means", label="k-means", help="Squared distances to the centroids are as small as they can be; the paper's way."
+)(optimal_edges)
+
+
+@clustering(
+    "hierarchical",
+    label="Hierarchical (Ward)",
+    help="Starts from single values and joins what adds least to the squared distances.",
+)
 def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by agglomeration: clusters that add least to the sum of squares are joined first.
 
-    Notes
-    -----
     J. H. Ward (1963), by scikit-learn's ``ward_tree`` with every value joined to its two neighbours. That loses
     nothing: in one dimension the pair that adds least is always a pair of neighbours. For clusters A and C of a and c
     values with B between them, at distances x and y from it, joining A and C adds (x + y)^2 / (1/a + 1/c); for that to
-    be less than what joining A and B, and B and C, add (below a x^2 and c y^2), the shares x / (x + y) and
-    y / (x + y) would have to have squares that sum to more than 1.
+    be less than what joining A and B, and B and C, add (below a x^2 and c y^2), the shares x / (x + y) and y / (x + y)
+    would have to have squares that sum to more than 1.
     """
     if points.n == 1:
         return {1: np.array([0, 1])}
@@ -116,13 +123,17 @@ def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     return {k: np.concatenate(([0], np.sort(parted[: k - 1]), [points.n])) for k in ks}
 
 
+@clustering(
+    "dbscan",
+    label="DBSCAN",
+    help="Clusters are crowded stretches with thin ones between them; it finds their number itself.",
+    takes_k=False,
+)
 def dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by density: a cluster is a run of crowded places, and thin places lie between clusters.
 
     `ks` is not used: the density says how many clusters there are. Which places are crowded says `density_rule`.
 
-    Notes
-    -----
     M. Ester, H.-P. Kriegel, J. Sander, X. Xu, "A Density-Based Algorithm for Discovering Clusters", KDD 1996. Labels
     equal those of scikit-learn's ``DBSCAN``, which lists all pairs of values within reach of each other: quadratic in
     their number. On a line it takes two binary searches a value. What DBSCAN calls noise goes to the cluster whose mean
@@ -169,16 +180,19 @@ def dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach:
     return label
 
 
+@clustering(
+    "gaussian-mixture",
+    label="Gaussian mixture",
+    help="Fits bell curves; a value belongs to the one that makes it most probable.",
+)
 def mixture_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points where one normal distribution of a mixture becomes more probable than its neighbour.
 
-    Notes
-    -----
-    scikit-learn's ``GaussianMixture``, by expectation maximisation from the exact k-means partition, so that nothing
-    is random. Neighbouring components are compared between their means only, where the odds fall from one side to
-    the other; the tails of a wide component beyond a narrow one belong to the narrow one, so that clusters are runs.
-    A number for which a component is nowhere the more probable one is left out; where that holds for all numbers,
-    the result has as many clusters as came out at most.
+    scikit-learn's ``GaussianMixture``, by expectation maximisation from the exact k-means partition, so that nothing is
+    random. Neighbouring components are compared between their means only, where the odds fall from one side to the
+    other; the tails of a wide component beyond a narrow one belong to the narrow one, so that clusters are runs. A
+    number for which a component is nowhere the more probable one is left out; where that holds for all numbers, the
+    result has as many clusters as came out at most.
     """
     if ks == [1]:
         return {1: np.array([0, points.n])}
@@ -231,39 +245,3 @@ def _standardised(points: Points) -> NDArray[np.float64]:
     """Return the values with mean 0 and standard deviation 1, so that limits within scikit-learn are relative."""
     values: NDArray[np.float64] = (points.value - points.mean) / _deviation(points)
     return values
-
-
-CLUSTERINGS: Registry[Clustering] = Registry(
-    "clustering",
-    {
-        entry.name: entry
-        for entry in (
-            Clustering(
-                "k-means",
-                "k-means",
-                "Squared distances to the centroids are as small as they can be; the paper's way.",
-                optimal_edges,
-            ),
-            Clustering(
-                "hierarchical",
-                "Hierarchical (Ward)",
-                "Starts from single values and joins what adds least to the squared distances.",
-                ward_edges,
-            ),
-            Clustering(
-                "dbscan",
-                "DBSCAN",
-                "Clusters are crowded stretches with thin ones between them; it finds their number itself.",
-                dense_edges,
-                takes_k=False,
-            ),
-            Clustering(
-                "gaussian-mixture",
-                "Gaussian mixture",
-                "Fits bell curves; a value belongs to the one that makes it most probable.",
-                mixture_edges,
-            ),
-        )
-    },
-)
-"""Ways to cluster by name; "k-means" is the paper's."""

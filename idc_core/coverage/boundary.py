@@ -12,6 +12,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import TargetCriterion
 from idc_core.errors import SettingError
+from idc_core.parameters import whole_number
 
 Floats = NDArray[np.float64]
 
@@ -128,9 +129,7 @@ class KMNC(_RangeCriterion):
         self, model: nn.Module, layers: str | Sequence[str], k: int = 1000, *, batch_size: int | None = None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise SettingError(f"k must be a whole number of at least 1, not {k!r}.")
-        self.k = int(k)
+        self.k = whole_number("k", k, 1)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.k * sum(sizes)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from idc_core.clustering.kmeans import MAX_CLUSTERS
 from idc_core.clustering.points import Floats
 from idc_core.errors import SettingError
+from idc_core.parameters import is_whole
 
 Codes = NDArray[Any]
 """Cell codes: int64 while the number of cells is below 2**63, else an object array of Python ints."""
@@ -117,7 +118,7 @@ def total(sizes: Sequence[int]) -> int:
         If `sizes` is empty or holds anything but whole numbers in 1..256.
     """
     for size in sizes:
-        if not isinstance(size, int | np.integer) or not 1 <= size <= MAX_CLUSTERS:
+        if not is_whole(size, 1, MAX_CLUSTERS):
             raise SettingError(f"Expected 1 to {MAX_CLUSTERS} clusters for every neuron, got {size!r}.")
     if not len(sizes):
         raise SettingError("Expected the number of clusters of at least one neuron, got none.")

@@ -1,7 +1,7 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +14,12 @@ from idc_core.coverage.cells import CellCounts, assign, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
-from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
-from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.importance.important_neurons import PRIORITIES, most_important
+from idc_core.importance.training_pass import RankedLayer, rank_layers
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.trace import neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
 DECIMALS = 2
 """To how many places the original program rounds its centroids."""
@@ -41,18 +42,14 @@ class IDC(Criterion):
         A name from ``named_modules()``.
     m : int
         Number of important neurons.
-    rule : str
-        Relevance rule, a name from `RULES`.
+    rule : str or RelevanceSettings
+        Relevance rule: a name from `RULES`, or the rule with its parameters.
     clusters : sequence of int
         Numbers of clusters to choose from, by silhouette.
     drop_zeros : bool
         Leave activations of exactly zero out of the clustering.
     clustering : str
         Way to cluster, a name from `CLUSTERINGS`; "k-means" is the paper's.
-    epsilon, gamma, alpha : float
-        Parameters of the rules.
-    bias : {"absorb", "redistribute"}
-        What becomes of the biases' share of the relevance.
     priority : {"sum", "absolute"}
         What makes a neuron important.
     original : bool
@@ -60,6 +57,8 @@ class IDC(Criterion):
         dropped in dense layers, and centroids are rounded to two decimals.
     batch_size : int, optional
         Default: chosen from the network's size.
+    **parameters
+        Of the rule, such as `epsilon`, `gamma`, `alpha` and `bias`, as in `RelevanceSettings`.
 
     Attributes
     ----------
@@ -88,21 +87,18 @@ class IDC(Criterion):
         model: nn.Module,
         layer: str,
         m: int = 6,
-        rule: str = "epsilon",
+        rule: str | RelevanceSettings = "epsilon",
         clusters: Sequence[int] = (2, 3, 4),
         drop_zeros: bool = False,
         *,
         clustering: str = "k-means",
-        epsilon: float = 1e-6,
-        gamma: float = 0.25,
-        alpha: float = 2.0,
-        bias: Bias = "absorb",
         priority: str = "sum",
         original: bool = False,
         batch_size: int | None = None,
+        **parameters: Any,
     ) -> None:
         self.model, self.layer, self.m = model, layer, m
-        self.settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+        self.settings = RelevanceSettings.of(rule, **parameters)
         self.priority = PRIORITIES[priority]
         self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
         self.clustering = CLUSTERINGS[clustering]
@@ -134,26 +130,19 @@ class IDC(Criterion):
             If m is larger than the layer, or targets are missing.
         """
         truth = self._truth(getattr(inputs, "targets", None) if targets is None else targets)
-        importance: NDArray[np.float64] = np.zeros(())
-        activations = []
-        dense, seen = True, 0
-        for batch in trace(
-            self.model, inputs, [self.layer], self.settings, batch_size=self.batch_size, on_progress=on_progress
-        ):
-            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
-            relevant = neuron_relevance(batch.relevance[self.layer], self._axis).cpu().numpy()
-            if truth is not None:
-                predicted = batch.scores.argmax(1).cpu().numpy()
-                right = predicted == _rows(truth, batch.start, len(predicted))
-                active, relevant = active[right], relevant[right]
-            check_m(self.m, active.shape[1])
-            importance = importance + self.priority.total(relevant)
-            activations.append(active)
-            dense = batch.activations[self.layer].dim() == 2
-            seen = batch.start + len(batch.scores)
-        if truth is not None and len(truth) != seen:
-            raise DataError(f"There are {len(truth)} targets for {seen} inputs; expected one an input.")
-        return self.learn(np.concatenate(activations), importance, dense=dense, on_progress=on_progress)
+        ranked = rank_layers(
+            self.model,
+            inputs,
+            [self.layer],
+            self.m,
+            self.settings,
+            priority=self.priority.name,
+            truth=truth,
+            exactly=True,
+            batch_size=self.batch_size,
+            on_progress=on_progress,
+        )
+        return self.cluster(ranked[self.layer], on_progress=on_progress)
 
     def learn(
         self,
@@ -165,36 +154,23 @@ class IDC(Criterion):
     ) -> Self:
         """Find the important neurons and their clusters from what a trace has already given.
 
-        Parameters
-        ----------
-        activations : ndarray (n, neurons)
-            Of the training inputs, one column a neuron of the layer.
-        importance : ndarray, float64 (neurons,)
-            Priority of every neuron, summed over the training inputs.
-        dense : bool
-            Whether the layer's neurons are units, not channels; `original` drops zeros only there.
-        on_progress : Progress, optional
-
-        Returns
-        -------
-        IDC
-
-        Raises
-        ------
-        DataError
-            If no input is left to learn from.
-        SettingError
-            If m is larger than the layer.
+        `activations`: (n, neurons) of the training inputs; `importance`: float64 (neurons,), summed over them; `dense`:
+        whether neurons are units, not channels: `original` drops zeros only there.
         """
-        if not len(activations):
+        important = most_important(importance, self.m)
+        ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)
+        return self.cluster(ranked, on_progress=on_progress)
+
+    def cluster(self, ranked: RankedLayer, *, on_progress: Progress | None = None) -> Self:
+        """Find the clusters of the important neurons that a pass over the training inputs has given."""
+        if not len(ranked.activations):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
-        self.importance = importance
-        self.important = most_important(importance, self.m)
-        drop = self.drop_zeros or (self.original and dense)
+        self.importance, self.important = ranked.importance, ranked.important
+        drop = self.drop_zeros or (self.original and ranked.dense)
         found: list[Clusters] = []
-        for rank, neuron in enumerate(self.important):
-            report(on_progress, rank, self.m, "neurons clustered")
-            found.append(self.clustering.cluster(activations[:, neuron], self.cluster_numbers, drop))
+        for place in range(self.m):
+            report(on_progress, place, self.m, "neurons clustered")
+            found.append(self.clustering.cluster(ranked.activations[:, place], self.cluster_numbers, drop))
         self.clusters = tuple(found)
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
@@ -222,23 +198,15 @@ class IDC(Criterion):
             If the criterion has not been fitted.
         """
         self._fitted()
-        for batch in trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress):
-            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
-            self.count(active[:, self.important])
+        for active in self._observe(inputs, on_progress):
+            self.count(active)
         return self
 
     def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
         """Count the cells of inputs whose activations are known.
 
-        Parameters
-        ----------
-        activations : ndarray (n, m)
-            Of the important neurons, in their order.
-
-        Returns
-        -------
-        ndarray, uint8 (n, m)
-            The cluster of each input and neuron; a value on a boundary belongs to the lower cluster.
+        `activations`: ndarray (n, m), of the important neurons, in their order. Returns uint8 (n, m): the cluster of
+        each input and neuron; a value on a boundary belongs to the lower cluster.
         """
         counts = self._fitted()
         assignments = assign(activations, self.centroids, self._boundaries)
@@ -248,18 +216,20 @@ class IDC(Criterion):
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
         """Find the cell of each input, without counting it; inputs and errors as in `update`.
 
-        Returns
-        -------
-        Profiles
-            One target an input; the cells that these inputs reach are numbered from 0, in the order of their codes.
+        Returns one target an input; the cells that these inputs reach are numbered from 0, in the order of their codes.
         """
         total, codes = self.total, []
-        for batch in trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress):
-            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
-            assignments = assign(active[:, self.important], self.centroids, self._boundaries)
+        for active in self._observe(inputs, on_progress):
+            assignments = assign(active, self.centroids, self._boundaries)
             codes.append(encode(assignments, [len(centroids) for centroids in self.centroids]))
         numbers = np.unique(np.concatenate(codes), return_inverse=True)[1]
         return Profiles.of_codes(numbers.reshape(-1, 1), total)
+
+    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[Any]]:
+        """Yield the activations (batch, m) of the important neurons."""
+        for batch in trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress):
+            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
+            yield active[:, self.important]
 
     def fresh(self) -> Self:
         """Return another with the same clusters and nothing covered."""
@@ -269,13 +239,7 @@ class IDC(Criterion):
         return other
 
     def merge(self, other: Self) -> Self:
-        """Add the cells that another worker has counted with the same clusters.
-
-        Raises
-        ------
-        SettingError
-            If the two were not fitted to the same clusters.
-        """
+        """Add the cells that another worker has counted with the same clusters."""
         mine, theirs = self._fitted(), other._fitted()
         ours, others = ((one.important, *one.centroids, *(one._boundaries or ())) for one in (self, other))
         same = self.layer == other.layer and len(ours) == len(others)
@@ -318,9 +282,3 @@ class IDC(Criterion):
         if targets is None:
             raise SettingError("original=True learns from correctly classified inputs only: pass fit(inputs, targets).")
         return np.asarray(targets).astype(np.int64)
-
-
-def _rows(truth: NDArray[np.int64], start: int, count: int) -> NDArray[np.int64]:
-    if len(truth) < start + count:
-        raise DataError(f"There are {len(truth)} targets for at least {start + count} inputs; expected one an input.")
-    return truth[start : start + count]

@@ -12,6 +12,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError
+from idc_core.parameters import whole_number
 
 Scale = Literal["none", "layer", "positions"]
 
@@ -111,9 +112,7 @@ class _TopK:
     k: int
 
     def _set_k(self, k: int) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise SettingError(f"k must be a whole number of at least 1, not {k!r}.")
-        self.k = int(k)
+        self.k = whole_number("k", k, 1)
 
     def _top(self, seen: Seen) -> NDArray[np.int64]:
         """Return the neurons' numbers, counted through all layers, most active of each layer first, (n, k * layers)."""

@@ -16,6 +16,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import TargetCriterion
 from idc_core.errors import SettingError
+from idc_core.parameters import whole_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -92,8 +93,7 @@ class _SurpriseCriterion(TargetCriterion):
         batch_size: int | None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if isinstance(buckets, bool) or not isinstance(buckets, int | np.integer) or buckets < 1:
-            raise SettingError(f"buckets must be a whole number of at least 1, not {buckets!r}.")
+        whole_number("buckets", buckets, 1)
         if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
             raise SettingError(f"Expected finite bounds of surprise with lower < upper, not {lower!r} and {upper!r}.")
         self.upper, self.buckets, self.lower = float(upper), int(buckets), float(lower)

@@ -8,6 +8,7 @@ import numpy as np
 
 from idc_core.datasets.dataset import Dataset, Items, Split, Task, content_fingerprint
 from idc_core.errors import DataError
+from idc_core.parameters import is_whole
 from idc_core.progress import Progress
 
 Loader = Callable[[str, int | None, Progress | None], Items]
@@ -124,8 +125,7 @@ def load_dataset(
         raise DataError(f"There is no dataset {name!r}; choose one of {', '.join(DATASETS)}.")
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
-    whole = isinstance(limit, int | np.integer) and not isinstance(limit, bool)
-    if limit is not None and not (whole and limit >= 1):
+    if limit is not None and not is_whole(limit, 1):
         raise DataError(
             f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {limit!r}."
         )

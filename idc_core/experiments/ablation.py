@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
-from idc_core.lrp.interception import INPUT, Habits, Watch
+from idc_core.lrp.interception import INPUT, CaptureTraits, Watch
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
+from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import BATCH_BYTES, MOST_INPUTS, place, probe
 from idc_core.tracing.trace import neuron_axes
@@ -155,8 +156,8 @@ def ablate(
     check_layers(model, [layer])
     if layer == INPUT:
         raise SettingError("The input has no neurons to silence; choose a layer of the network.")
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
     network = _prepare(model, place(model, inputs[:1]), layer)
     order = check_neurons(important, network.neurons)
     numbers, listed = _counts(counts, len(order), network.neurons), check_seeds(seeds)
@@ -248,7 +249,7 @@ class _Silenced:
     ----------
     model, layer, axis, neurons
         The layer's neurons lie along `axis` of its value.
-    habits : Habits
+    traits : CaptureTraits
         As a first pass has found them.
     before, after : int
         Bytes of what one input gives up to the layer and behind it.
@@ -260,7 +261,7 @@ class _Silenced:
     layer: str
     axis: int
     neurons: int
-    habits: Habits
+    traits: CaptureTraits
     before: int
     after: int
     together: bool
@@ -284,14 +285,14 @@ class _Silenced:
             shape[self.axis] = self.neurons
             return value.masked_fill(silent.reshape(shape), 0)
 
-        watch = Watch(None, self.habits, change=silence)
+        watch = Watch(None, self.traits, change=silence)
         with watching(self.model, [self.layer], watch):
             return run_watched(self.model, batch, watch)
 
 
 def _prepare(model: nn.Module, one: Tensor, layer: str) -> _Silenced:
     """Try the network on one input, and whether several sets can run in one pass."""
-    _, habits = probe(model, one, [layer], None)
+    _, traits = probe(model, one, [layer], None)
     axis = neuron_axes(model, [layer])[layer]
     seen: list[tuple[int, int]] = []
 
@@ -299,13 +300,13 @@ def _prepare(model: nn.Module, one: Tensor, layer: str) -> _Silenced:
         seen.append((value.shape[axis] if value.dim() > 1 else 1, watch.elements))
         return value
 
-    watch = Watch(None, habits, change=look)
+    watch = Watch(None, traits, change=look)
     with undisturbed(model), watching(model, [layer], watch):
         width = run_watched(model, one, watch).element_size()
     neurons, before = seen[0]
     after = watch.elements - before + neurons
-    apart = _Silenced(model, layer, axis, neurons, habits, before * width, after * width, False)
-    together = _Silenced(model, layer, axis, neurons, habits, before * width, after * width, True)
+    apart = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, False)
+    together = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, True)
     trial = torch.tensor([[False] * neurons, [True] * neurons], device=one.device)
     expected = apart.run(one, trial)
     try:

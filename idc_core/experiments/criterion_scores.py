@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.analysis.layer_sweep import States, find_states
-from idc_core.analysis.layers import Activity
+from idc_core.analysis.layer_sweep import LayerClusters, cluster_layer
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import random_subsets, read, read_profiles, rows
 from idc_core.coverage.cells import Codes, assign, encode, total
@@ -23,7 +22,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
 from idc_core.datasets import Dataset
 from idc_core.experiments.unit_store import Record, unit
-from idc_core.importance.important_neurons import PRIORITIES, most_important
+from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models.network import Network
 from idc_core.perturbation import ATTACKS
@@ -237,7 +236,7 @@ class Readings:
             found[layer] = [np.unique(one) for one in codes]
         return found
 
-    def _codes(self, states: States, traces: Traces, ms: Sequence[int]) -> list[Codes]:
+    def _codes(self, states: LayerClusters, traces: Traces, ms: Sequence[int]) -> list[Codes]:
         assignments = assign(
             traces.activations[states.layer][:, states.important],
             [one.centroids for one in states.clusters],
@@ -270,14 +269,13 @@ class Readings:
         return collect(self.model, self.train, self.layers, RelevanceSettings(self.rule), on_progress=self.on_progress)
 
     @cached_property
-    def _learnt(self) -> dict[str, States]:
+    def _learnt(self) -> dict[str, LayerClusters]:
         """The important neurons of each layer and their clusters."""
         found = {}
         for layer in self.layers:
-            importance = PRIORITIES["sum"].total(self._trained.relevance[layer])
-            important = most_important(importance, min(self.most, len(importance)))
-            activations = self._trained.activations[layer][:, important]
-            found[layer] = find_states(self.model, Activity(layer, importance, important, activations))
+            neurons = self._trained.relevance[layer].shape[1]
+            ranked = RankedLayer.of(self._trained, layer, min(self.most, neurons))
+            found[layer] = cluster_layer(self.model, ranked)
         return found
 
     @cached_property

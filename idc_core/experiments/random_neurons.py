@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from idc_core.errors import SettingError
+from idc_core.parameters import is_whole
 
 Seeds = int | Sequence[int]
 """How many seeds, counted from 0, or the seeds themselves."""
@@ -19,9 +20,9 @@ def check_seeds(seeds: Seeds) -> tuple[int, ...]:
     SettingError
         If there is none, or one is no whole number of at least 0.
     """
-    listed = range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) else seeds
+    listed = range(seeds) if is_whole(seeds) else seeds
     values = tuple(listed) if isinstance(listed, Sequence) else ()
-    fine = all(isinstance(v, int | np.integer) and not isinstance(v, bool) and v >= 0 for v in values)
+    fine = all(is_whole(value) for value in values)
     if not values or not fine:
         raise SettingError(f"seeds must be a whole number of at least 1, or a list of them from 0 up, not {seeds!r}.")
     return tuple(int(value) for value in values)

@@ -20,6 +20,7 @@ from idc_core.models.entry import Recipe
 from idc_core.models.registry import MODELS
 from idc_core.models.training import fit, measure, reproducible
 from idc_core.models.weights import fingerprint
+from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 
 Examples = tuple[NDArray[Any], NDArray[Any]]
@@ -230,8 +231,7 @@ def anew(model: nn.Module) -> nn.Module:
 def _check_settings(additions: Mapping[str, Addition], tests: Mapping[str, Test], epochs: int, start: str) -> None:
     if not additions or not tests:
         raise SettingError(f"Expected at least one addition and one test, got {len(additions)} and {len(tests)}.")
-    if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
-        raise SettingError(f"epochs must be a whole number of at least 1, not {epochs!r}.")
+    whole_number("epochs", epochs, 1)
     if start not in ("trained", "scratch"):
         raise SettingError(f"start must be 'trained' or 'scratch', not {start!r}.")
 

@@ -13,7 +13,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.interception import INPUT
-from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
 from idc_core.perturbation.inputs import SHARE, part, strongest
 from idc_core.progress import Progress
@@ -156,20 +156,17 @@ def rq1(
     important: ArrayLike,
     *,
     share: float = SHARE,
-    rule: str = "epsilon",
-    epsilon: float = 1e-6,
-    gamma: float = 0.25,
-    alpha: float = 2.0,
-    bias: Bias = "absorb",
+    rule: str | RelevanceSettings = "epsilon",
     seeds: Seeds = 5,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
+    **parameters: Any,
 ) -> RQ1:
     """Change the most relevant pixels of every input and measure how far neurons move: `measure`, then `compare`.
 
     Parameters
     ----------
-    model, test, layer, share, rule, epsilon, gamma, alpha, bias, batch_size, on_progress
+    model, test, layer, share, rule, batch_size, on_progress, **parameters
         As in `measure`.
     important, seeds
         As in `compare`.
@@ -184,17 +181,7 @@ def rq1(
         As `measure` and `compare`.
     """
     found = measure(
-        model,
-        test,
-        layer,
-        share=share,
-        rule=rule,
-        epsilon=epsilon,
-        gamma=gamma,
-        alpha=alpha,
-        bias=bias,
-        batch_size=batch_size,
-        on_progress=on_progress,
+        model, test, layer, share=share, rule=rule, batch_size=batch_size, on_progress=on_progress, **parameters
     )
     return compare(found, important, seeds)
 
@@ -205,13 +192,10 @@ def measure(
     layer: str,
     *,
     share: float = SHARE,
-    rule: str = "epsilon",
-    epsilon: float = 1e-6,
-    gamma: float = 0.25,
-    alpha: float = 2.0,
-    bias: Bias = "absorb",
+    rule: str | RelevanceSettings = "epsilon",
     batch_size: int | None = None,
     on_progress: Progress | None = None,
+    **parameters: Any,
 ) -> Changes:
     """Change the most relevant part of every input and record all neurons of a layer before and after.
 
@@ -225,7 +209,7 @@ def measure(
         A name from ``named_modules()``; a convolution's neuron is a channel, its activation the mean over positions.
     share : float
         Share of an input's pixels, or of a text's words, that is changed, in 0..1; rounded down, at least one.
-    rule, epsilon, gamma, alpha, bias
+    rule, **parameters
         How relevance is propagated from the predicted class to the input, as in `idc_core.relevance`.
     batch_size : int, optional
         Default: chosen from the network's size.
@@ -260,7 +244,7 @@ def measure(
     if not text and len(test) and not (test.inputs.min() >= 0 and test.inputs.max() <= 1):
         low, high = test.inputs.min(), test.inputs.max()
         raise DataError(f"RQ1 flips pixels in 0..1; those of {test.name!r} reach from {low:.3g} to {high:.3g}.")
-    settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+    settings = RelevanceSettings.of(rule, **parameters)
     axis = neuron_axes(model, [layer])[layer]
     before: list[NDArray[np.float32]] = []
     counts: list[NDArray[np.int64]] = []
@@ -282,7 +266,7 @@ def measure(
         np.concatenate(before),
         np.concatenate(after),
         np.concatenate(counts),
-        {"share": share, "rule": rule, "epsilon": epsilon, "gamma": gamma, "alpha": alpha, "bias": bias},
+        {"share": share, **settings.as_dict()},
     )
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.analysis.cluster_choices import Outcome
+from idc_core.analysis.cluster_choices import ClusterChoice
 from idc_core.clustering.kmeans import Clusters
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
@@ -38,28 +38,10 @@ def histograms(
 
     Bars and the diamonds at the top of the centroids carry, as `customdata`, the neuron and the cluster.
 
-    Parameters
-    ----------
-    clusters : sequence of Clusters, m
-        Clusters of each neuron.
-    train, test : ndarray of float (n, m)
-        Activations of the training inputs (bars) and of the tests (outline).
-    neurons : sequence of str
-        Titles of the m panels.
-    title : str
-        The finding.
-    numbers : sequence of int, optional
-        Indices of the m neurons in the layer; default 0 to m - 1.
-    selected : (int, int), optional
-        Panel and cluster that are shaded and framed.
-    marked : ndarray of float (m,), optional
-        Activations of one test, drawn as a star in every panel.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `clusters`: clusters of each neuron; `train`, `test`: float (n, m), activations of the training inputs (bars) and of
+    the tests (outline); `neurons`: titles of the m panels; `numbers`: indices of the m neurons in the layer; default 0
+    to m - 1; `selected`: (int, int), panel and cluster that are shaded and framed; `marked`: float (m,), activations of
+    one test, drawn as a star in every panel.
     """
     colours = palette(dark)
     figure, places = panels(neurons)
@@ -207,19 +189,7 @@ def _share(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[
 def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str, *, dark: bool = False) -> go.Figure:
     """Draw the silhouette of every number of clusters tried, the chosen number with a large mark.
 
-    Parameters
-    ----------
-    clusters : sequence of Clusters, m
-    neurons : sequence of str
-        Names of the m neurons.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `neurons`: names of the m neurons.
     """
     colours = palette(dark)
     dashes = ("solid", "dot", "dash", "longdash", "dashdot", "longdashdot")
@@ -249,26 +219,11 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def choices(
-    found: Sequence[Outcome], labels: Mapping[str, str], title: str, present: Outcome, *, dark: bool = False
+    found: Sequence[ClusterChoice], labels: Mapping[str, str], title: str, present: ClusterChoice, *, dark: bool = False
 ) -> go.Figure:
     """Draw how many cells there are, and which share is covered, for every choice of clusters.
 
-    Parameters
-    ----------
-    found : sequence of Outcome
-        One a choice; marks carry their place in it as `customdata`.
-    labels : mapping of str to str
-        What each way to cluster is called.
-    title : str
-        The finding.
-    present : Outcome
-        The choice that holds; it is framed.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `found`: one a choice; marks carry their place in it as `customdata`; `labels`: what each way to cluster is called.
     """
     colours = palette(dark)
     figure = make_subplots(1, 2, subplot_titles=["cells in all", "covered cells (IDC)"], horizontal_spacing=0.1)
@@ -332,5 +287,5 @@ def _choice(k: int | None) -> str:
     return "auto" if k is None else str(k)
 
 
-def _told(one: Outcome) -> str:
+def _told(one: ClusterChoice) -> str:
     return f"{one.covered:,} of {one.total:,} cells, IDC {100 * one.score:.3g} %"

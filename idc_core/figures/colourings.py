@@ -33,18 +33,10 @@ ROOM: Final = (450, 40, 6.5)
 class Tiles:
     """What each tile of a grid holds.
 
-    Attributes
-    ----------
-    cells : int
-        Cells that a tile stands for.
-    covered, tests, wrong : ndarray of int64 (tiles,)
-        Its covered cells, the tests in them, and the misclassified ones of those.
-    by_class : ndarray of int64 (tiles, classes)
-        Its tests of each true class.
-    shared : ndarray of int64 (tiles,)
-        Its covered cells that another test set reaches too; all 0 without another.
-    roomy : bool
-        Whether there is room for numbers in a tile.
+    `cells`: cells that a tile stands for; `covered`, `tests`, `wrong`: int64 (tiles,), its covered cells, the tests in
+    them, and the misclassified ones of those; `by_class`: int64 (tiles, classes), its tests of each true class;
+    `shared`: int64 (tiles,), its covered cells that another test set reaches too; all 0 without another; `roomy`:
+    whether there is room for numbers in a tile.
     """
 
     cells: int
@@ -59,18 +51,7 @@ class Tiles:
 def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) -> Tiles:
     """Add up what each tile of a grid holds.
 
-    Parameters
-    ----------
-    grid : Grid
-        From `idc_core.figures.grid.lay_out`, of the same table.
-    table : CellTable
-        The covered cells.
-    shared : ndarray of bool (covered cells,), optional
-        Whether another test set reaches each of them too.
-
-    Returns
-    -------
-    Tiles
+    `shared`: bool (covered cells,), whether another test set reaches each of them too.
     """
     ones = np.ones(table.covered, dtype=np.int64)
     tests = grid.sums(table.counts)
@@ -91,22 +72,11 @@ def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) 
 class Colouring:
     """One meaning of the colour.
 
-    Attributes
-    ----------
-    label : str
-        Its name in a menu.
-    reads : str
-        How to read colour and mark, in a sentence.
-    categorise : callable
-        Category of every tile, 0 where no cell is covered.
-    mark : callable
-        What is written into a tile that holds tests; called with the tiles, which tile, its category and the
-        names of the classes.
-    legend : callable
-        Label and colour of the categories from 1 on, given the palette, the names of the classes and the number
-        of cells a tile stands for.
-    crosses : bool
-        Whether a cross marks what only misclassified tests reach.
+    `label`: its name in a menu; `reads`: how to read colour and mark, in a sentence; `categorise`: category of every
+    tile, 0 where no cell is covered; `mark`: what is written into a tile that holds tests; called with the tiles, which
+    tile, its category and the names of the classes; `legend`: label and colour of the categories from 1 on, given the
+    palette, the names of the classes and the number of cells a tile stands for; `crosses`: whether a cross marks what
+    only misclassified tests reach.
     """
 
     label: str
@@ -118,13 +88,7 @@ class Colouring:
 
 
 def find_colouring(name: str) -> Colouring:
-    """Return a colouring by its name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
+    """Return a colouring by its name."""
     if name == SHARED:
         return _SHARED
     if name not in COLOURINGS:
@@ -135,26 +99,7 @@ def find_colouring(name: str) -> Colouring:
 def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[dict[str, Any]]:
     """Legend of a colouring: value, label and colour of every category, uncovered first.
 
-    Parameters
-    ----------
-    name : str
-        A key of `COLOURINGS`, or `SHARED`.
-    colours : Palette
-        Colours of the theme.
-    class_names : sequence of str
-        Names of the classes.
-    cells : int
-        Cells that a tile stands for.
-
-    Returns
-    -------
-    list of dict
-        As ECharts' ``visualMap.pieces`` takes them.
-
-    Raises
-    ------
-    SettingError
-        If the colouring is unknown.
+    `class_names`: names of the classes. The result is as ECharts' ``visualMap.pieces`` takes them.
     """
     named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
     return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]

@@ -37,29 +37,9 @@ def grid_rows(
 ) -> pd.DataFrame:
     """Return what the grid draws, one row a tile, row by row.
 
-    Parameters
-    ----------
-    grid : Grid
-        Which cells are drawn where.
-    table : CellTable
-        The covered cells.
-    colouring : str
-        A key of `COLOURINGS`, or `SHARED`.
-    class_names : sequence of str
-        Names of the classes.
-    shared : ndarray of bool (covered cells,), optional
-        For `SHARED`: whether another test set reaches each of them too.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``column``, ``row`` (labels), ``category`` (int, see `categories`), ``mark``, ``cell`` and
-        ``tests`` (text).
-
-    Raises
-    ------
-    SettingError
-        If the colouring is unknown.
+    `class_names`: names of the classes; `shared`: bool (covered cells,), for `SHARED`: whether another test set reaches
+    each of them too. Returns columns ``column``, ``row`` (labels), ``category`` (int, see `categories`), ``mark``,
+    ``cell`` and ``tests`` (text).
     """
     chosen = find_colouring(colouring)
     tiles = hold(grid, table, shared)
@@ -109,32 +89,8 @@ def coverage_grid(
 ) -> dict[str, Any]:
     """Describe the grid of combinations as an ECharts heatmap.
 
-    Parameters
-    ----------
-    grid : Grid
-        Which cells are drawn where.
-    table : CellTable
-        The covered cells.
-    colouring, class_names, shared
-        As in `grid_rows`.
-    title : str
-        The finding.
-    selected : (row label, column label), optional
-        Tile to outline.
-    clickable : bool
-        Whether a click selects a tile.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    dict
-        An ECharts option. Its first series is the heatmap; selections give tiles, counted row by row.
-
-    Raises
-    ------
-    SettingError
-        If the colouring is unknown.
+    `selected`: (row label, column label), tile to outline. Returns an ECharts option. Its first series is the heatmap;
+    selections give tiles, counted row by row.
     """
     colours = palette(dark)
     rows = grid_rows(grid, table, colouring, class_names, shared)
@@ -274,23 +230,7 @@ def _outline(selected: tuple[str, str], roomy: bool, colours: Palette) -> dict[s
 
 
 def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) -> go.Figure:
-    """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one.
-
-    Parameters
-    ----------
-    growth : Growth
-        Covered cells after the first tests.
-    total : int
-        Number of cells there are.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one."""
     colours = palette(dark)
     share = 100.0 / total
     figure = go.Figure()

@@ -43,19 +43,8 @@ class Axes:
 def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, most: int = MOST_CELLS) -> Axes:
     """Put as many neurons on rows and columns as can be drawn, the most important first.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Clusters of each of the m neurons.
-    fixed : mapping of int to int, optional
-        Neurons held in one cluster.
-    most : int
-        Tiles to draw at most.
-
-    Returns
-    -------
-    Axes
-        The first of those neurons on the rows, the others on the columns, with as few of either as can be.
+    `sizes`: clusters of each of the m neurons; `fixed`: neurons held in one cluster. Returns the first of those neurons
+    on the rows, the others on the columns, with as few of either as can be.
     """
     free = [i for i in range(len(sizes)) if i not in (fixed or {})]
     for count in range(len(free), 0, -1):
@@ -69,16 +58,7 @@ def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, m
 def fit_axes(sizes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Axes:
     """Leave neurons out, the last of the longer axis first, until their tiles can be drawn.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Clusters of each of the m neurons.
-    rows, columns : sequence of int
-        Neurons wanted on rows and columns.
-
-    Returns
-    -------
-    Axes
+    `sizes`: clusters of each of the m neurons; `rows`, `columns`: neurons wanted on rows and columns.
     """
     axes = Axes(tuple(rows), tuple(i for i in columns if i not in rows))
     while not axes.fits(sizes):
@@ -91,25 +71,14 @@ def fit_axes(sizes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) 
 class Grid:
     """A two-dimensional drawing of the cells, or of the cells in which some neurons are held fixed.
 
-    A tile is one row and one column. It stands for all cells that have the fixed clusters, its row's and its
-    column's: for one cell where no neuron is left, else for every combination of the neurons left.
+    A tile is one row and one column. It stands for all cells that have the fixed clusters, its row's and its column's:
+    for one cell where no neuron is left, else for every combination of the neurons left.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Clusters of each of the m neurons.
-    fixed : mapping of int to int
-        Neurons held in one cluster.
-    axes : Axes
-        Neurons on rows and columns.
-    row_cells, column_cells : ndarray of uint8 (r, a), (c, b)
-        Cluster indices of the neurons on rows and columns.
-    tile : ndarray of int64 (covered cells,)
-        Tile of each covered cell, counted row by row; -1 for a cell that is not drawn.
-    row_labels, column_labels : tuple of str
-        Cluster indices as text, such as ``2-1-0``.
-    row_title, column_title : str
-        Which neurons the indices belong to.
+    `sizes`: clusters of each of the m neurons; `fixed`: neurons held in one cluster; `axes`: neurons on rows and
+    columns; `row_cells`, `column_cells`: uint8 (r, a), (c, b), cluster indices of the neurons on rows and columns;
+    `tile`: int64 (covered cells,), tile of each covered cell, counted row by row; -1 for a cell that is not drawn;
+    `row_labels`, `column_labels`: cluster indices as text, such as ``2-1-0``; `row_title`, `column_title`: which
+    neurons the indices belong to.
     """
 
     sizes: tuple[int, ...]
@@ -147,14 +116,7 @@ class Grid:
     def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add up what the covered cells of each tile hold.
 
-        Parameters
-        ----------
-        values : ndarray of int64 (covered cells, ...)
-            What each covered cell holds.
-
-        Returns
-        -------
-        ndarray of int64 (tiles, ...)
+        `values`: int64 (covered cells, ...), what each covered cell holds. Returns int64 (tiles, ...).
         """
         inside = self.tile >= 0
         found = np.zeros((self.tiles, *values.shape[1:]), dtype=np.int64)
@@ -200,25 +162,7 @@ def lay_out(
 ) -> Grid:
     """Lay the cells out in rows and columns.
 
-    Parameters
-    ----------
-    table : CellTable
-        The covered cells.
-    neurons : sequence of str
-        Names of the m neurons.
-    axes : Axes, optional
-        Neurons on rows and columns; default: `default_axes`.
-    fixed : mapping of int to int, optional
-        Neurons held in one cluster, by their rank.
-
-    Returns
-    -------
-    Grid
-
-    Raises
-    ------
-    SettingError
-        If neurons or clusters do not exist, a neuron is used twice, or there are more tiles than can be drawn.
+    `neurons`: names of the m neurons; `fixed`: neurons held in one cluster, by their rank.
     """
     fixed = dict(sorted((fixed or {}).items()))
     if axes is None:

@@ -29,16 +29,9 @@ _ROW = 16
 def layer_map(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
     """Lay the relevance of one layer out as a picture.
 
-    Parameters
-    ----------
-    relevance : ndarray of float, (C, H, W), (C, positions) or (units,)
-        Relevance of one input.
-
-    Returns
-    -------
-    ndarray of float64 (h, w)
-        Summed over channels where there are positions; units, and positions in a row, in reading order in a block
-        that is about square, filled up with NaN; few units in one row.
+    `relevance`: float, (C, H, W), (C, positions) or (units,), relevance of one input. Returns float64 (h, w): summed
+    over channels where there are positions; units, and positions in a row, in reading order in a block that is about
+    square, filled up with NaN; few units in one row.
     """
     values = relevance.astype(np.float64)
     if values.ndim > 1 and np.prod(values.shape[1:]) > 1:
@@ -55,22 +48,7 @@ def layer_map(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
 def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
     """Return the relevance that gets the strongest colour, for every map of every explanation.
 
-    Parameters
-    ----------
-    maps : sequence of {layer: ndarray of float64 (h, w)}
-        Explanations to be shown together.
-    scale : str
-        A key of `SCALES`: every map has its own limit, those of the same layer share one, or all do.
-
-    Returns
-    -------
-    list of {layer: float}
-        Always positive.
-
-    Raises
-    ------
-    SettingError
-        If the scale is unknown.
+    `maps`: sequence of {layer: float64 (h, w)}, explanations to be shown together. The result is always positive.
     """
     if scale not in SCALES:
         raise SettingError(f"Unknown scale {scale!r}: expected one of {', '.join(SCALES)}.")
@@ -86,21 +64,8 @@ def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
 def heatmap(values: NDArray[np.floating], limit: float, smallest: int, scheme: str = "red-blue") -> NDArray[np.uint8]:
     """Colour one map; a dot marks pixels against, so that the sign does not rest on colour.
 
-    Parameters
-    ----------
-    values : ndarray of float (h, w)
-        NaN where there is nothing.
-    limit : float
-        Relevance that gets the strongest colour; positive.
-    smallest : int
-        Width in pixels to reach at least, by a whole factor.
-    scheme : str
-        A key of `palette.SCHEMES`.
-
-    Returns
-    -------
-    ndarray of uint8 (h * f, w * f, 4)
-        RGBA, transparent where there is nothing.
+    `values`: float (h, w), NaN where there is nothing; `smallest`: width in pixels to reach at least, by a whole
+    factor. Returns uint8 (h * f, w * f, 4): RGBA, transparent where there is nothing.
     """
     there = ~np.isnan(values)
     colours = relevance_colours(np.where(there, values, 0.0), limit, scheme)
@@ -128,27 +93,9 @@ def overlay(
 ) -> NDArray[np.uint8]:
     """Lay a heatmap over its image, in grey: the more relevant a pixel, the more of it is covered by colour.
 
-    Parameters
-    ----------
-    image : ndarray of float (C, H, W)
-        In 0..1.
-    values : ndarray of float (H, W)
-        Relevance.
-    strength : float
-        0 shows the image alone, 1 covers the most relevant hundredth of its pixels.
-    smallest : int
-        Width in pixels to reach at least.
-    scheme : str
-        A key of `palette.SCHEMES`.
-
-    Returns
-    -------
-    ndarray of uint8 (H * f, W * f, 3)
-
-    Raises
-    ------
-    SettingError
-        If the strength is outside 0..1 or the shapes do not agree.
+    `image`: float (C, H, W), in 0..1; `values`: float (H, W), relevance; `strength`: 0 shows the image alone, 1 covers
+    the most relevant hundredth of its pixels; `smallest`: width in pixels to reach at least. Returns uint8 (H * f, W *
+    f, 3).
     """
     if not 0.0 <= strength <= 1.0:
         raise SettingError(f"The strength of an overlay must lie in 0..1; got {strength}.")
@@ -172,14 +119,7 @@ def shares(values: NDArray[np.floating]) -> NDArray[np.float64]:
 def half(values: NDArray[np.floating]) -> NDArray[np.int64]:
     """Return the fewest places that hold at least half of the positive relevance, the most relevant first.
 
-    Parameters
-    ----------
-    values : ndarray of float, any shape
-
-    Returns
-    -------
-    ndarray of int64
-        Indices into the flattened values; empty where nothing is positive.
+    Returns indices into the flattened values; empty where nothing is positive.
     """
     positive = np.clip(np.nan_to_num(values.astype(np.float64)).ravel(), 0.0, None)
     order = np.argsort(-positive, kind="stable")

@@ -31,21 +31,8 @@ _LOSSY_QUALITY = 85
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
     """Turn image inputs into RGB pictures, enlarged by the smallest whole number that reaches a width.
 
-    Parameters
-    ----------
-    inputs : ndarray of float (n, C, H, W)
-        Images in 0..1 with C = 1 (grey) or 3 (RGB).
-    smallest : int
-        Width in pixels to reach at least.
-
-    Returns
-    -------
-    ndarray of uint8 (n, H * f, W * f, 3)
-
-    Raises
-    ------
-    SettingError
-        If `inputs` are no images.
+    `inputs`: float (n, C, H, W), images in 0..1 with C = 1 (grey) or 3 (RGB); `smallest`: width in pixels to reach at
+    least. Returns uint8 (n, H * f, W * f, 3).
     """
     if inputs.ndim != 4 or inputs.shape[1] not in (1, 3):
         raise SettingError(f"Pictures need inputs of shape (n, 1 or 3, height, width); got {inputs.shape}.")
@@ -61,15 +48,7 @@ def factor(width: int, smallest: int = SMALLEST_SIDE) -> int:
 def enlarge(images: NDArray[np.uint8], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
     """Repeat pixels by the smallest whole number that makes images at least `smallest` pixels wide.
 
-    Parameters
-    ----------
-    images : ndarray of uint8 (n, H, W, 3)
-    smallest : int
-        Width in pixels to reach at least.
-
-    Returns
-    -------
-    ndarray of uint8 (n, H * f, W * f, 3)
+    `images`: uint8 (n, H, W, 3); `smallest`: width in pixels to reach at least. Returns uint8 (n, H * f, W * f, 3).
     """
     times = factor(images.shape[2], smallest)
     return images.repeat(times, axis=1).repeat(times, axis=2)
@@ -78,22 +57,9 @@ def enlarge(images: NDArray[np.uint8], smallest: int = SMALLEST_SIDE) -> NDArray
 def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
     """Colour the relevance of inputs: red for, blue against, white for zero.
 
-    Parameters
-    ----------
-    relevance : ndarray of float (n, C, H, W)
-        Relevance of every input value; summed over the channels.
-    smallest : int
-        Width in pixels to reach at least.
-
-    Returns
-    -------
-    ndarray of uint8 (n, H * f, W * f, 3)
-        Every input has its own symmetric scale, so that a faint and a strong decision can both be read.
-
-    Raises
-    ------
-    SettingError
-        If `relevance` is none of images.
+    `relevance`: float (n, C, H, W), relevance of every input value; summed over the channels; `smallest`: width in
+    pixels to reach at least. Returns uint8 (n, H * f, W * f, 3): every input has its own symmetric scale, so that a
+    faint and a strong decision can both be read.
     """
     if relevance.ndim != 4:
         raise SettingError(f"Heatmaps need relevance of shape (n, channels, height, width); got {relevance.shape}.")
@@ -108,16 +74,7 @@ def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> 
 def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
     """Put pictures of one size next to each other, without gaps, row by row.
 
-    Parameters
-    ----------
-    tiles : ndarray of uint8 (n, H, W, 3)
-    columns : int
-        Pictures in a row.
-
-    Returns
-    -------
-    ndarray of uint8 (ceil(n / columns) * H, columns * W, 3)
-        The places after the last picture are black.
+    `tiles`: uint8 (n, H, W, 3). The places after the last picture are black.
     """
     n, height, width, channels = tiles.shape
     rows = -(-n // columns)
@@ -130,14 +87,7 @@ def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
 def spaced(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Give pictures a margin on the right and below that shows the ground, so that neighbours do not touch.
 
-    Parameters
-    ----------
-    tiles : ndarray of uint8 (n, H, W, 3)
-
-    Returns
-    -------
-    ndarray of uint8 (n, H + GAP, W + GAP, 4)
-        RGBA, transparent in the margin.
+    `tiles`: uint8 (n, H, W, 3). Returns uint8 (n, H + GAP, W + GAP, 4): RGBA, transparent in the margin.
     """
     covered = np.concatenate([tiles, np.full((*tiles.shape[:3], 1), 255, np.uint8)], axis=3)
     return np.pad(covered, ((0, 0), (0, GAP), (0, GAP), (0, 0)))
@@ -146,22 +96,8 @@ def spaced(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def contact_sheet(tiles: Sequence[NDArray[np.uint8]], captions: Sequence[str]) -> NDArray[np.uint8]:
     """Put pictures on a white sheet, each above its caption.
 
-    Parameters
-    ----------
-    tiles : sequence of ndarray of uint8 (H, W, 3 or 4)
-        The pictures; of any sizes.
-    captions : sequence of str
-        One line a picture, wrapped below it.
-
-    Returns
-    -------
-    ndarray of uint8 (height, width, 3)
-        At most 1,200 pixels wide, unless a single picture is wider.
-
-    Raises
-    ------
-    SettingError
-        If there is no picture, or not one caption for each.
+    `tiles`: sequence of uint8 (H, W, 3 or 4), the pictures; of any sizes; `captions`: one line a picture, wrapped below
+    it. Returns uint8 (height, width, 3): at most 1,200 pixels wide, unless a single picture is wider.
     """
     if not len(tiles) or len(tiles) != len(captions):
         raise SettingError(f"Expected a caption for each picture; got {len(captions)} for {len(tiles)} pictures.")
@@ -212,13 +148,7 @@ def _font() -> ImageFont.FreeTypeFont:
 def png(image: NDArray[np.uint8]) -> bytes:
     """Write a picture as PNG.
 
-    Parameters
-    ----------
-    image : ndarray of uint8 (H, W, 3 or 4)
-
-    Returns
-    -------
-    bytes
+    `image`: uint8 (H, W, 3 or 4).
     """
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG")
@@ -228,15 +158,7 @@ def png(image: NDArray[np.uint8]) -> bytes:
 def webp(image: NDArray[np.uint8], most: int) -> bytes:
     """Write a picture as WebP: exactly, unless that needs too many bytes.
 
-    Parameters
-    ----------
-    image : ndarray of uint8 (H, W, 3)
-    most : int
-        Bytes up to which the picture is kept exactly; a larger one is written as a photograph is.
-
-    Returns
-    -------
-    bytes
+    `image`: uint8 (H, W, 3).
     """
     exact, photograph = io.BytesIO(), io.BytesIO()
     Image.fromarray(image).save(exact, "WEBP", lossless=True)

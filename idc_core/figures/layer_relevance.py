@@ -25,30 +25,8 @@ def layer_sums(
 ) -> go.Figure:
     """Draw the positive and the negative relevance of every layer, and their sum.
 
-    Parameters
-    ----------
-    layers : sequence of str
-        From the scores to the input.
-    supports, against : sequence of float
-        Sums of the positive and of the negative values of each layer; the latter are negative.
-    expected : float
-        What a layer sums to where nothing is lost.
-    expected_label : str
-        What that is.
-    title : str
-        The finding.
-    beside : sequence of float, optional
-        Sums of a second explanation.
-    beside_label : str
-        Its name.
-    scheme : str
-        A key of `palette.SCHEMES`.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `layers`: from the scores to the input; `supports`, `against`: sums of the positive and of the negative values of
+    each layer; the latter are negative; `beside`: sums of a second explanation.
     """
     colours = palette(dark)
     anchors = SCHEMES[scheme].anchors

@@ -13,7 +13,7 @@ from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import finish
 
 if TYPE_CHECKING:
-    from idc_core.analysis.layer_sweep import Cell, Sweep
+    from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 
 ROW_PIXELS = 36
 """Height of a row: two lines of text fit."""
@@ -34,23 +34,9 @@ def sweep_grid(
 ) -> go.Figure:
     """Draw a square a layer and number of neurons with its IDC written in it.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        Combinations that it lacks stay empty.
-    title : str
-        The finding.
-    labels : mapping of str to str, optional
-        Titles of the panels, by test set; default: the test sets' names.
-    selected : (test set, layer, m), optional
-        The cell to outline.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Squares are bars, which a page can make clickable; their `customdata` is (test set, layer, m).
+    `labels`: titles of the panels, by test set; default: the test sets' names; `selected`: (test set, layer, m), the
+    cell to outline. Squares are bars, which a page can make clickable; their `customdata` is (test set, layer,
+    m).
     """
     colours = palette(dark)
     columns = min(2, len(sweep.suites))
@@ -88,7 +74,9 @@ def sweep_grid(
     return figure
 
 
-def _squares(sweep: Sweep, cells: list[Cell], selected: tuple[str, str, int] | None, colours: Palette) -> go.Bar:
+def _squares(
+    sweep: Sweep, cells: list[LayerCoverage], selected: tuple[str, str, int] | None, colours: Palette
+) -> go.Bar:
     """Draw the cells of one test set as bars that float in their row."""
     outlined = [(cell.suite, cell.layer, cell.m) == selected for cell in cells]
     return go.Bar(
@@ -132,13 +120,13 @@ def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
     }
 
 
-def _written(cell: Cell) -> str:
+def _written(cell: LayerCoverage) -> str:
     """Write IDC in per cent, and below it that a small layer gives all its neurons."""
     share = 100 * cell.score
     text = f"{share:.1f}" if share >= 1 else f"{share:.2g}"
     return f"{text}<br><span style='font-size:10px'>all {cell.used}</span>" if cell.used < cell.m else text
 
 
-def _spoken(cell: Cell) -> str:
+def _spoken(cell: LayerCoverage) -> str:
     neurons = f"all {cell.used} neurons" if cell.used < cell.m else f"m = {cell.m}"
     return f"{cell.layer}, {neurons}<br>{cell.covered:,} of {cell.total:,} cells: IDC {100 * cell.score:.3g} %"

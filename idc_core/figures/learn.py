@@ -31,20 +31,8 @@ def importance(
 ) -> go.Figure:
     """Draw how active neurons are beside how important they are.
 
-    Parameters
-    ----------
-    activation, relevance : ndarray of float64 (m,)
-        Mean activation, and relevance summed over the same inputs.
-    neurons : sequence of str
-        Names of the m neurons.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `activation`, `relevance`: float64 (m,), mean activation, and relevance summed over the same inputs; `neurons`:
+    names of the m neurons.
     """
     colours, signs = palette(dark), relevance_signs(dark)
     figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.08)
@@ -76,20 +64,7 @@ def importance(
 def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figure:
     """Draw values as dots on a line, with the cluster each belongs to and the centroids.
 
-    Parameters
-    ----------
-    values : real (n,)
-        Activations of one neuron.
-    step : Step
-        The step of k-means to show.
-    title : str
-        What happened in it.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `values`: real (n,), activations of one neuron.
     """
     colours = palette(dark)
     places = np.asarray(values, dtype=np.float64)
@@ -159,26 +134,8 @@ def cells(
 ) -> go.Figure:
     """Draw tests in the plane of two neurons, which the boundaries of their states cut into cells.
 
-    Parameters
-    ----------
-    activations : ndarray of float64 (n, 2)
-        Activations of the two neurons for each test.
-    assigned : ndarray of uint8 (n, 2)
-        The cell of each test.
-    boundaries : two ndarrays of float64
-        Boundaries between the states of the neurons.
-    neurons : two str
-        Names of the neurons, across and upwards.
-    title : str
-        The finding.
-    own : bool
-        Whether the last test is the reader's, drawn as a star.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `activations`: float64 (n, 2), activations of the two neurons for each test; `assigned`: uint8 (n, 2), the cell of
+    each test.
     """
     colours = palette(dark)
     top = 1.25

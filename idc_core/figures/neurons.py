@@ -31,11 +31,7 @@ MOST_MARKS, FEWEST_POINTS, MOST_POINTS = 600, 60, 200
 class Row:
     """One row of bars below another.
 
-    Attributes
-    ----------
-    title, unit : str
-        What it shows, and the title of its axis.
-    values : ndarray of float (neurons,)
+    `title`, `unit`: what it shows, and the title of its axis; `values`: float (neurons,).
     """
 
     title: str
@@ -54,25 +50,9 @@ def ranking(
 ) -> go.Figure:
     """Draw several numbers of each neuron below each other, the chosen neurons with a pattern as well as a colour.
 
-    Parameters
-    ----------
-    order : ndarray of int64 (neurons,)
-        Neurons from left to right; of more than `MOST_BARS` the first and the last ones are drawn, and the selected
-        one.
-    important : ndarray of int64 (m,)
-        The chosen neurons.
-    rows : sequence of Row
-    title : str
-        The finding.
-    selected : int, optional
-        A neuron that is framed in all rows.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        `customdata` of a bar is its neuron.
+    `order`: int64 (neurons,), neurons from left to right; of more than `MOST_BARS` the first and the last ones are
+    drawn, and the selected one; `important`: int64 (m,), the chosen neurons. `customdata` of a bar is its
+    neuron.
     """
     colours = palette(dark)
     shown, names = _columns(order, selected)
@@ -184,28 +164,9 @@ def activation_relevance(
 ) -> go.Figure:
     """Draw relevance against activation for each chosen neuron, one small panel a neuron.
 
-    Parameters
-    ----------
-    activations, relevance : ndarray of float (n, m)
-        Of every test and chosen neuron.
-    correct : ndarray of bool (n,) or None
-        Whether a test is classified correctly; misclassified tests get another colour and mark.
-    neurons : sequence of str
-        Titles of the m panels.
-    title : str
-        The finding.
-    ids : ndarray of int64 (n,), optional
-        Numbers of the tests, which become `customdata` of their marks; default: their positions.
-    selected : int, optional
-        Position of a test that gets a mark of its own.
-    seed : int
-        Draws the tests that are shown where there are more than `most_points`; up to half are misclassified.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `activations`, `relevance`: float (n, m), of every test and chosen neuron; `correct`: bool (n,) or None, whether a
+    test is classified correctly; misclassified tests get another colour and mark; `neurons`: titles of the m panels;
+    `ids`: int64 (n,), numbers of the tests, which become `customdata` of their marks; default: their positions.
     """
     colours = palette(dark)
     figure, places = panels(neurons)
@@ -262,14 +223,7 @@ def _sample(right: NDArray[np.bool_], seed: int, most: int) -> NDArray[np.bool_]
 def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> NDArray[np.float64]:
     """Pearson correlation of activation and relevance, one value a neuron.
 
-    Parameters
-    ----------
-    activations, relevance : ndarray of float (n, m)
-
-    Returns
-    -------
-    ndarray of float64 (m,)
-        In -1..1; NaN where either one never changes.
+    `activations`, `relevance`: float (n, m). Returns float64 (m,): in -1..1; NaN where either one never changes.
     """
     a = activations.astype(np.float64) - activations.mean(axis=0, dtype=np.float64)
     r = relevance.astype(np.float64) - relevance.mean(axis=0, dtype=np.float64)
@@ -291,22 +245,7 @@ def agreement(
 ) -> go.Figure:
     """Draw the rank correlation of every two rankings as a square.
 
-    Parameters
-    ----------
-    correlations : ndarray of float64 (k, k)
-        In -1..1; NaN leaves a square empty.
-    labels : sequence of str
-        Names of the k rankings.
-    title : str
-        The finding.
-    axis : str
-        What the labels name.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `correlations`: float64 (k, k), in -1..1; NaN leaves a square empty; `labels`: names of the k rankings.
     """
     colours = palette(dark)
     anchors = SCHEMES["orange-purple"].anchors
@@ -349,25 +288,8 @@ def relevance_by_group(
 ) -> go.Figure:
     """Draw a neuron's mean relevance over the inputs of each class.
 
-    Parameters
-    ----------
-    values : ndarray of float64 (classes,)
-        NaN for a class without inputs.
-    labels : sequence of str
-        Names of the classes.
-    title : str
-        The finding.
-    axis : str
-        What the labels are.
-    chosen : sequence of str
-        Labels that get a mark.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        `customdata` of a bar is its class's index.
+    `values`: float64 (classes,), NaN for a class without inputs; `labels`: names of the classes; `chosen`: labels that
+    get a mark. `customdata` of a bar is its class's index.
     """
     colours = palette(dark)
     known = np.nan_to_num(values)

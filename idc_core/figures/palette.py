@@ -18,18 +18,9 @@ from idc_core.errors import SettingError
 class Palette:
     """Colours of one theme as ``#rrggbb``.
 
-    Attributes
-    ----------
-    ground, ink, muted, line : str
-        Background, text, secondary text, and thin lines.
-    accent : str
-        The studio's one accent.
-    error : str
-        What misclassified inputs are drawn in.
-    tests : str
-        The original test set (suites keep their colour on every page).
-    counts : tuple of str
-        One-hue scale from few to many; zero has no colour, it is drawn empty.
+    `ground`, `ink`, `muted`, `line`: background, text, secondary text, and thin lines; `accent`: the studio's one
+    accent; `error`: what misclassified inputs are drawn in; `tests`: the original test set (suites keep their colour on
+    every page); `counts`: one-hue scale from few to many; zero has no colour, it is drawn empty.
     """
 
     ground: str
@@ -116,16 +107,9 @@ SCHEMES: Final = {
 class SuiteStyle:
     """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone.
 
-    Attributes
-    ----------
-    light, dark : str
-        Colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008).
-    outline : bool
-        Whether fills and marks need an outline in `ink`: the colour is too pale for the light ground.
-    dash : str
-        Line, as plotly names it.
-    marker : str
-        Mark, as plotly names it.
+    `light`, `dark`: colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008); `outline`: whether
+    fills and marks need an outline in `ink`: the colour is too pale for the light ground; `dash`: line, as plotly names
+    it; `marker`: mark, as plotly names it.
     """
 
     light: str
@@ -178,24 +162,7 @@ def class_colour(index: int) -> str:
 def relevance_colours(relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> NDArray[np.uint8]:
     """Colour relevance red for and blue against, with white at zero.
 
-    Parameters
-    ----------
-    relevance : ndarray of float, any shape
-        Relevance, in the unit of the score it explains.
-    limit : float
-        Relevance that gets the strongest colour on either side; must be positive.
-    scheme : str
-        A key of `SCHEMES`.
-
-    Returns
-    -------
-    ndarray of uint8, shape of `relevance` + (3,)
-        RGB.
-
-    Raises
-    ------
-    SettingError
-        If `limit` is not positive.
+    `relevance`: relevance, in the unit of the score it explains. Returns uint8, shape of `relevance` + (3,): RGB.
     """
     if not limit > 0:
         raise SettingError(f"The limit of a relevance scale must be positive; got {limit}.")

@@ -35,14 +35,8 @@ SYMBOLS: Final = (
 class Groups:
     """Which group each point belongs to.
 
-    Attributes
-    ----------
-    member : ndarray of int64 (n,)
-        Index of each point's group.
-    names : sequence of str
-        Names of the groups.
-    ordered : bool
-        Whether the groups go from low to high, so that they take one hue from pale to strong.
+    `member`: int64 (n,), index of each point's group; `names`: names of the groups; `ordered`: whether the groups go
+    from low to high, so that they take one hue from pale to strong.
     """
 
     member: NDArray[np.int64]
@@ -53,19 +47,8 @@ class Groups:
 def gather(member: NDArray[np.int64], names: Sequence[str], rest: str) -> Groups:
     """Keep the largest groups apart and put the others into one.
 
-    Parameters
-    ----------
-    member : ndarray of int64 (n,)
-        Index of each point's group.
-    names : sequence of str
-        Names of the groups.
-    rest : str
-        Name of the group of all others.
-
-    Returns
-    -------
-    Groups
-        In the order of the names; unchanged where there are few enough.
+    `member`: int64 (n,), index of each point's group; `names`: names of the groups. In the order of the names;
+    unchanged where there are few enough.
     """
     if len(names) <= MOST_GROUPS:
         return Groups(member, names)
@@ -89,28 +72,8 @@ def plane(
 ) -> go.Figure:
     """Draw inputs on a plane, a colour and a mark a group.
 
-    Parameters
-    ----------
-    points : ndarray of float (n, 2)
-        Places.
-    groups : Groups
-        Of the n points.
-    ids : ndarray of int64 (n,)
-        Numbers of the inputs in their test set; marks carry them as `customdata`.
-    axes : (str, str)
-        Titles of the axes.
-    title : str
-        The finding.
-    selected : int, optional
-        Row of the input that gets a frame.
-    lasso : bool
-        Whether dragging draws around points, which then cannot be clicked; otherwise it zooms.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `points`: float (n, 2), places; `ids`: int64 (n,), numbers of the inputs in their test set; marks carry them as
+    `customdata`; `axes`: (str, str), titles of the axes.
     """
     colours = palette(dark)
     figure = go.Figure()

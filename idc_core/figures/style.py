@@ -25,23 +25,7 @@ SHORT = 5
 def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap: int = 78) -> go.Figure:
     """Give a figure its title, margins and axis lines.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    title : str
-        The finding, in a sentence; wrapped into lines of about the same length.
-    colours : Palette
-        Colours of the theme.
-    height : int
-        Height in pixels.
-    wrap : int
-        Characters a line of the title.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The same figure.
+    `height`: height in pixels.
     """
     lines = balanced(typeset(title), wrap)
     figure.update_layout(
@@ -79,16 +63,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
 def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
     """Make a figure of small panels, three a row.
 
-    Parameters
-    ----------
-    titles : sequence of str
-        Title of every panel.
-
-    Returns
-    -------
-    figure : plotly.graph_objects.Figure
-    places : list of dict
-        Row and column of every panel, as plotly's methods take them.
+    `titles`: title of every panel. Returns places: row and column of every panel, as plotly's methods take them.
     """
     columns = min(PANELS_A_ROW, len(titles))
     rows = -(-len(titles) // columns)
@@ -101,22 +76,7 @@ def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
 def finish_panels(
     figure: go.Figure, places: list[dict[str, int]], x: str, y: str, title: str, colours: Palette
 ) -> go.Figure:
-    """Finish a figure of panels, with axis titles in the last row and the first column.
-
-    Parameters
-    ----------
-    figure, places
-        From `panels`.
-    x, y : str
-        Titles of the axes.
-    title, colours
-        As in `finish`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The same figure.
-    """
+    """Finish a figure of panels, with axis titles in the last row and the first column."""
     rows = places[-1]["row"]
     figure.update_xaxes(title=x, title_standoff=8, row=rows)
     figure.update_yaxes(title=y, title_standoff=8, col=1)
@@ -138,22 +98,9 @@ def bar_panels(
 ) -> go.Figure:
     """Draw a panel a measure, in each the same bars from top to bottom with their numbers behind them.
 
-    Parameters
-    ----------
-    values : mapping of str to ndarray of float (bars,)
-        By the panel's title; each in its own unit, NaN leaves a bar out.
-    written : sequence of sequences of str
-        Every value as it is written, panel by panel.
-    labels : sequence of str
-        Names of the bars.
-    marker : dict
-        Their fill, as plotly takes it.
-    title, colours
-        As in `finish`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `values`: mapping of str to float (bars,), by the panel's title; each in its own unit, NaN leaves a bar out;
+    `written`: every value as it is written, panel by panel; `labels`: names of the bars; `marker`: their fill, as
+    plotly takes it.
     """
     columns = min(PANELS_A_ROW, len(values))
     rows = -(-len(values) // columns)

@@ -24,22 +24,9 @@ DEEPEST = 0.42
 def words(tokens: Sequence[str], relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> str:
     """Write words on a ground of their relevance.
 
-    Parameters
-    ----------
-    tokens : sequence of str, n
-        Anything; escaped here.
-    relevance : ndarray of float (n,)
-        Relevance of each word.
-    limit : float
-        Relevance that gets the strongest ground; positive.
-    scheme : str
-        A key of `palette.SCHEMES`.
-
-    Returns
-    -------
-    str
-        HTML. Words for are bold, words against italic with a dotted line; every coloured word has its number as a
-        tooltip, strong ones also behind them.
+    `tokens`: anything; escaped here; `relevance`: float (n,), relevance of each word. Returns HTML. Words for are bold,
+    words against italic with a dotted line; every coloured word has its number as a tooltip, strong ones also behind
+    them.
     """
     if not len(tokens):
         return "<p>(no words)</p>"
@@ -63,19 +50,7 @@ def _word(token: str, share: float, value: float, ground: NDArray[np.uint8]) -> 
 def legend(limit: str, against: str, supports: str, scheme: str = "red-blue") -> str:
     """Draw a colour scale with its ends named.
 
-    Parameters
-    ----------
-    limit : str
-        The relevance of the strongest colour, as text with its unit.
-    against, supports : str
-        What the two ends mean.
-    scheme : str
-        A key of `palette.SCHEMES`.
-
-    Returns
-    -------
-    str
-        HTML.
+    Returns HTML.
     """
     stops = ",".join(f"rgb({r:.0f},{g:.0f},{b:.0f})" for r, g, b in SCHEMES[scheme].anchors)
     bar = (

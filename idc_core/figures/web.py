@@ -37,20 +37,8 @@ body {{
 def web_page(figure: go.Figure, title: str, lines: Sequence[str] = (), *, dark: bool = False) -> str:
     """Write a figure as a web page that holds all it needs.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-    title : str
-        Title of the page.
-    lines : sequence of str
-        Paragraphs below the figure, as plain text.
-    dark : bool
-        Whether the figure was drawn for a dark ground.
-
-    Returns
-    -------
-    str
-        HTML of about 5 MB: it contains the library that draws the figure.
+    `lines`: paragraphs below the figure, as plain text. Returns HTML of about 5 MB: it contains the library that draws
+    the figure.
     """
     colours = palette(dark)
     return _PAGE.format(
@@ -66,19 +54,8 @@ def web_page(figure: go.Figure, title: str, lines: Sequence[str] = (), *, dark: 
 def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> go.Figure:
     """Draw the grid of combinations with plotly, whose figures can be saved with what they say under the pointer.
 
-    Parameters
-    ----------
-    option : dict
-        From `idc_core.figures.coverage.coverage_grid`.
-    height : int
-        Height in pixels.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        A heatmap with the same cells, colours, marks, legend and outline.
+    `option`: from `idc_core.figures.coverage.coverage_grid`; `height`: height in pixels. Returns a heatmap with the
+    same cells, colours, marks, legend and outline.
     """
     colours = palette(dark)
     rows, x, y = option["dataset"]["source"], option["xAxis"], option["yAxis"]

@@ -13,51 +13,18 @@ _NEGATIVE = re.compile(r"(?<![\w)\]-])-(?=\.?\d)")
 
 
 def typeset(text: str) -> str:
-    """Write the negative numbers of a text with a minus sign in place of a hyphen.
-
-    Parameters
-    ----------
-    text : str
-        Names such as ``LeNet-5``, cells such as ``2-1-0`` and powers such as ``1e-06`` stay as they are.
-
-    Returns
-    -------
-    str
-    """
+    """Write the negative numbers of a text with a minus sign in place of a hyphen."""
     return _NEGATIVE.sub("\u2212", text)
 
 
 def signed(value: float, how: str = "+.2f") -> str:
-    """Write a number with its sign: `+` or a minus, and neither where it is zero as written.
-
-    Parameters
-    ----------
-    value : float
-    how : str
-        As in a format specification, such as ``+.2f``; without ``+`` only the minus is written.
-
-    Returns
-    -------
-    str
-    """
+    """Write a number with its sign: `+` or a minus, and neither where it is zero as written."""
     text = format(value, how)
     return text.lstrip("+-") if not text.strip("+-0.,") else typeset(text)
 
 
 def balanced(text: str, width: int) -> list[str]:
-    """Wrap a text into as few lines as `width` allows, none much shorter than the others.
-
-    Parameters
-    ----------
-    text : str
-        A number and its unit stay together, and so does a setting such as ``m = 6``.
-    width : int
-        Characters a line at most.
-
-    Returns
-    -------
-    list of str
-    """
+    """Wrap a text into as few lines as `width` allows, none much shorter than the others."""
     text = _TOGETHER.sub(_HELD, text)
     lines = _wrapped(text, width)
     while width > 1 and len(narrower := _wrapped(text, width - 1)) == len(lines) and len(lines) > 1:

@@ -16,6 +16,7 @@ from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError
 from idc_core.generation.eight_bit import LEVELS, as_seeds, towards
 from idc_core.generation.networks import Searched
+from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
 
@@ -266,8 +267,7 @@ class _Reaching:
     ) -> None:
         if not 1 / LEVELS <= epsilon <= 1:
             raise SettingError(f"epsilon must lie in 1/255..1, not {epsilon!r}.")
-        if isinstance(iterations, bool) or iterations < 0:
-            raise SettingError(f"iterations must be a whole number of at least 0, not {iterations!r}.")
+        whole_number("iterations", iterations)
         self.space = CellSpace.of(source)
         self.cell = self.space.cell(cell)
         self.seeds, self.epsilon = as_seeds(seeds), epsilon

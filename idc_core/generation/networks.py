@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from idc_core.attribution.captum_adapter import Opened
+from idc_core.attribution.captum_adapter import CaptumNetwork
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.tracing.batching import place
@@ -48,7 +48,7 @@ class Searched:
         self.model, self.layers = model, tuple(layers)
         self.axes = neuron_axes(model, self.layers)
         with undisturbed(model), torch.enable_grad():
-            self.opened = Opened(model, place(model, example))
+            self.opened = CaptumNetwork(model, place(model, example))
             self._modules = {layer: self.opened.layer(layer) for layer in self.layers}
         self.batch_size = batch_size or max(1, min(MOST_INPUTS, PASS_BYTES // (4 * self.opened.elements)))
 

@@ -18,6 +18,7 @@ from idc_core.generation.eight_bit import as_seeds
 from idc_core.generation.guidance import Aims, Guide, make_guide
 from idc_core.generation.networks import Objective, Searched, neuron_layers
 from idc_core.generation.objectives import OBJECTIVES, Part
+from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 
 
@@ -409,7 +410,6 @@ def _check(
     for name, value in {"step": step, "bound": bound}.items():
         if not (np.isfinite(value) and value > 0):
             raise SettingError(f"{name} must be a finite number above 0, not {value!r}.")
-    if isinstance(iterations, bool) or iterations < 0:
-        raise SettingError(f"iterations must be a whole number of at least 0, not {iterations!r}.")
+    whole_number("iterations", iterations)
     if turn is not None and not 0 <= turn < len(models):
         raise SettingError(f"turn must be the number of a model, 0..{len(models) - 1}, not {turn!r}.")

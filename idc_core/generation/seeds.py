@@ -13,6 +13,7 @@ from idc_core.coverage.cells import decode, encode
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
 from idc_core.errors import SettingError
+from idc_core.parameters import whole_number
 from idc_core.registry import Registry
 
 Ints = NDArray[np.int64]
@@ -152,8 +153,7 @@ def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0
         If there is no such way, it cannot choose from these tests, or `count` is not positive.
     """
     way = SEEDS[how]
-    if isinstance(count, bool) or count < 1:
-        raise SettingError(f"Expected at least 1 seed, got {count!r}.")
+    whole_number("The number of seeds", count, 1)
     if way.classes and pool.scores.shape[1] < 2:
         raise SettingError(f"Seeds by {how!r} need classes, but these tests are answered by one number.")
     return np.asarray(way.choose(pool, count, np.random.default_rng(seed)), np.int64)

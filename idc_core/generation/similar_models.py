@@ -5,9 +5,9 @@ import copy
 import torch
 from torch import nn
 
-from idc_core.errors import SettingError
 from idc_core.lrp.session import undisturbed
 from idc_core.models.registry import MODELS, find_entry
+from idc_core.parameters import whole_number
 
 MOST = 3
 """Networks that are compared unless others are named."""
@@ -57,8 +57,7 @@ def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
     SettingError
         If `bits` is outside 2..16.
     """
-    if isinstance(bits, bool) or not 2 <= bits <= 16:
-        raise SettingError(f"Expected 2 to 16 bits a weight, got {bits!r}.")
+    whole_number("bits per weight", bits, 2, 16)
     with undisturbed(model):
         other = copy.deepcopy(model)
     other.requires_grad_(False)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
+from idc_core.parameters import whole_number
 from idc_core.registry import Registry
 
 Relevance = NDArray[np.float32] | NDArray[np.float64]
@@ -27,48 +29,42 @@ class Priority:
         return summed
 
 
-PRIORITIES: Registry[Priority] = Registry(
-    "priority",
-    {
-        entry.name: entry
-        for entry in (
-            Priority(
-                "sum",
-                "Cumulative relevance",
-                "What speaks for decisions counts, what speaks against is taken off.",
-                lambda relevance: relevance,
-            ),
-            Priority("absolute", "Absolute relevance", "What speaks for and what speaks against count alike.", np.abs),
-        )
-    },
+PRIORITIES: Registry[Priority] = Registry("priority")
+"""Priorities by name, entered by `priority`; "sum" is the paper's."""
+
+PerInput = TypeVar("PerInput", bound=Callable[[Relevance], Relevance])
+
+
+def priority(name: str, *, label: str, help: str) -> Callable[[PerInput], PerInput]:
+    """Enter a priority into `PRIORITIES`; the decorated function maps relevance (n, neurons) to the same shape."""
+
+    def enter(per_input: PerInput) -> PerInput:
+        PRIORITIES.enter(name, Priority(name, label, help, per_input))
+        return per_input
+
+    return enter
+
+
+@priority(
+    "sum", label="Cumulative relevance", help="What speaks for decisions counts, what speaks against is taken off."
 )
-"""Priorities by name; "sum" is the paper's."""
+def _cumulative(relevance: Relevance) -> Relevance:
+    return relevance
+
+
+@priority("absolute", label="Absolute relevance", help="What speaks for and what speaks against count alike.")
+def _absolute(relevance: Relevance) -> Relevance:
+    return np.abs(relevance)
 
 
 def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     """Return the m neurons with the largest importance, most important first.
 
-    Parameters
-    ----------
-    importance : ndarray, float64 (neurons,)
-        Cumulative relevance, in the unit of a score.
-    m : int
-        How many neurons, 1 to the layer's number of neurons.
+    `importance`: float64 (neurons,), cumulative relevance, in the unit of a score. Returns int64 (m,): of neurons with
+    equal importance the one with the lower number comes first.
 
-    Returns
-    -------
-    ndarray, int64 (m,)
-        Of neurons with equal importance the one with the lower number comes first.
-
-    Raises
-    ------
-    SettingError
-        If m is not a whole number in that range, or an importance is not finite.
-
-    Notes
-    -----
-    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020,
-    Algorithm 1. The original program takes the higher number first where importances are equal.
+    S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
+    1. The original program takes the higher number first where importances are equal.
     """
     check_m(m, len(importance))
     if not np.isfinite(importance).all():
@@ -80,12 +76,5 @@ def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]
 
 
 def check_m(m: int, neurons: int) -> None:
-    """Refuse a number of important neurons that a layer cannot have.
-
-    Raises
-    ------
-    SettingError
-        If m is not a whole number from 1 to `neurons`.
-    """
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= neurons:
-        raise SettingError(f"m must be a whole number from 1 to {neurons}, the layer's neurons, not {m!r}.")
+    """Refuse a number of important neurons that a layer cannot have."""
+    whole_number("m", m, 1, neurons, ", the layer's neurons")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.errors import SettingError, UnsupportedOperationError
+from idc_core.errors import UnsupportedOperationError
 from idc_core.importance.important_neurons import PRIORITIES, Relevance
+from idc_core.parameters import whole_number
 from idc_core.progress import Progress, part_of
 
 if TYPE_CHECKING:
@@ -30,14 +31,8 @@ GROUPS = 5
 class Ranking:
     """One measure of how much each neuron decides.
 
-    Attributes
-    ----------
-    name, label : str
-        Key and name of the measure.
-    values : ndarray of float64 (neurons,)
-        Mean over inputs, in the unit of a score, so that rankings over different inputs can be compared.
-    inputs : int
-        Over how many inputs.
+    `name`, `label`: key and name of the measure; `values`: float64 (neurons,), mean over inputs, in the unit of a
+    score, so that rankings over different inputs can be compared; `inputs`: over how many inputs.
     """
 
     name: str
@@ -61,13 +56,7 @@ class Ranking:
 def by_relevance(relevance: Relevance) -> list[Ranking]:
     """Rank neurons by every entry of `PRIORITIES`, the paper's first.
 
-    Parameters
-    ----------
-    relevance : ndarray of float (n, neurons)
-
-    Returns
-    -------
-    list of Ranking
+    `relevance`: float (n, neurons).
     """
     n = len(relevance)
     return [Ranking(entry.name, entry.label, entry.total(relevance) / n, n) for entry in PRIORITIES.values()]
@@ -76,16 +65,8 @@ def by_relevance(relevance: Relevance) -> list[Ranking]:
 def by_group(relevance: Relevance, groups: NDArray[np.int64], labels: Sequence[str]) -> list[Ranking]:
     """Rank neurons by their relevance over the inputs of one group, a ranking a group that has inputs.
 
-    Parameters
-    ----------
-    relevance : ndarray of float (n, neurons)
-    groups : ndarray of int64 (n,)
-        Index into `labels` of every input, its true class for instance.
-    labels : sequence of str
-
-    Returns
-    -------
-    list of Ranking
+    `relevance`: float (n, neurons); `groups`: int64 (n,), index into `labels` of every input, its true class for
+    instance.
     """
     means = group_means(relevance, groups, len(labels))
     counts = np.bincount(groups, minlength=len(labels))
@@ -99,17 +80,8 @@ def by_group(relevance: Relevance, groups: NDArray[np.int64], labels: Sequence[s
 def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """Return a neuron's mean relevance over the inputs of each group.
 
-    Parameters
-    ----------
-    relevance : ndarray of float (n, neurons)
-    groups : ndarray of int64 (n,)
-        Group of every input, 0 to `count` - 1.
-    count : int
-
-    Returns
-    -------
-    ndarray of float64 (neurons, count)
-        NaN where a group has no input.
+    `relevance`: float (n, neurons); `groups`: int64 (n,), group of every input, 0 to `count` - 1. Returns float64
+    (neurons, count): NaN where a group has no input.
     """
     means = np.full((relevance.shape[1], count), np.nan)
     for group in range(count):
@@ -119,18 +91,11 @@ def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> 
     return means
 
 
-def group(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def group_inputs(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the group of every input and the groups' names: classes, or ranges of the number to be answered.
 
-    Parameters
-    ----------
-    data : Dataset
-
-    Returns
-    -------
-    groups : ndarray of int64 (n,)
-    labels : tuple of str
-        Class names; of numbers, up to `GROUPS` ranges that hold equally many inputs, from low to high.
+    Returns groups, int64 (n,); labels: class names; of numbers, up to `GROUPS` ranges that hold equally many inputs,
+    from low to high.
     """
     if data.task == "classification":
         return data.targets, data.class_names
@@ -141,32 +106,15 @@ def group(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     return groups, labels
 
 
-def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
+def sample_inputs(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
     """Choose inputs for a measure that is too slow for all of them.
 
-    Parameters
-    ----------
-    data : Dataset
-    count : int
-        How many at most, at least 1.
-    seed : int
-        Draws the inputs of a class.
-
-    Returns
-    -------
-    ndarray of int64 (k,)
-        Ascending positions. Classes get equally many places, as far as they have inputs; where the answer is a
-        number, inputs lie at even distances.
-
-    Raises
-    ------
-    SettingError
-        If `count` is below 1.
+    Returns int64 (k,): ascending positions. Classes get equally many places, as far as they have inputs; where the
+    answer is a number, inputs lie at even distances.
     """
-    if count < 1:
-        raise SettingError(f"A sample needs at least 1 input, not {count!r}.")
+    whole_number("The number of inputs of a sample", count, 1)
     if data.task != "classification":
-        return spread(len(data), count)
+        return spread_evenly(len(data), count)
     shuffled = np.random.default_rng(seed).permutation(len(data))
     classes = data.targets[shuffled]
     # How many of its class come before an input: taking the lowest first fills the classes evenly.
@@ -177,7 +125,7 @@ def sample(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
     return np.sort(shuffled[np.lexsort((classes, turn))[:count]]).astype(np.int64)
 
 
-def spread(total: int, count: int) -> NDArray[np.int64]:
+def spread_evenly(total: int, count: int) -> NDArray[np.int64]:
     """Return up to `count` positions at even distances, the first and the last of `total` among them."""
     return np.linspace(0, total - 1, min(count, total)).astype(np.int64)
 
@@ -187,24 +135,7 @@ def by_method(
 ) -> Ranking:
     """Rank neurons by what an attribution method gives them on average.
 
-    Parameters
-    ----------
-    model : Module
-    inputs : Tensor or array, (n, ...)
-    layer : str
-        A name from ``named_modules()``.
-    method : str
-        A key of `METHODS`; its parameters have their defaults, the predicted class is explained.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    Ranking
-
-    Raises
-    ------
-    IdcError
-        As `idc_core.attribution.methods.attribute`; also if the method gives a neuron no finite value.
+    `inputs`: Tensor or array, (n, ...).
     """
     import torch
 
@@ -227,7 +158,7 @@ def by_method(
     return Ranking(method, label, np.asarray(summed) / n, n)
 
 
-def shared(first: Ranking, second: Ranking, m: int) -> int:
+def count_shared(first: Ranking, second: Ranking, m: int) -> int:
     """Return how many of the first m neurons of one ranking are among the first m of another one."""
     return len(np.intersect1d(first.order[:m], second.order[:m]))
 
@@ -235,17 +166,8 @@ def shared(first: Ranking, second: Ranking, m: int) -> int:
 def extremes(values: NDArray[np.floating], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the inputs with the largest and with the smallest values.
 
-    Parameters
-    ----------
-    values : ndarray of float (n,)
-        A neuron's activation on every input.
-    count : int
-        How many of either.
-
-    Returns
-    -------
-    most, least : ndarray of int64 (k,)
-        Positions, the most extreme first; of equal ones the earlier first.
+    `values`: float (n,), a neuron's activation on every input. Returns most, least, int64 (k,), positions, the most
+    extreme first; of equal ones the earlier first.
     """
     most = np.argsort(-values, kind="stable")[:count]
     least = np.argsort(values, kind="stable")[:count]

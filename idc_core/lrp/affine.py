@@ -17,19 +17,11 @@ Function = Callable[[tuple[Tensor, ...], Tensor | None, Tensor | None], Tensor]
 class Affine:
     """One affine operation z = f(inputs; weight, bias) of a network, met while it ran.
 
-    Parameters
-    ----------
-    kind : str
-        What the operation is, so that a composite can choose its rule.
-    function : callable
-        ``function(inputs, weight, bias) -> z``, linear in the inputs for a fixed weight and no bias.
-    weight, bias : Tensor or None
-        The operation's parameters; None where it has none (pooling, sums).
-    offset : Tensor or None
-        The bias in a shape that broadcasts against z.
-    spread : callable or None
-        ``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that
-        belongs to no single input is divided equally; None: `function` with every weight set to one.
+    `kind`: what the operation is, so that a composite can choose its rule; `function`: ``function(inputs, weight, bias)
+    -> z``, linear in the inputs for a fixed weight and no bias; `weight`, `bias`: the operation's parameters; None
+    where it has none (pooling, sums); `offset`: the bias in a shape that broadcasts against z; `spread`:
+    ``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that belongs to no
+    single input is divided equally; None: `function` with every weight set to one.
     """
 
     kind: Kind
@@ -106,22 +98,9 @@ def pull_back(
 ) -> tuple[Tensor, ...]:
     """Carry a gradient of z back to what z was computed from.
 
-    Parameters
-    ----------
-    z, gradient : Tensor, of one shape
-    inputs : sequence of Tensor
-    retain : bool
-        Keep the graph for another time.
-    allow_unused : bool
-        Return None for inputs that z does not depend on, instead of failing.
+    `allow_unused`: return None for inputs that z does not depend on, instead of failing. Returns one per input, in its
+    shape.
 
-    Returns
-    -------
-    tuple of Tensor
-        One an input, in its shape.
-
-    Notes
-    -----
     The same as ``torch.autograd.grad(z, inputs, gradient)``, which compares the two shapes as formulas: the first call
     of a process loads a computer algebra system for that and takes a quarter of a second.
     """

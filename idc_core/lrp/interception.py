@@ -23,30 +23,11 @@ from idc_core.lrp.rules import RelevanceSettings
 INPUT = "input"
 """The name under which the network's own input is watched, beside the names of its modules."""
 
-READS = frozenset(
-    (
-        ".shape",
-        ".dtype",
-        ".device",
-        ".ndim",
-        ".layout",
-        ".is_cuda",
-        ".requires_grad",
-        "size",
-        "dim",
-        "ndimension",
-        "numel",
-        "nelement",
-        "stride",
-        "is_contiguous",
-        "is_floating_point",
-        "get_device",
-        "element_size",
-        "__len__",
-        "__repr__",
-        "__format__",
-    )
-)
+_READS = """
+.shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
+is_floating_point get_device element_size __len__ __repr__ __format__
+"""
+READS = frozenset(_READS.split())
 """What only asks about a tensor, so that a captured layer still waits for its activation function."""
 
 IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__"))
@@ -70,15 +51,11 @@ class Capture:
 
 
 @dataclass(frozen=True)
-class Habits:
+class CaptureTraits:
     """What a first pass has found out about how a network treats what is captured.
 
-    Attributes
-    ----------
-    overwrites : bool
-        It writes into its input or into a captured output, so that they must be copied.
-    forks : frozenset of str
-        Layers whose output it uses before their activation function as well; theirs is captured before it.
+    `overwrites`: it writes into its input or into a captured output, so that they must be copied; `forks`: layers whose
+    output it uses before their activation function as well; theirs is captured before it.
     """
 
     overwrites: bool = False
@@ -89,19 +66,13 @@ class Habits:
 class Watch(TorchFunctionMode):
     """A pass over one batch during which layers are captured.
 
-    Parameters
-    ----------
-    settings : RelevanceSettings or None
-        None captures activations only and records no graph.
-    habits : Habits, optional
-        What a first pass has found out; None finds it out.
-    change : callable, optional
-        Given a layer's name and its value after the activation function, returns what the network goes on with
-        instead, of the same shape.
+    `settings`: None captures activations only and records no graph; `traits`: what a first pass has found out; None
+    finds it out; `change`: given a layer's name and its value after the activation function, returns what the network
+    goes on with instead, of the same shape.
     """
 
     settings: RelevanceSettings | None
-    habits: Habits | None = None
+    traits: CaptureTraits | None = None
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
     elements: int = 0
@@ -144,7 +115,7 @@ class Watch(TorchFunctionMode):
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
-        inputs = inputs.clone() if self.habits and self.habits.overwrites else inputs
+        inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs
         self._given = Capture(INPUT, inputs, version=inputs._version)
         if not self.watch_input or not inputs.is_floating_point():
             return inputs
@@ -185,7 +156,7 @@ class Watch(TorchFunctionMode):
             if changed is not value:
                 self._current[id(capture.value)] = (capture.value, changed)
             value = changed
-        copy = self.settings is None and self.habits is not None and self.habits.overwrites
+        copy = self.settings is None and self.traits is not None and self.traits.overwrites
         capture.value = value.clone() if copy else value
         capture.version = capture.value._version
         self.captures.append(capture)
@@ -243,7 +214,7 @@ class Watch(TorchFunctionMode):
             return None
         self._pending = [c for c in self._pending if c not in touched]
         plain, in_place = _plain_name(name, kwargs)
-        forks = self.habits.forks if self.habits else frozenset()
+        forks = self.traits.forks if self.traits else frozenset()
         own = [c for c in touched if c.value is x and c.layer not in forks]
         if plain not in ACTIVATIONS or not own:
             for capture in touched:
@@ -251,7 +222,7 @@ class Watch(TorchFunctionMode):
             return None
         result = self._propagate(func, name, args, kwargs) if _tracked(x) else func(*args, **kwargs)
         self._count(result)
-        if self.habits is None and not in_place:
+        if self.traits is None and not in_place:
             self._unactivated.update((id(c.value), (c.value, c.layer)) for c in own)
         for capture in touched:
             capture.value = result if capture in own else capture.value

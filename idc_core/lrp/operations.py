@@ -27,92 +27,23 @@ FASTER: dict[str, Handler] = {}
 SOFTMAX = frozenset(("softmax", "log_softmax"))
 """What turns scores into probabilities; relevance starts before it."""
 
+_ACTIVATIONS = """
+relu relu6 leaky_relu prelu rrelu elu selu celu gelu silu mish softplus softsign tanh tanhshrink softshrink hardshrink
+sigmoid log_sigmoid hardtanh hardswish hardsigmoid threshold _threshold clamp clamp_min clamp_max clip
+"""
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
     name: getattr(torch, name, None) or getattr(F, name.removeprefix("_").replace("log_sigmoid", "logsigmoid"))
-    for name in (
-        "relu",
-        "relu6",
-        "leaky_relu",
-        "prelu",
-        "rrelu",
-        "elu",
-        "selu",
-        "celu",
-        "gelu",
-        "silu",
-        "mish",
-        "softplus",
-        "softsign",
-        "tanh",
-        "tanhshrink",
-        "softshrink",
-        "hardshrink",
-        "sigmoid",
-        "log_sigmoid",
-        "hardtanh",
-        "hardswish",
-        "hardsigmoid",
-        "threshold",
-        "_threshold",
-        "clamp",
-        "clamp_min",
-        "clamp_max",
-        "clip",
-    )
+    for name in _ACTIVATIONS.split()
 }
 """Element-wise non-linearities; each hands its relevance on unchanged."""
 
-STRUCTURAL = frozenset(
-    (
-        "reshape",
-        "reshape_as",
-        "flatten",
-        "unflatten",
-        "ravel",
-        "permute",
-        "transpose",
-        "t",
-        "swapaxes",
-        "swapdims",
-        "movedim",
-        "moveaxis",
-        "squeeze",
-        "unsqueeze",
-        "contiguous",
-        "clone",
-        "split",
-        "split_with_sizes",
-        "chunk",
-        "tensor_split",
-        "unbind",
-        "__getitem__",
-        "select",
-        "narrow",
-        "index_select",
-        "gather",
-        "expand",
-        "expand_as",
-        "repeat",
-        "tile",
-        "flip",
-        "roll",
-        "to",
-        "type",
-        "type_as",
-        "float",
-        "double",
-        "pixel_shuffle",
-        "pixel_unshuffle",
-        "channel_shuffle",
-        "positive",
-        "broadcast_to",
-        "repeat_interleave",
-        ".T",
-        ".mT",
-        ".H",
-        ".mH",
-    )
-)
+_STRUCTURAL = """
+reshape reshape_as flatten unflatten ravel permute transpose t swapaxes swapdims movedim moveaxis squeeze unsqueeze
+contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ select narrow index_select gather expand
+expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle channel_shuffle positive
+broadcast_to repeat_interleave .T .mT .H .mH
+"""
+STRUCTURAL = frozenset(_STRUCTURAL.split())
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
 
 

@@ -105,7 +105,7 @@ def _max(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any)
 
 
 Sizes = list[tuple[int, ...]]
-"""Kernel size, stride, padding, dilation; one number a spatial dimension each."""
+"""Kernel size, stride, padding, dilation; one number per spatial dimension each."""
 
 
 class WinnerRelevance(torch.autograd.Function):
@@ -127,19 +127,9 @@ class WinnerRelevance(torch.autograd.Function):
 def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
     """Share each output's relevance equally among the inputs of its window that equal it.
 
-    Parameters
-    ----------
-    x : Tensor, (n, channels, *spatial)
-        The input of the pooling.
-    z, relevance : Tensor, (n, channels, *pooled)
-        Its output, and the relevance of that.
-    sizes : list of tuples
-        Kernel size, stride, padding and dilation, one number a spatial dimension each.
-
-    Returns
-    -------
-    Tensor, (n, channels, *spatial)
-        Relevance of the input; it sums to the relevance of the output.
+    `x`: (n, channels, *spatial), the input of the pooling; `z`, `relevance`: (n, channels, *pooled), its output, and
+    the relevance of that; `sizes`: kernel size, stride, padding and dilation, one number per spatial dimension each.
+    Returns (n, channels, *spatial): relevance of the input; it sums to the relevance of the output.
     """
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
@@ -165,15 +155,8 @@ def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
 
     The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
 
-    Parameters
-    ----------
-    x : Tensor, (n, channels, *spatial)
-    sizes : list of tuples
-        Kernel size, stride, padding and dilation, one number a spatial dimension each.
-
-    Returns
-    -------
-    Tensor, (n, channels, *pooled)
+    `x`: (n, channels, *spatial); `sizes`: kernel size, stride, padding and dilation, one number per spatial dimension
+    each. Returns (n, channels, *pooled).
     """
     pooled = tuple(
         (size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(x.shape[2:], *sizes, strict=True)
@@ -189,18 +172,8 @@ def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
 def adaptive_windows(x: Tensor, output_size: Any) -> tuple[Tensor, Sizes]:
     """Lay the windows of an adaptive pooling side by side, so that they are those of a regular one.
 
-    Parameters
-    ----------
-    x : Tensor, (n, channels, *spatial)
-    output_size : int or sequence of (int or None)
-        What the pooling is asked for; window i of an axis spans floor(i size / out) to ceil((i + 1) size / out).
-
-    Returns
-    -------
-    Tensor, (n, channels, *laid out)
-        Shorter windows are filled up with values that never win.
-    list of tuples
-        The regular pooling's kernel size, stride, padding and dilation.
+    `x`: (n, channels, *spatial). Returns (n, channels, *laid out): shorter windows are filled up with values that never
+    win; the regular pooling's kernel size, stride, padding and dilation.
     """
     spatial = x.shape[2:]
     wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)

@@ -11,16 +11,8 @@ from idc_core.lrp.interception import Watch, followed, unseen
 def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
     """Return the relevance to start from: the chosen class's score, zero elsewhere.
 
-    Parameters
-    ----------
-    scores : Tensor, (n, classes)
-        Scores before the softmax.
-    target : "predicted" or Tensor, int64 (n,)
-        The class to explain, an input.
-
-    Returns
-    -------
-    Tensor, (n, classes)
+    `scores`: (n, classes), scores before the softmax; `target`: "predicted" or int64 (n,), the class to explain per
+    input. Returns (n, classes).
     """
     chosen = scores.argmax(1) if isinstance(target, str) else target
     start = torch.zeros_like(scores)
@@ -32,17 +24,8 @@ def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
 def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
     """Send relevance from the scores back to every capture in one backward pass.
 
-    Parameters
-    ----------
-    watch : Watch
-        A finished pass.
-    scores, start : Tensor, (n, classes)
-        The scores of that pass and the relevance to start from.
-
-    Returns
-    -------
-    list of Tensor
-        One a capture, in its shape; zero where no way leads back to it.
+    `scores`, `start`: (n, classes), the scores of that pass and the relevance to start from. Returns one per capture,
+    in its shape; zero where no way leads back to it.
     """
     values = [capture.value for capture in watch.captures]
     if not scores.requires_grad:

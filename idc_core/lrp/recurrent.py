@@ -82,13 +82,9 @@ def last_states(output: Tensor, directions: int) -> Tensor:
 def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, Any]:
     """Return what a recurrent layer returns, with its last states read off this output.
 
-    Parameters
-    ----------
-    module : RNNBase
-    output : Tensor, (length, n, states) or (n, length, states)
-        The layer's output, to which relevance shall find back.
-    states : Tensor or pair of Tensors, (layers * directions, n, states)
-        What the layer gave beside it: hidden states, and cells for an LSTM.
+    `output`: (length, n, states) or (n, length, states), the layer's output, to which relevance shall find back;
+    `states`: Tensor or pair of Tensors, (layers * directions, n, states), what the layer gave beside it: hidden states,
+    and cells for an LSTM.
     """
     directions = 1 + module.bidirectional
     last = last_states(output.transpose(0, 1) if module.batch_first else output, directions)

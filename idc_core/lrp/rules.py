@@ -17,13 +17,15 @@ References
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.lrp.affine import Affine, Kind, Rule, pull_back
+from idc_core.parameters import Parameter, Value, settle
+from idc_core.registry import Registry
 
 TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
@@ -31,7 +33,81 @@ TINY = 1e-16
 Bias = Literal["absorb", "redistribute"]
 
 
+BIAS = Parameter(
+    "bias",
+    "Biases",
+    "Whether a bias keeps its share of the relevance or spreads it over the inputs.",
+    "absorb",
+    offered=("absorb", "redistribute"),
+)
+"""Every rule has it; "redistribute" is footnote 1 of [3]: every layer sums to the start score."""
+
+EPSILON = Parameter(
+    "epsilon",
+    "Epsilon",
+    "Damps sums that nearly cancel; larger values give sparser heatmaps.",
+    1e-6,
+    offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
+)
+
+GAMMA = Parameter(
+    "gamma",
+    "Gamma",
+    "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
+    0.25,
+    offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+)
+
+ALPHA = Parameter(
+    "alpha",
+    "Alpha",
+    "Weight of supporting contributions; opposing ones weigh alpha - 1.",
+    2.0,
+    1.0,
+    offered=(1.0, 1.5, 2.0, 3.0),
+)
+
+
 @dataclass(frozen=True)
+class RuleCard:
+    """What menus, the command line and the propagation know of a rule.
+
+    `parameters`: its own; `BIAS` comes with every rule; `choose`: ``choose(kind, bias, **parameters)`` gives the `Rule`
+    for a kind of operation.
+    """
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    parameters: tuple[Parameter, ...]
+    choose: Callable[..., Rule]
+
+
+RULES: Registry[RuleCard] = Registry("relevance rule")
+"""Rules by name, entered by `relevance_rule`."""
+
+Choose = TypeVar("Choose", bound=Callable[..., Rule])
+
+
+def relevance_rule(
+    name: str, *, label: str, help: str, citation: str, parameters: tuple[Parameter, ...] = ()
+) -> Callable[[Choose], Choose]:
+    """Enter a rule into `RULES`.
+
+    The decorated function is called with the kind of an operation ("dense", "convolution", "pooling", "sum" or
+    "normalisation"), with "absorb" or "redistribute", and with a value for each parameter by its name. It returns the
+    rule for such operations: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``.
+    """
+
+    def enter(choose: Choose) -> Choose:
+        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose))
+        return choose
+
+    return enter
+
+
+@dataclass(frozen=True, init=False)
 class RelevanceSettings:
     """How relevance is propagated.
 
@@ -39,68 +115,55 @@ class RelevanceSettings:
     ----------
     rule : str
         A name from `RULES`.
-    epsilon : float
-        Stabiliser of the epsilon rule, in the unit of a pre-activation; also used by the composite.
-    gamma : float
-        How much the gamma rule favours contributions of the output's own sign.
-    alpha : float
-        Weight of the positive contributions in the alpha-beta rule; beta = alpha - 1 weighs the negative ones.
+    **parameters
+        Values of the rule's parameters, such as `epsilon`, `gamma` or `alpha`, and `bias`: "absorb" keeps the bias's
+        share of the relevance, "redistribute" spreads it equally over the inputs, so that every layer sums to the
+        start score (footnote 1 of [3]). What is not given, or None, has its default. Parameters of other rules are
+        checked and not used.
+
+    Attributes
+    ----------
+    rule : str
+    values : tuple of (str, value)
+        A value for each parameter of the rule, by name.
     bias : {"absorb", "redistribute"}
-        Whether the bias keeps its share of the relevance or spreads it equally over the inputs (footnote 1 of
-        the DeepImportance paper), which makes every layer sum to the start score.
 
     Raises
     ------
     SettingError
-        If a value is outside what the rule defines.
+        If the rule is unknown, no rule has such a parameter, or a value is outside its range.
     """
 
-    rule: str = "epsilon"
-    epsilon: float = 1e-6
-    gamma: float = 0.25
-    alpha: float = 2.0
-    bias: Bias = "absorb"
+    rule: str
+    values: tuple[tuple[str, Value], ...]
+    bias: Bias
 
-    def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise SettingError(f"Unknown relevance rule {self.rule!r}: expected one of {', '.join(RULES)}.")
-        if self.bias not in ("absorb", "redistribute"):
-            raise SettingError(f"Unknown bias mode {self.bias!r}: expected 'absorb' or 'redistribute'.")
-        for name, least in (("epsilon", 0.0), ("gamma", 0.0), ("alpha", 1.0)):
-            value = getattr(self, name)
-            if not least <= value < float("inf"):
-                raise SettingError(f"{name} of a relevance rule must be a number of at least {least:g}, not {value!r}.")
+    def __init__(self, rule: str = "epsilon", **parameters: Any) -> None:
+        own = {parameter.name: parameter for parameter in (*RULES[rule].parameters, BIAS)}
+        known = {parameter.name: parameter for card in RULES.values() for parameter in card.parameters} | own
+        given = {name: value for name, value in parameters.items() if value is not None}
+        values = settle(list(known.values()), given, "a relevance rule")
+        object.__setattr__(self, "rule", rule)
+        object.__setattr__(self, "bias", values.pop(BIAS.name))
+        object.__setattr__(self, "values", tuple((name, value) for name, value in values.items() if name in own))
+
+    @classmethod
+    def of(cls, rule: "str | RelevanceSettings", **parameters: Any) -> "RelevanceSettings":
+        """Return the settings of a rule with these parameters, or the settings that are given instead of a rule."""
+        if isinstance(rule, str):
+            return cls(rule, **parameters)
+        given = [name for name, value in parameters.items() if value is not None]
+        if given:
+            raise SettingError(f"{given[0]} belongs into the RelevanceSettings that are given as the rule.")
+        return rule
+
+    def as_dict(self) -> dict[str, Value]:
+        """Return rule, parameters and bias by name."""
+        return {"rule": self.rule, **dict(self.values), "bias": self.bias}
 
     def rule_for(self, kind: Kind) -> Rule:
         """Return the rule that treats operations of this kind."""
-        return RULES[self.rule].choose(self, kind)
-
-
-@dataclass(frozen=True)
-class RuleEntry:
-    """What the registry knows of a rule: how to show it, and which rule treats which kind of operation."""
-
-    name: str
-    label: str
-    help: str
-    parameters: tuple[str, ...]
-    citation: str
-    choose: Callable[[RelevanceSettings, Kind], Rule]
-
-
-RULES: dict[str, RuleEntry] = {}
-
-
-def register_rule(
-    name: str, label: str, help: str, parameters: tuple[str, ...], citation: str
-) -> Callable[[Callable[[RelevanceSettings, Kind], Rule]], Callable[[RelevanceSettings, Kind], Rule]]:
-    """Enter a rule into `RULES` under a name; the decorated function picks the rule for a kind of operation."""
-
-    def enter(choose: Callable[[RelevanceSettings, Kind], Rule]) -> Callable[[RelevanceSettings, Kind], Rule]:
-        RULES[name] = RuleEntry(name, label, help, parameters, citation, choose)
-        return choose
-
-    return enter
+        return RULES[self.rule].choose(kind, self.bias, **dict(self.values))
 
 
 def epsilon_rule(epsilon: float, bias: Bias) -> Rule:
@@ -125,7 +188,7 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for positive in (True, False):
             chosen = z.detach() >= 0 if positive else z.detach() < 0
-            part = _Part(affine, inputs, positive)
+            part = _SignedContributions(affine, inputs, positive)
             denominator = z.detach() + gamma * part.total
             stabiliser = _signed(TINY, denominator)
             share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
@@ -141,14 +204,12 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
 def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     """R_i = sum_j (alpha z+_ij / z+_j - beta z-_ij / z-_j) R_j with beta = alpha - 1 (equation 60 of [1]).
 
-    Notes
-    -----
     An output that has contributions of one sign only would gain or lose relevance under the equation. Where no bias
     takes part (the operation has none, or its share is redistributed), the sign that exists takes all of it.
     """
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        parts = _Part(affine, inputs, True), _Part(affine, inputs, False)
+        parts = _SignedContributions(affine, inputs, True), _SignedContributions(affine, inputs, False)
         free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
         empty = [(part.total == 0) & free for part in parts]
         weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
@@ -167,66 +228,61 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     return rule
 
 
-@register_rule(
+@relevance_rule(
     "z",
-    "LRP-0 (z)",
-    "Each input's share is exactly its contribution; noisy where a sum nearly cancels.",
-    (),
-    "Bach et al. 2015, eq. 56",
+    label="LRP-0 (z)",
+    help="Each input's share is exactly its contribution; noisy where a sum nearly cancels.",
+    citation="Bach et al. 2015, eq. 56",
 )
-def _z(settings: RelevanceSettings, kind: Kind) -> Rule:
-    return epsilon_rule(0.0, settings.bias)
+def _z(kind: Kind, bias: Bias) -> Rule:
+    return epsilon_rule(0.0, bias)
 
 
-@register_rule(
+@relevance_rule(
     "epsilon",
-    "LRP-epsilon",
-    "The paper's rule: contributions, damped by epsilon where a sum nearly cancels.",
-    ("epsilon",),
-    "Gerasimou et al. 2020, eq. 1; Bach et al. 2015, eq. 58",
+    label="LRP-epsilon",
+    help="The paper's rule: contributions, damped by epsilon where a sum nearly cancels.",
+    citation="Gerasimou et al. 2020, eq. 1; Bach et al. 2015, eq. 58",
+    parameters=(EPSILON,),
 )
-def _epsilon(settings: RelevanceSettings, kind: Kind) -> Rule:
-    return epsilon_rule(settings.epsilon, settings.bias)
+def _epsilon(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+    return epsilon_rule(epsilon, bias)
 
 
-@register_rule(
+@relevance_rule(
     "gamma",
-    "LRP-gamma",
-    "Favours contributions that support the output; smoother heatmaps.",
-    ("gamma",),
-    "Montavon et al. 2019",
+    label="LRP-gamma",
+    help="Favours contributions that support the output; smoother heatmaps.",
+    citation="Montavon et al. 2019",
+    parameters=(GAMMA,),
 )
-def _gamma(settings: RelevanceSettings, kind: Kind) -> Rule:
-    if kind == "normalisation":
-        return epsilon_rule(0.0, settings.bias)
-    return gamma_rule(settings.gamma, settings.bias)
+def _gamma(kind: Kind, bias: Bias, gamma: float) -> Rule:
+    return epsilon_rule(0.0, bias) if kind == "normalisation" else gamma_rule(gamma, bias)
 
 
-@register_rule(
+@relevance_rule(
     "alpha-beta",
-    "LRP-alpha-beta",
-    "Treats supporting and opposing contributions apart, weighted alpha and alpha - 1.",
-    ("alpha",),
-    "Bach et al. 2015, eq. 60",
+    label="LRP-alpha-beta",
+    help="Treats supporting and opposing contributions apart, weighted alpha and alpha - 1.",
+    citation="Bach et al. 2015, eq. 60",
+    parameters=(ALPHA,),
 )
-def _alpha_beta(settings: RelevanceSettings, kind: Kind) -> Rule:
-    if kind == "normalisation":
-        return epsilon_rule(0.0, settings.bias)
-    return alpha_beta_rule(settings.alpha, settings.bias)
+def _alpha_beta(kind: Kind, bias: Bias, alpha: float) -> Rule:
+    return epsilon_rule(0.0, bias) if kind == "normalisation" else alpha_beta_rule(alpha, bias)
 
 
-@register_rule(
+@relevance_rule(
     "composite",
-    "LRP composite",
-    "Gamma for convolutions, epsilon for everything else: the usual choice for convolutional networks.",
-    ("epsilon", "gamma"),
-    "Montavon et al. 2019",
+    label="LRP composite",
+    help="Gamma for convolutions, epsilon for everything else: the usual choice for convolutional networks.",
+    citation="Montavon et al. 2019",
+    parameters=(EPSILON, GAMMA),
 )
-def _composite(settings: RelevanceSettings, kind: Kind) -> Rule:
-    return (_gamma if kind == "convolution" else _epsilon)(settings, kind)
+def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
+    return gamma_rule(gamma, bias) if kind == "convolution" else epsilon_rule(epsilon, bias)
 
 
-class _Part:
+class _SignedContributions:
     """The contributions of one sign: x+ w+ and x- w- (positive), or x+ w- and x- w+ (negative), with that bias."""
 
     def __init__(self, affine: Affine, inputs: tuple[Tensor, ...], positive: bool) -> None:

@@ -41,7 +41,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-class Hears(Protocol):
+class LayerObserver(Protocol):
     """What hears of layers as they run."""
 
     where: list[str]
@@ -51,19 +51,10 @@ class Hears(Protocol):
 
 
 @contextmanager
-def watching(model: nn.Module, layers: Sequence[str], watch: Hears, name_all: bool = False) -> Iterator[None]:
+def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name_all: bool = False) -> Iterator[None]:
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block.
 
-    Parameters
-    ----------
-    model : Module
-        Its lock must be held (`undisturbed`).
-    layers : sequence of str
-        Names from ``named_modules()``; "input" needs no hook.
-    watch : Hears
-        The pass. Passes of other threads, which run without the lock, are not heard.
-    name_all : bool
-        Also keep track of the module that is running, to name it in a refusal.
+    `layers`: names from ``named_modules()``; "input" needs no hook.
     """
     modules = dict(model.named_modules())
     owner = threading.get_ident()
@@ -100,15 +91,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: Hears, name_all: bo
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
-    """Refuse layers the network does not have, and networks whose operations cannot be seen.
-
-    Raises
-    ------
-    ModelError
-        If a name is not in ``named_modules()``.
-    UnsupportedOperationError
-        If a part of the network is a TorchScript module.
-    """
+    """Refuse layers the network does not have, and networks whose operations cannot be seen."""
     modules = dict(model.named_modules())
     for layer in layers:
         if layer not in modules and layer != INPUT:
@@ -125,23 +108,7 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 def run_watched(model: nn.Module, inputs: Tensor, watch: Watch) -> Tensor:
     """Run one batch under a watch and return the scores before the final softmax.
 
-    Parameters
-    ----------
-    model : Module
-        Inside `undisturbed` and `watching`.
-    inputs : Tensor, (n, ...)
-        On the network's device and of its dtype.
-    watch : Watch
-        The pass; afterwards it holds the captures.
-
-    Returns
-    -------
-    Tensor, (n, classes)
-
-    Raises
-    ------
-    ModelError
-        If the network itself fails on the inputs, or does not return scores.
+    `inputs`: (n, ...), on the network's device and of its dtype. Returns (n, classes).
     """
     with torch.set_grad_enabled(watch.settings is not None):
         inputs = watch.begin(inputs)

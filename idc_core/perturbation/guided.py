@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.lrp.interception import INPUT
-from idc_core.lrp.rules import Bias, RelevanceSettings
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.perturbation.inputs import (
     SHARE,
     Pictures,
@@ -32,15 +32,12 @@ def guided_noise(
     *,
     share: float = SHARE,
     deviation: float = DEVIATION,
-    rule: str = "epsilon",
-    epsilon: float = 1e-6,
-    gamma: float = 0.25,
-    alpha: float = 2.0,
-    bias: Bias = "absorb",
+    rule: str | RelevanceSettings = "epsilon",
     seed: int = 0,
     numbers: Any = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
+    **parameters: Any,
 ) -> Pictures:
     """Add Gaussian white noise to the most relevant pixels of every picture.
 
@@ -50,7 +47,7 @@ def guided_noise(
         Left as it was found.
     inputs, pixels, share, deviation, seed, numbers
         As in `random_noise`.
-    rule, epsilon, gamma, alpha, bias
+    rule, **parameters
         How relevance is propagated from the predicted class to the pixels, as in `idc_core.relevance`.
     batch_size : int, optional
         Default: chosen from the network's size.
@@ -78,7 +75,7 @@ def guided_noise(
     count, channels, height, width = pictures.shape
     chosen, spread = how_many(pixels, share, height * width), check_deviation(deviation)
     seed, ids = check_seed(seed), as_numbers(numbers, count)
-    settings = RelevanceSettings(rule, epsilon, gamma, alpha, bias)
+    settings = RelevanceSettings.of(rule, **parameters)
     noisy = pictures.copy()
     flat = noisy.reshape(count, channels, height * width)
     for batch in trace(model, pictures, [INPUT], settings, batch_size=batch_size, on_progress=on_progress):

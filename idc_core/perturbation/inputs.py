@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError, SettingError
+from idc_core.parameters import whole_number
 
 Pictures = NDArray[np.float32]
 """Pictures, float32 (n, C, H, W) in 0..1."""
@@ -78,9 +79,7 @@ def check_seed(seed: Any) -> int:
     SettingError
         If it is none.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise SettingError(f"seed must be a whole number of at least 0, not {seed!r}.")
-    return int(seed)
+    return whole_number("seed", seed)
 
 
 def stream(seed: int, number: int) -> np.random.Generator:
@@ -105,9 +104,7 @@ def how_many(pixels: int | None, share: float, places: int) -> int:
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise SettingError(f"share must be a number above 0 and at most 1, not {share!r}.")
         return part(places, share)
-    if isinstance(pixels, bool) or not isinstance(pixels, int | np.integer) or not 1 <= pixels <= places:
-        raise SettingError(f"pixels must be a whole number from 1 to {places}, a picture's pixels, not {pixels!r}.")
-    return int(pixels)
+    return whole_number("pixels", pixels, 1, places, ", a picture's pixels")
 
 
 def strongest(weight: Tensor, counts: Tensor) -> Tensor:

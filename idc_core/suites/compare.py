@@ -16,6 +16,7 @@ from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
+from idc_core.parameters import is_whole
 from idc_core.progress import Progress, part_of
 from idc_core.suites.responses import Answers, Seen, join_answers, look
 from idc_core.suites.suite import Part, Suite
@@ -376,8 +377,7 @@ def _check(suites: tuple[Suite, ...], least: int) -> None:
 
 
 def _check_ms(ms: Sequence[int], neurons: int, layer: str) -> tuple[int, ...]:
-    whole = all(isinstance(m, int | np.integer) and not isinstance(m, bool) and m >= 1 for m in ms)
-    if not len(ms) or not whole:
+    if not len(ms) or not all(is_whole(m, 1) for m in ms):
         raise SettingError(f"ms must be whole numbers of at least 1, not {ms!r}.")
     if max(ms) > neurons:
         raise SettingError(

@@ -11,6 +11,7 @@ from torch import nn
 
 from idc_core.errors import DataError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
+from idc_core.parameters import is_whole, whole_number
 from idc_core.perturbation.inputs import check_seed
 from idc_core.progress import Progress
 from idc_core.suites.responses import Answers, answer, watch_part
@@ -147,8 +148,7 @@ def sample(suite: Suite, count: int, seed: int = 0) -> Suite:
     SettingError
         If `count` is no whole number of at least 1.
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise SettingError(f"A sample needs a whole number of tests of at least 1, not {count!r}.")
+    whole_number("The number of tests of a sample", count, 1)
     if count >= len(suite):
         return suite
     drawn = np.random.default_rng(check_seed(seed)).permutation(len(suite))[:count]
@@ -193,8 +193,7 @@ def answers_to(model: nn.Module, suite: Suite, *, on_progress: Progress | None =
 
 def _checked(classes: Collection[int], suite: Suite) -> list[int]:
     wanted = list(classes)
-    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in wanted)
-    if not wanted or not whole or not all(0 <= one < len(suite.class_names) for one in wanted):
+    if not wanted or not all(is_whole(one, 0, len(suite.class_names) - 1) for one in wanted):
         raise SettingError(f"classes must be some of 0..{len(suite.class_names) - 1}, not {classes!r}.")
     return [int(one) for one in wanted]
 

@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
-from idc_core.lrp.interception import INPUT, Habits, Watch
+from idc_core.errors import DataError, ModelError, UnsupportedOperationError
+from idc_core.lrp.interception import INPUT, CaptureTraits, Watch
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
+from idc_core.parameters import whole_number
 
 BATCH_BYTES = 64 * 2**20
 """Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
@@ -29,41 +30,25 @@ def batches(
     layers: Sequence[str],
     settings: RelevanceSettings | None = None,
     batch_size: int | None = None,
-) -> Iterator[tuple[int, Tensor, Habits]]:
+) -> Iterator[tuple[int, Tensor, CaptureTraits]]:
     """Cut inputs into batches of a size that suits the network, and try the first input before any work.
 
-    Parameters
-    ----------
-    model, inputs, layers, settings, batch_size
-        As in `idc_core.tracing.trace.trace`.
-
-    Yields
-    ------
-    start : int
-        Position of the batch's first input among all inputs.
-    batch : Tensor, (n, ...)
-        On the network's device and of its dtype.
-    habits : Habits
-        What was found out about the network.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `idc_core.tracing.trace.trace`.
+    Yields start: position of the batch's first input among all inputs; batch, (n, ...), on the network's device and of
+    its dtype; traits: what was found out about the network.
     """
     check_layers(model, layers)
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
-    done, size, habits = 0, 1, Habits()
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
+    done, size, traits = 0, 1, CaptureTraits()
     for part in source(inputs)[0]:
         if not _rows(part):
             continue
         if done == 0:
-            footprint, habits = probe(model, place(model, part[:1]), layers, settings)
+            footprint, traits = probe(model, place(model, part[:1]), layers, settings)
             size = batch_size or max(1, min(MOST_INPUTS, BATCH_BYTES // footprint))
         for begin in range(0, len(part), size):
             batch = place(model, part[begin : begin + size])
-            yield done, batch, habits
+            yield done, batch, traits
             done += len(batch)
     if not done:
         raise DataError("There are no inputs to run: expected at least one.")
@@ -74,17 +59,17 @@ def probe(
     one: Tensor,
     layers: Sequence[str],
     settings: RelevanceSettings | None,
-    habits: Habits | None = None,
-) -> tuple[int, Habits]:
+    traits: CaptureTraits | None = None,
+) -> tuple[int, CaptureTraits]:
     """Try everything on one input, so that a refusal comes before any work.
 
     Returns the size of its activations in bytes, and what was found out about the network.
     """
-    watch = Watch(settings, habits, watch_input=INPUT in layers)
+    watch = Watch(settings, traits, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.clone(), watch)
         if watch.forked:
-            return probe(model, one, layers, settings, Habits(forks=frozenset(watch.forked)))
+            return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)))
         check_captures(watch, scores, 1, layers)
         if settings is not None:
             propagate(watch, scores, start_relevance(scores, "predicted"))
@@ -93,7 +78,7 @@ def probe(
             raise UnsupportedOperationError(
                 f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
             )
-    found = Habits(bool(watch.overwritten), habits.forks if habits else frozenset())
+    found = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset())
     return max(1, (watch.elements + one.numel()) * scores.element_size()), found
 
 

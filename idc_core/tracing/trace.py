@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import DataError, SettingError
-from idc_core.lrp.interception import INPUT, Habits, Watch
+from idc_core.lrp.interception import INPUT, CaptureTraits, Watch
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import run_watched, undisturbed, watching
@@ -122,9 +122,9 @@ def trace(
     if isinstance(wanted, str) and wanted != "predicted":
         raise SettingError(f"target must be 'predicted', a class or one class an input, not {wanted!r}.")
     done = 0
-    for start, batch, habits in batches(model, inputs, layers, settings, batch_size):
+    for start, batch, traits in batches(model, inputs, layers, settings, batch_size):
         chosen = wanted if isinstance(wanted, str) else _slice(wanted, start, len(batch)).to(batch.device)
-        yield _run(model, batch, layers, settings, chosen, start, habits)
+        yield _run(model, batch, layers, settings, chosen, start, traits)
         done = start + len(batch)
         report(on_progress, done, total or done, "inputs through the network")
     if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
@@ -218,9 +218,9 @@ def _run(
     settings: RelevanceSettings | None,
     target: str | Tensor,
     start: int,
-    habits: Habits,
+    traits: CaptureTraits,
 ) -> TraceBatch:
-    watch = Watch(settings, habits, watch_input=INPUT in layers)
+    watch = Watch(settings, traits, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, watch):
         scores = run_watched(model, batch, watch)
         check_captures(watch, scores, len(batch), layers)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.analysis.cluster_choices import Outcome, outcomes
+from idc_core.analysis.cluster_choices import ClusterChoice, try_choices
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
@@ -60,21 +60,21 @@ def draw_choices(view: View) -> pd.DataFrame:
     return table
 
 
-def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Outcome, ...]:
+def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[ClusterChoice, ...]:
     analysis, chosen, label = view.analysis, view.chosen, lower(LABELS[name])
 
-    def work(report: Progress) -> tuple[Outcome, ...]:
+    def work(report: Progress) -> tuple[ClusterChoice, ...]:
         tests = analysis.test_activations[chosen]
-        return outcomes(analysis.train_activations, tests, name, drop, on_progress=report)
+        return try_choices(analysis.train_activations, tests, name, drop, on_progress=report)
 
     key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.train.fingerprint, analysis.layer)
     key += (analysis.m, view.bench.classes, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    found: tuple[Outcome, ...] = waiting.get("alternatives", key, doing, work)
+    found: tuple[ClusterChoice, ...] = waiting.get("alternatives", key, doing, work)
     return found
 
 
-def _settings(one: Outcome) -> dict[str, str]:
+def _settings(one: ClusterChoice) -> dict[str, str]:
     """Return a choice as the bench writes it."""
     return {
         "k": DEFAULT.k if one.k is None else str(one.k),
@@ -87,7 +87,7 @@ def _held(view: View) -> dict[str, str]:
     return {"k": view.bench.k, "zeros": view.bench.zeros, "clustering": view.bench.clustering}
 
 
-def _choose(found: list[Outcome], points: list[dict[str, Any]]) -> None:
+def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
     """Take over the choice that was clicked; the ring carries none."""
     for point in points:
         if (carried := point.get("customdata")) is not None:
@@ -95,7 +95,7 @@ def _choose(found: list[Outcome], points: list[dict[str, Any]]) -> None:
             return
 
 
-def _row(one: Outcome) -> dict[str, Any]:
+def _row(one: ClusterChoice) -> dict[str, Any]:
     return {
         "way to cluster": LABELS[one.clustering],
         "zeros": "dropped" if one.drop_zeros else "kept",

@@ -14,7 +14,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import ENGINE, View
 
 if TYPE_CHECKING:
-    from idc_core.attribution.methods import MethodEntry
+    from idc_core.attribution.methods import MethodCard
     from idc_core.datasets import Dataset
 
 INPUT = "input"
@@ -29,7 +29,7 @@ class Explanation:
 
     Attributes
     ----------
-    method : MethodEntry
+    method : MethodCard
     label : str
         Method and class, for captions.
     target : int
@@ -40,7 +40,7 @@ class Explanation:
         From the scores to the input; each in the layer's own shape.
     """
 
-    method: MethodEntry
+    method: MethodCard
     label: str
     target: int
     settings: dict[str, float | str]
@@ -115,7 +115,8 @@ def explain(
     from idc_core.attribution.methods import METHODS, attribute_layers
 
     entry = METHODS[method]
-    chosen = entry.settings({name: value for name, value in settings.items() if name in entry.parameters})
+    own = [parameter.name for parameter in entry.parameters]
+    chosen = entry.settings({name: value for name, value in settings.items() if name in own})
 
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
         layers = (*reversed(view.model.card.layers), INPUT)

@@ -12,9 +12,9 @@ from studio.engine.results import ENGINE, View, of_classes, open_data
 from studio.shell.bench import MOST_NEURONS
 
 if TYPE_CHECKING:
-    from idc_core.analysis.layer_sweep import Cell, States, Sweep
-    from idc_core.analysis.layers import Activity, Responses
+    from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep
     from idc_core.datasets import Dataset
+    from idc_core.importance.training_pass import RankedLayer
 
 
 def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], list[str]]:
@@ -75,17 +75,17 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
 
     layers = view.model.layers
     waiting = Waiting(1 + len(suites) + len(layers))
-    cells: list[Cell] = []
+    cells: list[LayerCoverage] = []
     neurons, responses = {}, {}
     try:
-        activities = _observe(waiting, view)
+        activities = _rank(waiting, view)
         neurons = {layer: activity.important for layer, activity in activities.items()}
         clustering = {layer: _clustering(view, activity) for layer, activity in activities.items()}
         for key, work in clustering.values():
             waiting.begin("states", key, work)  # goes on beside the network's passes over the tests
-        responses = {suite: _respond(waiting, view, test, neurons) for suite, test in suites.items()}
+        responses = {suite: _run_tests(waiting, view, test, neurons) for suite, test in suites.items()}
         for layer, (key, work) in clustering.items():
-            states: States = waiting.get("states", key, f"clustering the neurons of layer {layer}", work)
+            states: LayerClusters = waiting.get("states", key, f"clustering the neurons of layer {layer}", work)
             for suite, test in suites.items():
                 cells += _count(states, suite, responses[suite], of_classes(test, view.bench.classes), ms)
     except CancelledError:
@@ -101,41 +101,43 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
     )
 
 
-def _observe(waiting: Waiting, view: View) -> dict[str, Activity]:
-    def work(report: Progress) -> dict[str, Activity]:
-        from idc_core.analysis.layers import observe
+def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
+    def work(report: Progress) -> dict[str, RankedLayer]:
+        from idc_core.importance.training_pass import rank_layers
 
-        return observe(view.model, view.train, view.model.layers, MOST_NEURONS, on_progress=report)
+        return rank_layers(view.model, view.train, view.model.layers, MOST_NEURONS, on_progress=report)
 
     key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint)
-    found: dict[str, Activity] = waiting.get("activities", key, "running training inputs through all layers", work)
+    found: dict[str, RankedLayer] = waiting.get("activities", key, "running training inputs through all layers", work)
     return found
 
 
-def _respond(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any]) -> Responses:
-    def work(report: Progress) -> Responses:
-        from idc_core.analysis.layers import respond
+def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any]) -> LayerResponses:
+    def work(report: Progress) -> LayerResponses:
+        from idc_core.analysis.layer_sweep import run_tests
 
-        return respond(view.model, test, neurons, view.train.class_names, on_progress=report)
+        return run_tests(view.model, test, neurons, view.train.class_names, on_progress=report)
 
     key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, test.fingerprint)
-    found: Responses = waiting.get("responses", key, f"running the tests of {test.name} through all layers", work)
+    found: LayerResponses = waiting.get("responses", key, f"running the tests of {test.name} through all layers", work)
     return found
 
 
-def _clustering(view: View, activity: Activity) -> tuple[Hashable, Callable[[Progress], States]]:
+def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Progress], LayerClusters]]:
     """Return what a layer's clusters depend on, and the work that finds them."""
     settings = {name: view.analysis.settings[name] for name in ("clusters", "drop_zeros", "clustering")}
 
-    def work(report: Progress) -> States:
-        from idc_core.analysis.layer_sweep import find_states
+    def work(report: Progress) -> LayerClusters:
+        from idc_core.analysis.layer_sweep import cluster_layer
 
-        return find_states(view.model, activity, on_progress=report, **settings)
+        return cluster_layer(view.model, ranked, on_progress=report, **settings)
 
-    return (ENGINE, view.model.card.fingerprint, view.train.fingerprint, activity.layer, *settings.values()), work
+    return (ENGINE, view.model.card.fingerprint, view.train.fingerprint, ranked.layer, *settings.values()), work
 
 
-def _count(states: States, suite: str, responses: Responses, chosen: Any, ms: Sequence[int]) -> tuple[Cell, ...]:
+def _count(
+    states: LayerClusters, suite: str, responses: LayerResponses, chosen: Any, ms: Sequence[int]
+) -> tuple[LayerCoverage, ...]:
     from idc_core.analysis.layer_sweep import count_cells
 
     return count_cells(states, suite, responses.activations[states.layer][chosen], ms)

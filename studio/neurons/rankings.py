@@ -57,10 +57,10 @@ def ranked(view: View) -> Ranked:
     layer, chosen = view.bench.layer, view.bench.classes if view.is_comparable else ()
 
     def work(report: Progress) -> Ranked:
-        from idc_core.importance.ranking import Ranking, by_group, by_relevance, group, group_means
+        from idc_core.importance.ranking import Ranking, by_group, by_relevance, group_inputs, group_means
 
         relevance = view.train_traces.relevance[layer]
-        groups, labels = group(view.train)
+        groups, labels = group_inputs(view.train)
         called = [f"Class {label}" if view.train.class_names else f"Answer {label}" for label in labels]
         rankings = {ranking.name: ranking for ranking in by_relevance(relevance)}
         if len(chosen) > 1:
@@ -127,10 +127,10 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
     from idc_core.attribution.methods import METHODS
 
     def work(report: Progress) -> Ranking | str:
-        from idc_core.importance.ranking import by_method, sample
+        from idc_core.importance.ranking import by_method, sample_inputs
 
         try:
-            inputs = view.train.inputs[sample(view.train, SAMPLE)]
+            inputs = view.train.inputs[sample_inputs(view.train, SAMPLE)]
             return by_method(view.model, inputs, view.bench.layer, name, on_progress=report)
         except CancelledError:
             raise

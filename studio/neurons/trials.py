@@ -46,9 +46,9 @@ def comparable(m: int, neurons: int) -> int:
 
 def some_tests(view: View, number: int) -> Dataset:
     """Return so many of the chosen tests, at even distances; 0 for all of them."""
-    from idc_core.importance.ranking import spread
+    from idc_core.importance.ranking import spread_evenly
 
-    places = view.chosen[spread(len(view.chosen), number or len(view.chosen))]
+    places = view.chosen[spread_evenly(len(view.chosen), number or len(view.chosen))]
     test = view.test
     return replace(
         test,

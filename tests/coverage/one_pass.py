@@ -11,7 +11,7 @@ from torch import nn
 
 from idc_core import CRITERIA
 from idc_core.tracing.trace import collect
-from tests.attribution.networks import Written, numbers, settle
+from tests.lrp.networks import Written, numbers, settle
 
 LAYERS = ("conv", "fc", "out")
 IMAGES = numbers(150, 1, 6, 6, seed=7)

@@ -22,7 +22,7 @@ from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.models import load_model
 from idc_core.tracing.trace import collect
-from tests.attribution.networks import Written, numbers, settle
+from tests.lrp.networks import Written, numbers, settle
 
 IMAGES = numbers(130, 1, 6, 6, seed=3)
 TRAIN, TESTS = IMAGES[:80], 1.3 * IMAGES[80:]

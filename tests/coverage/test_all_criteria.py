@@ -17,7 +17,6 @@ from idc_core.coverage.streamed import fit_all, measure, profile_all, update_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.tracing.trace import collect
-from tests.attribution.networks import Written, numbers, settle
 from tests.coverage import slow_criteria as slow
 from tests.coverage.one_pass import (
     FITTED,
@@ -36,6 +35,7 @@ from tests.coverage.one_pass import (
     make,
     seeing,
 )
+from tests.lrp.networks import Written, numbers, settle
 
 
 class TestEachEqualsItsPaper:

@@ -16,7 +16,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import profile_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
 from idc_core.tracing.trace import collect
-from tests.attribution.networks import numbers, settle
+from tests.lrp.networks import numbers, settle
 
 LAYERS = ("0", "2")
 TRAIN, TESTS = numbers(400, 6, seed=5), 1.3 * numbers(120, 6, seed=6)

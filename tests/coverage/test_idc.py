@@ -16,7 +16,7 @@ from idc_core.clustering.kmeans import cluster
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
-from tests.attribution.networks import Written, numbers, settle
+from tests.lrp.networks import Written, numbers, settle
 
 TRAIN, TEST = numbers(120, 6, seed=5), numbers(60, 6, seed=6)
 IMAGES = numbers(50, 1, 6, 6, seed=7)

@@ -9,7 +9,7 @@ import torch
 from idc_core import IDC
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect
-from tests.attribution.reference_networks import load_images, load_network
+from tests.lrp.reference_networks import load_images, load_network
 
 LAYER = {"LeNet1": "conv2", "LeNet5": "fc2"}
 # The table "exact partitions, unrounded": zeros are kept for LeNet-1, a convolution, and dropped for LeNet-5.

@@ -11,8 +11,8 @@ from idc_core.errors import CancelledError, DataError, ModelError, SettingError,
 from idc_core.experiments.ablation import _prepare, ablate
 from idc_core.experiments.random_neurons import shuffled_others
 from idc_core.models import load_model
-from tests.attribution.networks import CLASSES, IMAGES, ROWS, SEQUENCES, SERIES, TOKENS, Written, numbers, settle
-from tests.attribution.test_model_untouched import MANY, assert_free, build, state
+from tests.lrp.networks import CLASSES, IMAGES, ROWS, SEQUENCES, SERIES, TOKENS, Written, numbers, settle
+from tests.lrp.test_model_untouched import MANY, assert_free, build, state
 
 
 def planted():
@@ -257,7 +257,7 @@ def some_rows(count=8):
         ({"seeds": 0}, SettingError, "seeds must be"),
         ({"seeds": [1, -1]}, SettingError, "seeds must be"),
         ({"seeds": True}, SettingError, "seeds must be"),
-        ({"batch_size": 0}, SettingError, "batch_size must be at least 1"),
+        ({"batch_size": 0}, SettingError, "batch_size must be a whole number of at least 1"),
     ],
 )
 def test_mistakes_are_explained(change, error, sentence):

@@ -12,8 +12,8 @@ from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.experiments.rq1 import Changes, compare, flip_pixels, measure, replace_words, rq1
 from idc_core.models import MODELS, load_model
-from tests.attribution.networks import Written, settle
-from tests.attribution.test_model_untouched import assert_free, build, state
+from tests.lrp.networks import Written, settle
+from tests.lrp.test_model_untouched import assert_free, build, state
 
 
 def dataset(inputs, vocabulary=()):

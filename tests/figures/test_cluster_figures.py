@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.cluster_choices import outcomes
+from idc_core.analysis.cluster_choices import try_choices
 from idc_core.clustering.kmeans import cluster
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.figures.clusters import choices, histograms
@@ -49,7 +49,7 @@ class TestChoices:
             one
             for name in CLUSTERINGS
             for drop in (False, True)
-            for one in outcomes(ACTIVATIONS, ACTIVATIONS[:50], name, drop)
+            for one in try_choices(ACTIVATIONS, ACTIVATIONS[:50], name, drop)
         ]
         figure = choices(found, LABELS, "title", found[3], dark=dark)
         left = [trace for trace in figure.data if trace.yaxis == "y" and trace.name != "this bench"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.layer_sweep import Cell, Sweep
+from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 from idc_core.figures.layers import sweep_grid
 from idc_core.figures.palette import DARK, LIGHT, ON_FILL
 
@@ -11,7 +11,7 @@ from idc_core.figures.palette import DARK, LIGHT, ON_FILL
 def swept(suites=("digits",), layers=("conv1", "fc1"), ms=(2, 8), cells=None):
     if cells is None:
         cells = [
-            Cell(suite, layer, m, min(m, 6), 1 + i, 2**m)
+            LayerCoverage(suite, layer, m, min(m, 6), 1 + i, 2**m)
             for suite in suites
             for i, layer in enumerate(layers)
             for m in ms
@@ -38,7 +38,7 @@ def test_first_layer_is_on_top():
 
 
 def test_colour_follows_the_logarithm_and_the_number_is_written():
-    cells = [Cell("digits", "conv1", 2, 2, 1, 1), Cell("digits", "conv1", 8, 8, 1, 2000)]
+    cells = [LayerCoverage("digits", "conv1", 2, 2, 1, 1), LayerCoverage("digits", "conv1", 8, 8, 1, 2000)]
     bars = sweep_grid(swept(cells=cells), "Title").data[0]
     np.testing.assert_allclose(bars.marker.color, [2, np.log10(0.05)])
     assert list(bars.text) == ["100.0", "0.05"]

@@ -156,7 +156,7 @@ def test_rounded_weights_have_few_values_and_the_network_stays():
             assert torch.equal(weight, before[name])
     blank = torch.zeros(1, 1, 28, 28)
     assert torch.allclose(rounded(model, 16)(blank), model.eval()(blank), atol=1e-2)
-    with pytest.raises(SettingError, match="2 to 16 bits"):
+    with pytest.raises(SettingError, match="from 2 to 16"):
         rounded(model, 1)
 
 

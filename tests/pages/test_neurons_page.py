@@ -10,7 +10,7 @@ from idc_core.attribution.methods import METHODS, attribute
 from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.figures.wording import signed
-from idc_core.importance.ranking import extremes, sample
+from idc_core.importance.ranking import extremes, sample_inputs
 from studio.engine.jobs import STOPPED, shelf
 from studio.engine.results import open_view
 from studio.neurons import rankings, trials
@@ -83,7 +83,7 @@ def test_every_method_ranks_the_neurons(open_page, view, method):
     app = open_page("neurons", rank=METHODS[method].label)
     assert not app.exception
     assert not app.error
-    inputs = view.train.inputs[sample(view.train, rankings.SAMPLE)]
+    inputs = view.train.inputs[sample_inputs(view.train, rankings.SAMPLE)]
     values = attribute(view.model, inputs, method, "fc2").mean(0, dtype=np.float64)
     assert first_column(app) == str(values.argmax())
 

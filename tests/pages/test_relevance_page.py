@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from idc_core.attribution.methods import METHODS, PARAMETERS, attribute
+from idc_core.attribution.methods import METHODS, attribute
 from studio.engine.explanations import INPUT, baseline_scores, explain, read_tokens, scores
 from studio.engine.results import open_view, pick
 from studio.shell.bench import DEFAULT, Bench
@@ -86,8 +86,8 @@ def test_every_method_is_drawn_with_its_parameters(open_page, method):
     app = open_page("relevance", method=METHODS[method].label, second="nothing")
     assert not app.exception
     assert not app.error
-    for name in METHODS[method].parameters:
-        assert app.selectbox(key=name).value == PARAMETERS[name].default
+    for parameter in METHODS[method].parameters:
+        assert app.selectbox(key=parameter.name).value == parameter.default
     assert any(METHODS[method].label in text for text in captions(app))
     assert not any(text.startswith("Difference") for text in captions(app))
 

@@ -275,7 +275,7 @@ def test_samples_are_nested_and_drawn_once(digits):
     assert set(small.origin) != set(sample(whole, 20, seed=4).origin)
     assert sample(whole, 150) is whole
     for count in (0, -1, 2.5, True):
-        with pytest.raises(SettingError, match="whole number of tests"):
+        with pytest.raises(SettingError, match="number of tests of a sample"):
             sample(whole, count)
 
 

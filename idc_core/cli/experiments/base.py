@@ -80,7 +80,8 @@ def one_m(arguments: argparse.Namespace) -> int:
 def bench(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Bench:
     """Load a network and its tests, and rank its neurons."""
     from idc_core.datasets import load_dataset
-    from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
+    from idc_core.importance.important_neurons import check_m
+    from idc_core.importance.training_pass import RankedLayer
     from idc_core.lrp.rules import RelevanceSettings
     from idc_core.models import load_model
     from idc_core.tracing.trace import collect
@@ -89,15 +90,14 @@ def bench(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Be
     layer = model.card.default_layer
     train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
     learnt = collect(model, train, [layer], RelevanceSettings(arguments.rule), on_progress=on_progress)
-    importance = PRIORITIES["sum"].total(learnt.relevance[layer])
+    ranking = RankedLayer.of(learnt, layer, learnt.relevance[layer].shape[1]).important
     m = one_m(arguments)
-    check_m(m, len(importance))
-    ranking = most_important(importance, len(importance))
+    check_m(m, len(ranking))
     test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
     about: Record = {
         "model": name,
         "layer": layer,
-        "neurons": len(importance),
+        "neurons": len(ranking),
         "train": len(train),
         "tests": len(test),
         "rule": arguments.rule,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.lrp.session import check_layers, undisturbed
-from idc_core.parameters import Value, settle
+from idc_core.parameters import Value, settle, whole_number
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch
 from idc_core.perturbation.attacks.result import AttackResult, sizes
 from idc_core.perturbation.attacks.score_model import Scores, check_classes
@@ -92,8 +92,8 @@ def attack(
     if not len(pictures):
         raise DataError("There are no inputs to attack: expected at least one.")
     seed, ids = check_seed(seed), as_numbers(numbers, len(pictures))
-    if batch_size is not None and batch_size < 1:
-        raise SettingError(f"batch_size must be at least 1, not {batch_size!r}.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
     check_layers(model, ())
     found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
     with undisturbed(model):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.lrp.interception import Habits, Watch
+from idc_core.lrp.interception import CaptureTraits, Watch
 from idc_core.lrp.session import run_watched
 
 SOFTMAX = ("softmax", "log_softmax")
@@ -47,7 +47,7 @@ class Scores:
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
         self._model = model
-        watch = Watch(None, Habits())
+        watch = Watch(None, CaptureTraits())
         scores = run_watched(model, example.clone(), watch)
         if len(scores) != len(example):
             raise ModelError(f"The network returns {len(scores)} rows for {len(example)} input; expected one an input.")

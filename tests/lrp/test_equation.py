@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from idc_core import relevance
-from tests.attribution.networks import numbers, settle
+from tests.lrp.networks import numbers, settle
 
 EPSILON, GAMMA, ALPHA = 0.05, 0.4, 3.0
 

@@ -8,7 +8,7 @@ import pytest
 from idc_core.importance.important_neurons import most_important
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect, trace
-from tests.attribution.reference_networks import LAYERS, channels_last, load_images, load_network
+from tests.lrp.reference_networks import LAYERS, channels_last, load_images, load_network
 
 RULES = {
     "z": RelevanceSettings("z"),

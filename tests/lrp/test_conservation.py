@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core import relevance
-from tests.attribution.networks import CASES, ROWS, Written, settle, total
+from tests.lrp.networks import CASES, ROWS, Written, settle, total
 
 RULES = {
     "z": {"rule": "z"},

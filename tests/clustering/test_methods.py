@@ -10,7 +10,7 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.metrics import silhouette_score
 from sklearn.mixture import GaussianMixture
 
-from idc_core.clustering.kmeans import cluster, part
+from idc_core.clustering.kmeans import cluster, partition
 from idc_core.clustering.methods import CLUSTERINGS, dense_labels, density_rule
 from idc_core.clustering.points import Points
 from idc_core.coverage.cells import assign
@@ -106,7 +106,7 @@ class TestSameResults:
 
     @given(values=samples)
     def test_choosing_from_many_numbers_is_trying_the_chosen_ones(self, values):
-        parted = part(values, range(2, 9))
+        parted = partition(values, range(2, 9))
         for numbers in ((2, 3, 4), (5,), (8,), (2, 8)):
             one, other = parted.choose(numbers), cluster(values, numbers)
             np.testing.assert_array_equal(one.centroids, other.centroids)

@@ -9,7 +9,7 @@ from torch import nn
 from idc_core import IDC, relevance
 from idc_core.errors import DataError, IdcError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.tracing.trace import collect, trace
-from tests.attribution.networks import IMAGES, ROWS, SEQUENCES, TOKENS, Written, numbers, settle
+from tests.lrp.networks import IMAGES, ROWS, SEQUENCES, TOKENS, Written, numbers, settle
 
 MANY = numbers(64, 6)
 

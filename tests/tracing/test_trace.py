@@ -12,7 +12,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect, neuron_activation, neuron_axes, neuron_relevance, trace
-from tests.attribution.networks import ROWS, SEQUENCES, TOKENS, Written, numbers, settle
+from tests.lrp.networks import ROWS, SEQUENCES, TOKENS, Written, numbers, settle
 
 LAYERS = ["input", "conv", "pool", "out"]
 IMAGES = numbers(23, 2, 7, 7)

@@ -8,12 +8,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core.analysis.analysis import analyze
-from idc_core.analysis.layer_sweep import sweep
-from idc_core.analysis.layers import observe, respond
+from idc_core.analysis.layer_sweep import run_tests, sweep
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, ModelError, SettingError
+from idc_core.importance.training_pass import rank_layers
 from idc_core.lrp.rules import RelevanceSettings
-from tests.attribution.networks import Written, numbers, settle
+from tests.lrp.networks import Written, numbers, settle
 
 LAYERS = ("conv", "hidden", "out")
 MS = (1, 3, 5, 9)
@@ -70,7 +70,7 @@ def test_equals_one_analysis_after_the_other(options):
 
 
 def test_rule_of_relevance_counts():
-    model, settings = network(), RelevanceSettings("alpha-beta", 1e-6, 0.25, 2.0, "absorb")
+    model, settings = network(), RelevanceSettings("alpha-beta", alpha=2.0, bias="absorb")
     swept = sweep(model, TRAIN, TESTS, ["hidden"], [6], settings)
     alone = analyze(model, TRAIN, TESTS["many"], "hidden", 6, rule="alpha-beta")
     assert swept.neurons["hidden"].tolist() == alone.important.tolist()
@@ -108,8 +108,8 @@ def test_more_neurons_never_raise_the_share_of_cells():
 
 
 def test_batches_of_any_size_give_the_same_neurons():
-    whole = observe(network(), TRAIN, LAYERS, 4)
-    cut = observe(network(), iter(np.split(TRAIN.inputs, [7, 8, 100])), LAYERS, 4)
+    whole = rank_layers(network(), TRAIN, LAYERS, 4)
+    cut = rank_layers(network(), iter(np.split(TRAIN.inputs, [7, 8, 100])), LAYERS, 4)
     for layer in LAYERS:
         assert whole[layer].important.tolist() == cut[layer].important.tolist()
         np.testing.assert_allclose(whole[layer].activations, cut[layer].activations, rtol=1e-5, atol=1e-6)
@@ -117,10 +117,10 @@ def test_batches_of_any_size_give_the_same_neurons():
 
 
 def test_only_the_neurons_asked_for_are_kept():
-    found = observe(network(), TRAIN, LAYERS, 2)
+    found = rank_layers(network(), TRAIN, LAYERS, 2)
     assert [found[layer].activations.shape for layer in LAYERS] == [(150, 2)] * 3
     assert found["hidden"].importance.shape == (40,)
-    responses = respond(network(), TESTS["few"], {"hidden": np.array([3, 1])}, TRAIN.class_names)
+    responses = run_tests(network(), TESTS["few"], {"hidden": np.array([3, 1])}, TRAIN.class_names)
     assert responses.activations["hidden"].shape == (20, 2)
 
 

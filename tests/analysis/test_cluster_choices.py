@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.cluster_choices import BY_HAND, outcomes
+from idc_core.analysis.cluster_choices import BY_HAND, try_choices
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.errors import CancelledError, SettingError
 
@@ -17,7 +17,7 @@ def activations(n, seed, m=3):
 @pytest.mark.parametrize("drop", [False, True])
 def test_equals_clustering_for_each_choice_alone(name, drop):
     train, test = activations(400, 0), activations(60, 1)
-    found = outcomes(train, test, name, drop)
+    found = try_choices(train, test, name, drop)
     entry = CLUSTERINGS[name]
     assert [one.k for one in found] == ([None, *BY_HAND] if entry.takes_k else [None])
     for one in found:
@@ -35,19 +35,19 @@ def test_equals_clustering_for_each_choice_alone(name, drop):
 
 def test_worked_by_hand():
     train = np.array([[0.0, 5.0], [0.0, 5.0], [9.0, 5.0], [9.0, 5.0]])
-    one = outcomes(train, np.array([[1.0, 5.0], [2.0, 7.0]]), numbers=(2,))[1]
+    one = try_choices(train, np.array([[1.0, 5.0], [2.0, 7.0]]), numbers=(2,))[1]
     assert (one.sizes, one.total, one.covered, one.score, one.silhouette) == ((2, 1), 2, 1, 0.5, 1.0)
 
 
 def test_many_cells_are_counted_exactly():
     train = activations(300, 0, m=30)
-    last = outcomes(train, train[:50], numbers=(8,))[-1]
+    last = try_choices(train, train[:50], numbers=(8,))[-1]
     assert last.total == 8**30 > 2**63
     assert last.covered <= 50
 
 
 def test_stops_and_refuses():
     with pytest.raises(CancelledError):
-        outcomes(activations(20, 0), activations(5, 1), on_progress=lambda *_: False)
+        try_choices(activations(20, 0), activations(5, 1), on_progress=lambda *_: False)
     with pytest.raises(SettingError, match="same neurons"):
-        outcomes(activations(20, 0), activations(5, 1, m=2))
+        try_choices(activations(20, 0), activations(5, 1, m=2))

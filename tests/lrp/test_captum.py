@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core import relevance
-from tests.attribution.networks import IMAGES, ROWS, Written, settle
+from tests.lrp.networks import IMAGES, ROWS, Written, settle
 
 captum_attr = pytest.importorskip("captum.attr")
 captum_rules = pytest.importorskip("captum.attr._utils.lrp_rules")

@@ -17,7 +17,7 @@ from idc_core.errors import CancelledError, ModelError, UnsupportedOperationErro
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import lock_of
 from idc_core.tracing.trace import collect, trace
-from tests.attribution.networks import CLASSES, IMAGES, ROWS, SEQUENCES, Written, numbers, settle
+from tests.lrp.networks import CLASSES, IMAGES, ROWS, SEQUENCES, Written, numbers, settle
 
 MANY = numbers(40, 2, 7, 7)
 

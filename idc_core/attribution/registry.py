@@ -1,0 +1,101 @@
+"""The registry of attribution methods: the rules of relevance propagation, and what `attribution_method` enters."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from idc_core.attribution.relevance import relevance
+from idc_core.errors import SettingError
+from idc_core.lrp.rules import BIAS, RULES, RuleCard
+from idc_core.parameters import Parameter, Value, settle
+from idc_core.registry import Registry
+
+
+@dataclass(frozen=True)
+class MethodCard:
+    """What is known of an attribution method.
+
+    Attributes
+    ----------
+    name, label, help, citation : str
+    parameters : tuple of Parameter
+    sums_to : str
+        What the values of one layer add up to.
+    run : callable
+        ``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``.
+    """
+
+    name: str
+    label: str
+    help: str
+    parameters: tuple[Parameter, ...]
+    sums_to: str
+    citation: str
+    run: Callable[..., dict[str, NDArray[Any]]]
+
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Value]:
+        """Return a value for each parameter: the given one, checked, or its default."""
+        return settle(self.parameters, given, self.label)
+
+
+class Methods(Mapping[str, MethodCard]):
+    """Attribution methods by name; a rule is one as soon as it is in `RULES`. An unknown name raises `SettingError`."""
+
+    def __init__(self) -> None:
+        self.entered: Registry[MethodCard] = Registry("attribution method")
+
+    def __getitem__(self, name: str) -> MethodCard:
+        if name in RULES:
+            return _propagation(RULES[name])
+        if name in self.entered:
+            return self.entered[name]
+        raise SettingError(f"Unknown attribution method {name!r}: expected one of {', '.join(self)}.")
+
+    def __contains__(self, name: object) -> bool:
+        return name in RULES or name in self.entered
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(RULES, self.entered)
+
+    def __len__(self) -> int:
+        return len(RULES) + len(self.entered)
+
+
+METHODS = Methods()
+"""Methods by name: the rules of relevance propagation first."""
+
+Run = TypeVar("Run", bound=Callable[..., dict[str, NDArray[Any]]])
+
+
+def attribution_method(
+    name: str, *, label: str, help: str, sums_to: str, citation: str, parameters: tuple[Parameter, ...] = ()
+) -> Callable[[Run], Run]:
+    """Enter a method into `METHODS`; the decorated function is `MethodCard.run`."""
+
+    def enter(run: Run) -> Run:
+        METHODS.entered.enter(name, MethodCard(name, label, help, parameters, sums_to, citation, run))
+        return run
+
+    return enter
+
+
+@cache
+def _propagation(rule: RuleCard) -> MethodCard:
+    return MethodCard(
+        rule.name,
+        rule.label,
+        rule.help,
+        (*rule.parameters, BIAS),
+        "the explained score, less what biases keep; exactly the score where biases are redistributed",
+        rule.citation,
+        partial(_propagate, rule.name),
+    )
+
+
+def _propagate(rule: str, *args: Any, **options: Any) -> dict[str, NDArray[Any]]:
+    model, inputs, layers, target = args
+    return relevance(model, inputs, layers, rule=rule, target=target, **options)
