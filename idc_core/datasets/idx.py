@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.images import scale
+from idc_core.datasets.sources import RemoteFile, Source
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
 
@@ -21,6 +22,20 @@ def idx_files(split: str, dimensions: int) -> tuple[str, str]:
     """Return the names of the image file (of so many dimensions) and the label file of a split."""
     prefix = PREFIXES[split]
     return f"{prefix}-images-idx{dimensions}-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz"
+
+
+def mnist_layout(
+    url: str,
+    *,
+    train_images: tuple[str, int],
+    train_labels: tuple[str, int],
+    test_images: tuple[str, int],
+    test_labels: tuple[str, int],
+) -> Source:
+    """Describe the four files of MNIST below an address: the SHA-256 of each, and its megabytes, rounded up."""
+    names = (*idx_files("train", 3), *idx_files("test", 3))
+    pinned = (train_images, train_labels, test_images, test_labels)
+    return Source(tuple(RemoteFile(url + name, *each) for name, each in zip(names, pinned, strict=True)))
 
 
 def read_labelled(

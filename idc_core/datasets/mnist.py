@@ -1,20 +1,17 @@
 """MNIST, 70,000 handwritten digits."""
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.idx import idx_files, read_labelled
-from idc_core.datasets.openml import openml_source
+from idc_core.datasets.idx import idx_files, mnist_layout, read_labelled
 from idc_core.datasets.registry import register
 from idc_core.datasets.sources import obtain
 from idc_core.progress import Progress
 
-_SOURCE = openml_source(
-    "mnist_784",
-    (28, 28),
-    {
-        "train": (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
-        "test": (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
-    },
-    megabytes=15,
+_SOURCE = mnist_layout(
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    train_images=("440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609", 10),
+    train_labels=("3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c", 1),
+    test_images=("8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6", 2),
+    test_labels=("f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6", 1),
 )
 
 
