@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.images import decode_jpegs
-from idc_core.datasets.registry import register
+from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import obtain
 from idc_core.datasets.zip_archive import Archive, open_archive
 from idc_core.errors import DataError
@@ -22,7 +22,7 @@ _GUARD_FRAMES = 20  # one second
 _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each way
 
 
-@register(
+@dataset(
     "udacity",
     "Udacity driving",
     "5,614 frames of a 281 s drive, 100x100 colour, with the steering angle in radians (positive = left).",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class CheckpointRecorder:
     """Which checkpoints a training keeps, and where.
 
     Attributes

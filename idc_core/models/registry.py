@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from idc_core.errors import ModelError
+from idc_core.models.card import Task
 from idc_core.models.entry import ModelEntry, Recipe
 
 if TYPE_CHECKING:
+    from torch.nn import Module
+
     from idc_core.models.network import Network
 
 _LECUN = (
@@ -221,6 +225,64 @@ _ENTRIES = (
 
 MODELS: dict[str, ModelEntry] = {entry.name: entry for entry in _ENTRIES}
 """Every network by its name, in the order in which menus show them."""
+
+
+def network(
+    name: str,
+    label: str = "",
+    help: str = "",
+    *,
+    data: str,
+    layer: str,
+    layers: tuple[str, ...] = (),
+    task: Task = "classification",
+    citation: str = "",
+    licence: str = "",
+) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
+    """Put a network into `MODELS` that the decorated function builds, weights included.
+
+    >>> @network("my-resnet", data="my-photos", layer="layer4")
+    ... def build():
+    ...     return MyResNet()  # any torch.nn.Module whose outputs are scores before any softmax
+
+    Parameters
+    ----------
+    name, label, help : str
+        Name for commands and addresses, name for people (default: the same), and one line on what the network is.
+    data : str
+        Registry name of the data set that it takes; its "train" split is what neurons and clusters are learnt from.
+    layer : str
+        The layer that is analysed unless another one is chosen: a name of `named_modules()`.
+    layers : tuple of str
+        All layers offered, in forward order; default: `layer` alone.
+    task : {"classification", "regression"}
+    citation, licence : str
+
+    Returns
+    -------
+    callable
+        The decorator; it returns the function unchanged.
+    """
+
+    def decorate(build: Callable[[], Module]) -> Callable[[], Module]:
+        MODELS[name] = ModelEntry(
+            name=name,
+            label=label or name,
+            help=help,
+            build=cast("Callable[[], Network]", build),
+            layers=layers or (layer,),
+            dataset=data,
+            default_layer=layer,
+            parameters=None,
+            recipe=None,
+            citation=citation,
+            licence=licence,
+            task=task,
+            complete=True,
+        )
+        return build
+
+    return decorate
 
 
 def find_entry(name: str) -> ModelEntry:
