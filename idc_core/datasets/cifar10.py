@@ -58,15 +58,8 @@ _SOURCE = Source(
     licence="No licence text is given; the author asks for the citation.",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split; see `registry.load_dataset` for parameters and errors.
+    """Return images float32 (n, 3, 32, 32) in 0..1 and labels int64 (n,) of one split.
 
-    Returns
-    -------
-    Items
-        Images float32 (n, 3, 32, 32) in 0..1, labels int64 (n,).
-
-    Notes
-    -----
     The zip file holds JPEG images, which differ from the original pixels by a few grey levels; a download has
     the original pixels, in the original order.
     """

@@ -41,27 +41,7 @@ def mnist_layout(
 def read_labelled(
     folder: Path, split: str, item_shape: tuple[int, ...], classes: int, limit: int | None, on_progress: Progress | None
 ) -> Items:
-    """Read the images and labels of one split.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the two files are.
-    split : {"train", "test"}
-        Which split.
-    item_shape : tuple of int
-        Shape of an image in the file: (H, W) or (C, H, W).
-    classes : int
-        Labels must be below.
-    limit : int or None
-        Keep only the first.
-    on_progress : Progress or None
-        Callback.
-
-    Returns
-    -------
-    Items
-        Images float32 (n, C, H, W) in 0..1, labels int64 (n,).
+    """Read the images and labels of one split: float32 (n, C, H, W) in 0..1 and int64 (n,) below `classes`.
 
     Raises
     ------
@@ -104,23 +84,9 @@ _SMALL = 1 << 20
 
 
 def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
-    """Read a gzipped IDX file of unsigned bytes; the whole file is checked, also when only a part is kept.
+    """Return the first `limit` items (n, *item_shape) of a gzipped IDX file of unsigned bytes, and how many it has.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    item_shape : tuple of int
-        Expected shape of one item: (28, 28) for MNIST images, () for labels.
-    limit : int, optional
-        Keep only the first `limit` items.
-
-    Returns
-    -------
-    items : ndarray of uint8, shape (n, *item_shape)
-        The items kept.
-    count : int
-        How many items the file holds.
+    The whole file is checked, also when only a part is kept.
 
     Raises
     ------
@@ -155,15 +121,7 @@ def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) 
 
 
 def write_idx(path: Path, items: NDArray[np.uint8]) -> None:
-    """Write an array of unsigned bytes as a gzipped IDX file.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-    items : ndarray of uint8
-        Items along the first axis.
-    """
+    """Write an array of unsigned bytes, items along its first axis, as a gzipped IDX file."""
     header = struct.pack(f">BBBB{items.ndim}I", 0, 0, _UNSIGNED_BYTE, items.ndim, *items.shape)
     # No time stamp: the same array always gives the same file.
     with path.open("wb") as raw, gzip.GzipFile(path.name, "wb", 6, raw, mtime=0) as stream:

@@ -28,12 +28,6 @@ _SOURCE = mnist_layout(
     licence="CC BY-SA 3.0",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split; see `registry.load_dataset` for parameters and errors.
-
-    Returns
-    -------
-    Items
-        Images float32 (n, 1, 28, 28) in 0..1, labels int64 (n,).
-    """
+    """Return images float32 (n, 1, 28, 28) in 0..1 and labels int64 (n,) of one split."""
     folder = obtain("mnist", "MNIST", [idx_files(split, 3)], _SOURCE, on_progress)
     return read_labelled(folder, split, (28, 28), 10, limit, on_progress)

@@ -37,13 +37,7 @@ _MESSAGES = {"train": 3563, "test": 2372}
     licence="No licence text is given; messages posted to public newsgroups in 1993.",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split; see `registry.load_dataset` for parameters and errors.
-
-    Returns
-    -------
-    Items
-        Token ids int64 (n, 200), groups int64 (n,), the vocabulary (of the training split) and the texts.
-    """
+    """Return token ids int64 (n, 200), groups int64 (n,), the vocabulary of the training split, and the texts."""
     folder = obtain("20newsgroups", "20 Newsgroups", [(_ZIP,)], _SOURCE, on_progress)
     steps = 3
     with open_archive(folder / _ZIP) as archive:
@@ -59,18 +53,9 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 
 
 def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
-    """Choose the commonest words.
+    """Return words by token id: two marks for padding and unknown words, then the 10,000 commonest.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The training texts.
-
-    Returns
-    -------
-    tuple of str
-        Words by token id: two marks for padding and for unknown words, then at most 10,000 words by falling
-        count, equal counts in alphabetical order.
+    Equal counts come in alphabetical order.
     """
     counts: Counter[str] = Counter()
     for text in texts:
@@ -80,20 +65,7 @@ def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def encode_texts(texts: Sequence[str], vocabulary: Sequence[str]) -> NDArray[np.int64]:
-    """Turn texts into token ids.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any texts.
-    vocabulary : sequence of str
-        Words by token id, as `build_vocabulary` gives them.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 200)
-        Ids of the first 200 words; 1 for words outside the vocabulary, 0 after the end of a short text.
-    """
+    """Return ids int64 (n, 200) of the first 200 words of each text; 1 outside the vocabulary, 0 after the end."""
     ids = {word: index for index, word in enumerate(vocabulary)}
     tokens = np.full((len(texts), LENGTH), PADDING, np.int64)
     for row, text in zip(tokens, texts, strict=True):

@@ -67,34 +67,24 @@ def data_folder() -> Path | None:
 def obtain(
     dataset: str, label: str, alternatives: Sequence[Files], source: Source | None, on_progress: Progress | None
 ) -> Path:
-    """Find the files of a dataset, and download them where they are not found.
+    """Return the folder that holds one group of a dataset's files, downloaded where they are not found.
 
     Parameters
     ----------
-    dataset : str
-        Name of the dataset and of its folder in IDC_DATA and in the cache.
-    label : str
-        Its name for a person.
+    dataset, label : str
+        Name of the dataset and of its folder in IDC_DATA and in the cache; its name for a person.
     alternatives : sequence of sequences of str
         The file names that belong together; if the dataset comes in several forms, one group for each.
     source : Source or None
         Where to download it; None where nobody publishes it in a form that can be fetched.
-    on_progress : Progress or None
-        Told in megabytes.
-
-    Returns
-    -------
-    Path
-        The folder that holds one group of files. Cached files have been checked against the SHA-256 recorded
-        when they were downloaded; for all others the readers check structure, length and CRC.
 
     Raises
     ------
     DataError
         If the files are nowhere and cannot be downloaded, if only some of them are there, or if a cached file
-        is not what was downloaded.
+        is not what was downloaded, by its SHA-256. The readers check structure, length and CRC of all.
     CancelledError
-        If the callback returned False.
+        If the callback, told in megabytes, returned False.
     """
     root, cache = data_folder(), cache_folder()
     if root is not None and _find(root / dataset, alternatives):

@@ -184,13 +184,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
     learns_from=LEARNS_FROM,
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Make one split; see `registry.load_dataset` for parameters.
-
-    Returns
-    -------
-    Items
-        Character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts.
-    """
+    """Return character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts."""
     count = RECORDS[split] if limit is None else min(limit, RECORDS[split])
     report(on_progress, 0, 1, "Making SQL strings")
     made, offsets = sentences(split, -(-count // WINDOWS))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from idc_core.models.card import Task
+from idc_core.models.card import ModelCard, Task
 
 if TYPE_CHECKING:
     from idc_core.models.network import Network
@@ -79,6 +79,15 @@ class ModelEntry:
     licence: str
     task: Task = "classification"
     complete: bool = False
+
+    def card(self, network: Network, **measured: Any) -> ModelCard:
+        """Return the card of a network of this entry; `measured` are the fields that are not the entry's own."""
+        from idc_core.models.weights import fingerprint
+
+        own = {name: getattr(self, name) for name in ("name", "label", "dataset", "task", "default_layer", "layers")}
+        terms = {"licence": self.licence, "citation": self.citation}
+        count = sum(parameter.numel() for parameter in network.parameters())
+        return ModelCard(**{**own, **terms, "parameters": count, "fingerprint": fingerprint(network), **measured})
 
     @property
     def published(self) -> bool:

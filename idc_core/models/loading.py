@@ -47,22 +47,7 @@ def _load_complete(entry: ModelEntry, weights: Path | None) -> Network:
     network = entry.build()
     if weights is not None:
         read_weights(network, weights)
-    network.card = ModelCard(
-        name=entry.name,
-        label=entry.label,
-        dataset=entry.dataset,
-        task=entry.task,
-        parameters=sum(parameter.numel() for parameter in network.parameters()),
-        default_layer=entry.default_layer,
-        layers=entry.layers,
-        metrics={},
-        recipe={},
-        seed=None,
-        split="",
-        licence=entry.licence,
-        citation=entry.citation,
-        fingerprint=fingerprint(network),
-    )
+    network.card = entry.card(network, metrics={}, recipe={}, seed=None, split="")
     return network
 
 

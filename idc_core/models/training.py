@@ -25,7 +25,7 @@ from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
-from idc_core.models.weights import fingerprint, make_folder, write_weights, write_whole
+from idc_core.models.weights import make_folder, write_weights, write_whole
 from idc_core.progress import Progress, report
 
 if TYPE_CHECKING:
@@ -146,15 +146,11 @@ def fit(
         Moved to the device and left there, in training mode.
     data : Dataset
         Class targets are learnt by cross entropy, angles by mean squared error.
-    recipe : Recipe
     seed : int
         For the order of the inputs and the augmentation. First weights and dropout come from torch's own
         generator, which `reproducible` seeds.
-    device, label, on_progress
-        See `train`; the label names the network in the progress.
     steps : int, optional
-        Steps of an epoch, so that data sets of several sizes get the same number; default: as many as go through the
-        inputs once.
+        Steps per epoch, so that data sets of several sizes get the same number; default: once through the inputs.
     on_epoch : callable, optional
         Called with the number of epochs done, after each; it must leave the network in training mode.
 
@@ -198,13 +194,6 @@ def fit(
 def expected_seconds(name: str, data: Dataset) -> float:
     """Return how long training a network by its recipe takes on this machine as it is now, judged by a few steps.
 
-    Parameters
-    ----------
-    name : str
-        A name in `MODELS` that has a recipe.
-    data : Dataset
-        Its training inputs.
-
     Raises
     ------
     ModelError
@@ -227,13 +216,7 @@ def expected_seconds(name: str, data: Dataset) -> float:
 
 
 def measure(network: nn.Module, data: Dataset) -> dict[str, float]:
-    """Measure a network on a data set, in eval mode.
-
-    Returns
-    -------
-    dict
-        `accuracy` as a fraction for classes; `rmse` in the target's unit for regression.
-    """
+    """Return `accuracy` as a fraction for classes, or `rmse` in the target's unit for regression, in eval mode."""
     training = network.training
     network.eval()
     try:
@@ -317,20 +300,12 @@ def _card(
     if entry.task == "regression":
         errors = test.targets.astype(np.float64) - training.targets.mean(dtype=np.float64)
         metrics["test_rmse_of_training_mean"] = float(np.sqrt(np.mean(errors**2)))
-    return ModelCard(
-        name=entry.name,
-        label=entry.label,
-        dataset=entry.dataset,
-        task=entry.task,
-        parameters=network.parameter_count,
-        default_layer=entry.default_layer,
-        layers=network.layers,
+    return entry.card(
+        network,
         metrics={key: round(value, 5) for key, value in metrics.items()},
         recipe={} if entry.recipe is None else asdict(entry.recipe),
         seed=seed,
         split=f"{len(training):,} training and {len(test):,} test inputs, the fixed split of {entry.dataset}",
         licence=licence,
-        citation=entry.citation,
-        fingerprint=fingerprint(network),
         versions={"torch": torch.__version__},
     )
