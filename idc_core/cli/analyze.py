@@ -36,12 +36,12 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--data", metavar="NAME", help="the data set whose test split is examined (the network's own)")
     add("--layer", metavar="NAME", help="the layer whose neurons are examined (the network's default layer)")
     add("--m", type=int, default=6, metavar="N", help="number of important neurons (%(default)s)")
-    add("--rule", default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
+    add("--rule", default="epsilon", metavar="NAME", help="relevance rule, see `list rules` (%(default)s)")
     add("--epsilon", type=float, default=1e-6, metavar="X", help="stabiliser of that rule (%(default)s)")
     numbers = "numbers of clusters to choose from (2,3,4)"
     add("--clusters", type=_whole_numbers, default=(2, 3, 4), metavar="K,K,...", help=numbers)
     add("--drop-zeros", action="store_true", help="leave activations of exactly zero out of the clustering")
-    add("--clustering", default="k-means", metavar="NAME", help="way to cluster, for example dbscan (%(default)s)")
+    add("--clustering", default="k-means", metavar="NAME", help="way to cluster, see `list clusterings` (%(default)s)")
     program = "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
     add("--original", action="store_true", help=program)
     add("--limit-train", type=int, metavar="N", help="use only the first N training inputs")

@@ -41,27 +41,29 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, say what was reached and where it was written, and return the exit status."""
-    from idc_core.models import Keeping, train
+    from idc_core.models import CheckpointRecorder, train
     from idc_core.models.checkpoints import SHIPPED_FOLDER, kept_folder
     from idc_core.models.weights import WEIGHTS_FOLDER
 
-    name, keeping, out = arguments.name, None, arguments.out
+    name, recorder, out = arguments.name, None, arguments.out
     if arguments.checkpoints is not None or arguments.shipped:
         folder = SHIPPED_FOLDER / name if arguments.shipped else kept_folder(name)
-        keeping = Keeping(folder, tuple(arguments.checkpoints or ()), arguments.shipped)
+        recorder = CheckpointRecorder(folder, tuple(arguments.checkpoints or ()), arguments.shipped)
     elif out is None:
         out = WEIGHTS_FOLDER
     with ProgressLine() as progress:
-        card = train(name, out=out, seed=arguments.seed, device=arguments.device, keeping=keeping, on_progress=progress)
+        card = train(
+            name, out=out, seed=arguments.seed, device=arguments.device, recorder=recorder, on_progress=progress
+        )
     print(f"{card.label}: {card.parameters:,} parameters, fingerprint {card.fingerprint}")
     for metric, value in card.metrics.items():
         print(f"  {metric.replace('_', ' ')}: {value:.4f}")
     if out is not None:
         print(f"Written to {out / card.name}.safetensors, with its card beside it.")
-    if keeping is not None:
+    if recorder is not None:
         from idc_core.models.checkpoints import read_series
 
-        series = read_series(name, keeping.folder)
+        series = read_series(name, recorder.folder)
         there = ", ".join(map(str, series.epochs)) if series is not None else "none"
-        print(f"Checkpoints of the epochs {there} are in {keeping.folder}.")
+        print(f"Checkpoints of the epochs {there} are in {recorder.folder}.")
     return 0

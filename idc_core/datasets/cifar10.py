@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.idx import idx_files, read_labelled
+from idc_core.datasets.idx import idx_files, read_labelled, write_idx
 from idc_core.datasets.images import decode_jpegs
-from idc_core.datasets.openml import openml_source
-from idc_core.datasets.registry import register
-from idc_core.datasets.sources import obtain
+from idc_core.datasets.registry import dataset
+from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.datasets.zip_archive import open_archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress
@@ -17,10 +16,36 @@ from idc_core.progress import Progress
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _ZIP = "cifar10-jpeg.zip"
 _SEED = 0
-_SOURCE = openml_source("CIFAR_10", (3, 32, 32), {"train": (5000,) * 10, "test": (1000,) * 10}, megabytes=200)
+_BATCHES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test": ["test_batch.bin"]}
 
 
-@register(
+def _convert(fetched: Path, ready: Path) -> None:
+    """Write the four IDX files of MNIST's layout from the binary batches: a label and 3 x 32 x 32 bytes per image."""
+    import tarfile
+
+    with tarfile.open(fetched / "cifar-10-binary.tar.gz") as archive:
+        for split, batches in _BATCHES.items():
+            members = [archive.extractfile(f"cifar-10-batches-bin/{name}") for name in batches]
+            content = b"".join(member.read() for member in members if member is not None)
+            records = np.frombuffer(content, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+            images, labels = (ready / name for name in idx_files(split, 4))
+            write_idx(images, records[:, 1:].reshape(-1, 3, 32, 32))
+            write_idx(labels, records[:, 0])
+
+
+_SOURCE = Source(
+    (
+        RemoteFile(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+            163,
+        ),
+    ),
+    _convert,
+)
+
+
+@dataset(
     "cifar10",
     "CIFAR-10",
     "50,000 training and 10,000 test photographs of ten kinds of animals and vehicles, 32x32 colour.",
@@ -33,15 +58,8 @@ _SOURCE = openml_source("CIFAR_10", (3, 32, 32), {"train": (5000,) * 10, "test":
     licence="No licence text is given; the author asks for the citation.",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split; see `registry.load_dataset` for parameters and errors.
+    """Return images float32 (n, 3, 32, 32) in 0..1 and labels int64 (n,) of one split.
 
-    Returns
-    -------
-    Items
-        Images float32 (n, 3, 32, 32) in 0..1, labels int64 (n,).
-
-    Notes
-    -----
     The zip file holds JPEG images, which differ from the original pixels by a few grey levels; a download has
     the original pixels, in the original order.
     """

@@ -80,20 +80,7 @@ class Items:
 
 
 def content_fingerprint(items: Items, class_names: tuple[str, ...]) -> str:
-    """Short SHA-256 over everything a result computed from a dataset can depend on.
-
-    Parameters
-    ----------
-    items : Items
-        Inputs, targets and, for text, the vocabulary.
-    class_names : tuple of str
-        Names by class index.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits; changes when a single pixel, token, target or name does.
-    """
+    """Return 16 hexadecimal digits of the SHA-256 over everything a result computed from a dataset can depend on."""
     digest = hashlib.sha256()
     for array in (items.inputs, items.targets):
         # Shape and type go in as well: the same bytes cut into other shapes are other content.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import register
+from idc_core.datasets.registry import dataset
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
 
@@ -19,7 +19,7 @@ _LEVELS = 16
 _SEED = 0
 
 
-@register(
+@dataset(
     "digits",
     "Handwritten digits (scikit-learn)",
     "1,797 real handwritten digits, 8x8 pixels resized to 28x28; they come with scikit-learn: no download.",
@@ -32,18 +32,7 @@ _SEED = 0
     licence="CC BY 4.0",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read the digits of one split; see `registry.load_dataset` for the parameters.
-
-    Returns
-    -------
-    Items
-        Images float32 (n, 1, 28, 28); 1,257 in "train", 540 in "test".
-
-    Raises
-    ------
-    DataError
-        If scikit-learn's copy is missing or damaged.
-    """
+    """Return images float32 (n, 1, 28, 28) in 0..1 and labels int64 (n,) of one split."""
     report(on_progress, 0, 1, "Reading the digits")
     pixels, labels = _read(_find())
     chosen = split_indices(labels)[split][:limit]
@@ -56,18 +45,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 
 
 def split_indices(labels: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Split items into train and test so that every class has its share in both.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-        Classes of all items.
-
-    Returns
-    -------
-    dict
-        "train" and "test": ascending positions, disjoint, together all n; 540 in "test".
-    """
+    """Return ascending positions of "train" and "test", which has 540, so that every class has its share in both."""
     classes, counts = np.unique(labels, return_counts=True)
     # Largest remainders: whole shares first, what is left to the classes that lost most by rounding down.
     shares = counts * _TEST_ITEMS / len(labels)

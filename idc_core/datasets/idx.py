@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.images import scale
+from idc_core.datasets.sources import RemoteFile, Source
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
 
@@ -23,30 +24,24 @@ def idx_files(split: str, dimensions: int) -> tuple[str, str]:
     return f"{prefix}-images-idx{dimensions}-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz"
 
 
+def mnist_layout(
+    url: str,
+    *,
+    train_images: tuple[str, int],
+    train_labels: tuple[str, int],
+    test_images: tuple[str, int],
+    test_labels: tuple[str, int],
+) -> Source:
+    """Describe the four files of MNIST below an address: the SHA-256 of each, and its megabytes, rounded up."""
+    names = (*idx_files("train", 3), *idx_files("test", 3))
+    pinned = (train_images, train_labels, test_images, test_labels)
+    return Source(tuple(RemoteFile(url + name, *each) for name, each in zip(names, pinned, strict=True)))
+
+
 def read_labelled(
     folder: Path, split: str, item_shape: tuple[int, ...], classes: int, limit: int | None, on_progress: Progress | None
 ) -> Items:
-    """Read the images and labels of one split.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the two files are.
-    split : {"train", "test"}
-        Which split.
-    item_shape : tuple of int
-        Shape of an image in the file: (H, W) or (C, H, W).
-    classes : int
-        Labels must be below.
-    limit : int or None
-        Keep only the first.
-    on_progress : Progress or None
-        Callback.
-
-    Returns
-    -------
-    Items
-        Images float32 (n, C, H, W) in 0..1, labels int64 (n,).
+    """Read the images and labels of one split: float32 (n, C, H, W) in 0..1 and int64 (n,) below `classes`.
 
     Raises
     ------
@@ -89,23 +84,9 @@ _SMALL = 1 << 20
 
 
 def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
-    """Read a gzipped IDX file of unsigned bytes; the whole file is checked, also when only a part is kept.
+    """Return the first `limit` items (n, *item_shape) of a gzipped IDX file of unsigned bytes, and how many it has.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    item_shape : tuple of int
-        Expected shape of one item: (28, 28) for MNIST images, () for labels.
-    limit : int, optional
-        Keep only the first `limit` items.
-
-    Returns
-    -------
-    items : ndarray of uint8, shape (n, *item_shape)
-        The items kept.
-    count : int
-        How many items the file holds.
+    The whole file is checked, also when only a part is kept.
 
     Raises
     ------
@@ -140,15 +121,7 @@ def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) 
 
 
 def write_idx(path: Path, items: NDArray[np.uint8]) -> None:
-    """Write an array of unsigned bytes as a gzipped IDX file.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-    items : ndarray of uint8
-        Items along the first axis.
-    """
+    """Write an array of unsigned bytes, items along its first axis, as a gzipped IDX file."""
     header = struct.pack(f">BBBB{items.ndim}I", 0, 0, _UNSIGNED_BYTE, items.ndim, *items.shape)
     # No time stamp: the same array always gives the same file.
     with path.open("wb") as raw, gzip.GzipFile(path.name, "wb", 6, raw, mtime=0) as stream:

@@ -16,57 +16,22 @@ _MAX = np.float32(255)
 
 
 def scale(pixels: NDArray[np.uint8], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-    """Map grey levels 0..255 to 0..1.
-
-    Parameters
-    ----------
-    pixels : ndarray of uint8
-        Grey levels, any shape.
-    out : ndarray of float32, optional
-        Where to put the result; a new array by default.
-
-    Returns
-    -------
-    ndarray of float32
-        `pixels / 255`, of the same shape.
-    """
+    """Map grey levels 0..255, uint8, to float32 in 0..1, into `out` where it is given."""
     return np.divide(pixels, _MAX, out=out, dtype=np.float32)
 
 
 def decode_jpegs(
     archive: Archive, names: Sequence[str], size: int, on_progress: Progress | None, label: str
 ) -> NDArray[np.float32]:
-    """Decode RGB JPEG members of an archive.
+    """Decode RGB JPEG members of an archive: float32 (n, 3, size, size) in 0..1.
 
-    Parameters
-    ----------
-    archive : Archive
-        Where they are.
-    names : sequence of str
-        Their names, in the order wanted.
-    size : int
-        Expected width and height in pixels.
-    on_progress : Progress or None
-        Callback; called every 500 images.
-    label : str
-        What to tell the callback.
-
-    Returns
-    -------
-    ndarray of float32, shape (n, 3, size, size)
-        Channels red, green, blue, in 0..1.
+    One thread: opening such small images takes longer than decoding them, and holds the interpreter's lock;
+    two threads were measured slower.
 
     Raises
     ------
     DataError
         If a member is missing, is not a whole JPEG, or is not RGB of that size.
-    CancelledError
-        If the callback returned False.
-
-    Notes
-    -----
-    One thread: opening such small images takes longer than decoding them, and holds the interpreter's lock;
-    two threads were measured slower.
     """
     images = np.empty((len(names), 3, size, size), np.float32)
     for index, name in enumerate(names):

@@ -1,24 +1,21 @@
 """MNIST, 70,000 handwritten digits."""
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.idx import idx_files, read_labelled
-from idc_core.datasets.openml import openml_source
-from idc_core.datasets.registry import register
+from idc_core.datasets.idx import idx_files, mnist_layout, read_labelled
+from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import obtain
 from idc_core.progress import Progress
 
-_SOURCE = openml_source(
-    "mnist_784",
-    (28, 28),
-    {
-        "train": (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
-        "test": (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
-    },
-    megabytes=15,
+_SOURCE = mnist_layout(
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    train_images=("440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609", 10),
+    train_labels=("3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c", 1),
+    test_images=("8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6", 2),
+    test_labels=("f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6", 1),
 )
 
 
-@register(
+@dataset(
     "mnist",
     "MNIST",
     "60,000 training and 10,000 test images of handwritten digits, 28x28 grey.",
@@ -31,12 +28,6 @@ _SOURCE = openml_source(
     licence="CC BY-SA 3.0",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split; see `registry.load_dataset` for parameters and errors.
-
-    Returns
-    -------
-    Items
-        Images float32 (n, 1, 28, 28) in 0..1, labels int64 (n,).
-    """
+    """Return images float32 (n, 1, 28, 28) in 0..1 and labels int64 (n,) of one split."""
     folder = obtain("mnist", "MNIST", [idx_files(split, 3)], _SOURCE, on_progress)
     return read_labelled(folder, split, (28, 28), 10, limit, on_progress)

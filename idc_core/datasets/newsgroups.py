@@ -1,7 +1,6 @@
 """Six groups of the 20 Newsgroups collection."""
 
 import re
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
@@ -11,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.download import Source
-from idc_core.datasets.registry import register
-from idc_core.datasets.sources import obtain
+from idc_core.datasets.registry import dataset
+from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.datasets.zip_archive import Archive, open_archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
@@ -29,7 +27,7 @@ _ZIP = "20news-bydate-6.zip"
 _MESSAGES = {"train": 3563, "test": 2372}
 
 
-@register(
+@dataset(
     "20newsgroups",
     "20 Newsgroups, six groups",
     "3,563 training and 2,372 test messages from six newsgroups, without headers, quotes and footers.",
@@ -39,14 +37,8 @@ _MESSAGES = {"train": 3563, "test": 2372}
     licence="No licence text is given; messages posted to public newsgroups in 1993.",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split; see `registry.load_dataset` for parameters and errors.
-
-    Returns
-    -------
-    Items
-        Token ids int64 (n, 200), groups int64 (n,), the vocabulary (of the training split) and the texts.
-    """
-    folder = obtain("20newsgroups", "20 Newsgroups", [(_ZIP,)], Source(14, _make), on_progress)
+    """Return token ids int64 (n, 200), groups int64 (n,), the vocabulary of the training split, and the texts."""
+    folder = obtain("20newsgroups", "20 Newsgroups", [(_ZIP,)], _SOURCE, on_progress)
     steps = 3
     with open_archive(folder / _ZIP) as archive:
         report(on_progress, 0, steps, "Reading the training messages")
@@ -61,18 +53,9 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 
 
 def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
-    """Choose the commonest words.
+    """Return words by token id: two marks for padding and unknown words, then the 10,000 commonest.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The training texts.
-
-    Returns
-    -------
-    tuple of str
-        Words by token id: two marks for padding and for unknown words, then at most 10,000 words by falling
-        count, equal counts in alphabetical order.
+    Equal counts come in alphabetical order.
     """
     counts: Counter[str] = Counter()
     for text in texts:
@@ -82,20 +65,7 @@ def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def encode_texts(texts: Sequence[str], vocabulary: Sequence[str]) -> NDArray[np.int64]:
-    """Turn texts into token ids.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any texts.
-    vocabulary : sequence of str
-        Words by token id, as `build_vocabulary` gives them.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 200)
-        Ids of the first 200 words; 1 for words outside the vocabulary, 0 after the end of a short text.
-    """
+    """Return ids int64 (n, 200) of the first 200 words of each text; 1 outside the vocabulary, 0 after the end."""
     ids = {word: index for index, word in enumerate(vocabulary)}
     tokens = np.full((len(texts), LENGTH), PADDING, np.int64)
     for row, text in zip(tokens, texts, strict=True):
@@ -137,21 +107,34 @@ def _group(path: Path, name: str) -> int:
     return GROUPS.index(parts[1])
 
 
-def _make(scratch: Path, ready: Path) -> None:
-    """Download the collection and keep the six groups, in the layout that `load` reads."""
-    from sklearn.datasets import fetch_20newsgroups
+def _convert(fetched: Path, ready: Path) -> None:
+    """Keep the six groups of the whole collection, in the layout that `load` reads."""
+    import tarfile
 
-    # A retry is no news: whether the download worked is said at the end.
-    warnings.filterwarnings("ignore", "Retry downloading", UserWarning)
-    with zipfile.ZipFile(ready / _ZIP, "w", zipfile.ZIP_DEFLATED) as archive:
+    (collection,) = fetched.iterdir()
+    messages: dict[str, bytes] = {}
+    with tarfile.open(collection) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None and member.name.split("/")[1] in GROUPS:
+                messages[member.name] = content.read()
+    with zipfile.ZipFile(ready / _ZIP, "w", zipfile.ZIP_DEFLATED) as zipped:
         for split, expected in _MESSAGES.items():
-            # It compares what it downloads with the SHA-256 sum that scikit-learn knows.
-            bunch = fetch_20newsgroups(
-                data_home=str(scratch), subset=split, categories=list(GROUPS), shuffle=False, n_retries=1
-            )
-            if len(bunch.data) != expected:
-                raise ValueError(f"{len(bunch.data)} {split} messages came, not {expected}")
-            for text, group, source in zip(bunch.data, bunch.target, bunch.filenames, strict=True):
-                member = f"20news-bydate-{split}/{bunch.target_names[group]}/{Path(source).name}"
+            names = sorted(name for name in messages if name.startswith(f"20news-bydate-{split}/"))
+            if len(names) != expected:
+                raise ValueError(f"{len(names)} {split} messages came, not {expected}")
+            for name in names:
                 # A fixed time: the same messages always give the same file.
-                archive.writestr(zipfile.ZipInfo(member), text.encode("latin-1"), zipfile.ZIP_DEFLATED)
+                zipped.writestr(zipfile.ZipInfo(name), messages[name], zipfile.ZIP_DEFLATED)
+
+
+_SOURCE = Source(
+    (
+        RemoteFile(
+            "https://ndownloader.figshare.com/files/5975967",
+            "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
+            14,
+        ),
+    ),
+    _convert,
+)

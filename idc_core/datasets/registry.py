@@ -60,19 +60,23 @@ DATASETS: dict[str, DatasetEntry] = {}
 """Every dataset by its name, in the order in which menus show them."""
 
 
-def register(
+def dataset(
     name: str,
-    label: str,
-    help: str,
+    label: str = "",
+    help: str = "",
     *,
     input_shape: tuple[int, ...],
-    citation: str,
-    licence: str,
     class_names: tuple[str, ...] = (),
     task: Task = "classification",
+    citation: str = "",
+    licence: str = "",
     learns_from: int | None = None,
 ) -> Callable[[Loader], Loader]:
     """Put the decorated reader into `DATASETS`; the parameters are the fields of `DatasetEntry`.
+
+    >>> @dataset("my-photos", input_shape=(3, 32, 32), class_names=("cat", "dog"))
+    ... def read(split, limit, on_progress):
+    ...     return Items(inputs, targets)  # float32 (n, 3, 32, 32) in 0..1 and int64 (n,), the first `limit` of them
 
     Returns
     -------
@@ -82,7 +86,7 @@ def register(
 
     def decorate(load: Loader) -> Loader:
         DATASETS[name] = DatasetEntry(
-            name, label, help, task, class_names, input_shape, citation, licence, load, learns_from
+            name, label or name, help, task, class_names, input_shape, citation, licence, load, learns_from
         )
         return load
 

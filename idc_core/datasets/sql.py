@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import register
+from idc_core.datasets.registry import dataset
 from idc_core.progress import Progress, report
 
 SYMBOLS = 30
@@ -173,7 +173,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
     return np.array([[_CODES[character] for character in text] for text in texts], np.int64)
 
 
-@register(
+@dataset(
     "sql",
     "SQL strings",
     "29,696 training and 5,120 test pieces of 30 characters from SQL made by a grammar; the class is what comes next.",
@@ -184,13 +184,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
     learns_from=LEARNS_FROM,
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Make one split; see `registry.load_dataset` for parameters.
-
-    Returns
-    -------
-    Items
-        Character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts.
-    """
+    """Return character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts."""
     count = RECORDS[split] if limit is None else min(limit, RECORDS[split])
     report(on_progress, 0, 1, "Making SQL strings")
     made, offsets = sentences(split, -(-count // WINDOWS))

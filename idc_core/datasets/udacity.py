@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.images import decode_jpegs
-from idc_core.datasets.registry import register
+from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import obtain
 from idc_core.datasets.zip_archive import Archive, open_archive
 from idc_core.errors import DataError
@@ -22,7 +22,7 @@ _GUARD_FRAMES = 20  # one second
 _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each way
 
 
-@register(
+@dataset(
     "udacity",
     "Udacity driving",
     "5,614 frames of a 281 s drive, 100x100 colour, with the steering angle in radians (positive = left).",
@@ -35,13 +35,7 @@ _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each w
     licence="MIT",
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read one split in time order; see `registry.load_dataset` for parameters and errors.
-
-    Returns
-    -------
-    Items
-        Images float32 (n, 3, 100, 100) in 0..1, steering angles float32 (n,).
-    """
+    """Return images float32 (n, 3, 100, 100) in 0..1 and steering angles float32 (n,), in time order."""
     folder = obtain("udacity", "Udacity driving", [(_ZIP,)], None, on_progress)
     with open_archive(folder / _ZIP) as archive:
         frames, angles = _read_steering(archive)
@@ -59,16 +53,8 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 def split_frames(count: int) -> dict[str, NDArray[np.int64]]:
     """Split frames by blocks of time, never at random: neighbours are nearly the same picture.
 
-    Parameters
-    ----------
-    count : int
-        Number of frames, in time order.
-
-    Returns
-    -------
-    dict
-        "test": the frames of every fourth of 20 blocks; "train": the others, without those within 20 frames
-        (one second) of a test block. Ascending positions, int64.
+    "test" has every fourth of 20 blocks; "train" the others, without those within 20 frames (one second) of a test
+    block. Ascending positions, int64.
     """
     frames = np.arange(count)
     edges = [round(block * count / _BLOCKS) for block in range(_BLOCKS + 1)]

@@ -17,15 +17,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class Archive:
-    """An opened zip file all of whose member names and sizes have been checked.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    names : tuple of str
-        Its members, without folders, sorted.
-    """
+    """An opened zip file whose member names and sizes have been checked; `names` has no folders, and is sorted."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self.path = path
@@ -34,23 +26,7 @@ class Archive:
         self.names = tuple(sorted(self._members))
 
     def read(self, name: str) -> bytes:
-        """Return the content of one member.
-
-        Parameters
-        ----------
-        name : str
-            One of `names`.
-
-        Returns
-        -------
-        bytes
-            The content; its length and CRC are those the archive gives.
-
-        Raises
-        ------
-        DataError
-            If there is no such member or its data are damaged.
-        """
+        """Return the content of a member; DataError where its length or CRC is not the one the archive gives."""
         if name not in self._members:
             raise DataError(f"{self.path} has no member {name}.")
         member = self._members[name]
@@ -71,16 +47,6 @@ class Archive:
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
     """Open a zip file for reading.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Yields
-    ------
-    Archive
-        The members, checked.
 
     Raises
     ------

@@ -11,15 +11,25 @@ from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.registry import MODELS, find_entry
 
 if TYPE_CHECKING:
-    from idc_core.models.checkpoint_recorder import Keeping
+    from idc_core.models.checkpoint_recorder import CheckpointRecorder
     from idc_core.models.loading import load_model
     from idc_core.models.network import Network
     from idc_core.models.training import train
 
-__all__ = ["MODELS", "Keeping", "ModelCard", "ModelEntry", "Network", "Recipe", "find_entry", "load_model", "train"]
+__all__ = [
+    "MODELS",
+    "CheckpointRecorder",
+    "ModelCard",
+    "ModelEntry",
+    "Network",
+    "Recipe",
+    "find_entry",
+    "load_model",
+    "train",
+]
 
 _HOMES = {
-    "Keeping": "idc_core.models.checkpoint_recorder",
+    "CheckpointRecorder": "idc_core.models.checkpoint_recorder",
     "Network": "idc_core.models.network",
     "load_model": "idc_core.models.loading",
     "train": "idc_core.models.training",

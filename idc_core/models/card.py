@@ -68,13 +68,7 @@ class ModelCard:
 
     @classmethod
     def read(cls, path: Path) -> ModelCard:
-        """Read a card that `to_json` wrote.
-
-        Raises
-        ------
-        ModelError
-            If the file is not JSON or its fields are not those of a card.
-        """
+        """Read a card that `to_json` wrote; ModelError if it is none."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -83,20 +77,7 @@ class ModelCard:
 
     @classmethod
     def of(cls, content: Any, source: str) -> ModelCard:
-        """Make a card of what its JSON text held.
-
-        Parameters
-        ----------
-        content : Any
-            As `json.loads` returns it.
-        source : str
-            Where it was, for error messages.
-
-        Raises
-        ------
-        ModelError
-            If its fields are not those of a card.
-        """
+        """Make a card of what its JSON text held; ModelError, naming the source, if the fields are others."""
         expected = {item.name for item in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != expected:
             found = sorted(content) if isinstance(content, Mapping) else type(content).__name__

@@ -11,19 +11,11 @@ _EMBEDDING = 32
 
 
 class CharLSTM(Network):
-    """An LSTM over characters that predicts the next one.
+    """An LSTM over characters that predicts the next one; `units` is the size of its state.
 
     Layers: `lstm` has its units at every character; `logits` scores the character that follows the last.
-
-    Parameters
-    ----------
-    units : int
-        Units of the LSTM.
-
-    Notes
-    -----
     The network that T. Sellam et al. inspect (DeepBase, SIGMOD 2019) has 512 units and one-hot characters; an
-    embedding of 32 numbers a character stands for those here.
+    embedding of 32 numbers per character stands for those here.
     """
 
     def __init__(self, units: int) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class CheckpointRecorder:
     """Which checkpoints a training keeps, and where.
 
     Attributes
@@ -63,19 +63,8 @@ class Keeping:
     def write(self, network: Network, epoch: int, last: int, describe: Callable[[Network], ModelCard]) -> None:
         """Write one checkpoint, from a copy: neither training nor its random numbers notice.
 
-        Parameters
-        ----------
-        network : Network
-            As training left it after the epoch.
-        epoch, last : int
-            Epochs that are finished, and epochs of the whole training.
-        describe : callable
-            Measures a network and returns its card.
-
-        Raises
-        ------
-        ModelError
-            If the folder cannot be written to, or values are too large for 16 bits.
+        `epoch` of `last` are finished; `describe` measures a network and returns its card. ModelError if the folder
+        cannot be written to, or values are too large for 16 bits.
         """
         one = copy.deepcopy(network).cpu()
         trained = fingerprint(one)

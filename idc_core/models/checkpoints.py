@@ -38,10 +38,7 @@ def kept_folder(name: str) -> Path:
 
 
 def usual_epochs(total: int) -> tuple[int, ...]:
-    """Return the epochs after which a training of so many keeps its weights; 0 is before it.
-
-    Every epoch up to `EVERY`; of longer trainings 0, 1, 2, 4, 8 and so on, and the last: networks change most at first.
-    """
+    """Return every epoch of a short training; of one longer than `EVERY` 0, 1, 2, 4, 8 and so on, and the last."""
     if total <= EVERY:
         return tuple(range(total + 1))
     doubling = [2**power for power in range(total.bit_length()) if 2**power < total]
@@ -49,13 +46,7 @@ def usual_epochs(total: int) -> tuple[int, ...]:
 
 
 def chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the first and the last epoch of a training, and those asked for between them; the usual ones without any.
-
-    Raises
-    ------
-    SettingError
-        If the training has no such epoch.
-    """
+    """Return the first and last epoch and those asked for, or the usual ones; SettingError if there is none such."""
     beyond = [epoch for epoch in wanted if not 0 <= epoch <= total]
     if beyond:
         raise SettingError(f"This training has the epochs 0 to {total}, not {', '.join(map(str, beyond))}.")
@@ -96,13 +87,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Read a description that `to_json` wrote.
-
-        Raises
-        ------
-        ModelError
-            If it is not JSON, or not the description of a checkpoint.
-        """
+        """Read a description that `to_json` wrote; ModelError if it is none."""
         again = "delete it, or train again with the checkpoints kept"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -154,13 +139,7 @@ class Series:
         return self.complete and self.checkpoints[-1].trained == own_fingerprint(self.model)
 
     def open(self, epoch: int) -> Network:
-        """Return the network at an epoch, in eval mode, with its card.
-
-        Raises
-        ------
-        ModelError
-            If there is no such checkpoint, or its file is absent, damaged, or holds other weights than it should.
-        """
+        """Return the network at an epoch, in eval mode, with its card; ModelError if its file is absent or damaged."""
         known = {one.epoch: one for one in self.checkpoints}
         if epoch not in known:
             there = ", ".join(map(str, known))
@@ -200,14 +179,9 @@ class Series:
 
 
 def untrained(name: str, seed: int = 0) -> Network:
-    """Return a network of the registry with the weights that training from a seed begins with, in eval mode.
+    """Return a network with the weights that training from a seed begins with, in eval mode.
 
-    Parameters
-    ----------
-    name : str
-        A key of `MODELS`.
-    seed : int
-        Fixes the weights; torch's own random numbers go on as if nothing had been drawn.
+    torch's own random numbers go on as if nothing had been drawn.
     """
     import torch
 
@@ -217,13 +191,7 @@ def untrained(name: str, seed: int = 0) -> Network:
 
 
 def read_series(name: str, folder: Path) -> Series | None:
-    """Return the checkpoints in a folder; None where there are none.
-
-    Raises
-    ------
-    ModelError
-        If a description is damaged, of another network, or of another training than the others.
-    """
+    """Return the checkpoints in a folder, None where there are none; ModelError if they are damaged or mixed."""
     found = tuple(Checkpoint.read(path) for path in sorted(folder.glob("epoch-*.json")))
     if not found:
         return None
@@ -235,21 +203,7 @@ def read_series(name: str, folder: Path) -> Series | None:
 
 
 def refuse_mixture(folder: Path, training: Mapping[str, Any], there: ModelCard) -> None:
-    """Refuse to mix the checkpoints of two trainings in one folder.
-
-    Parameters
-    ----------
-    folder : Path
-    training : mapping
-        Seed, recipe and versions of the one training.
-    there : ModelCard
-        Of a network that the other one trained.
-
-    Raises
-    ------
-    ModelError
-        If they differ.
-    """
+    """Raise ModelError where seed, recipe or versions of a training are not those of the checkpoints in a folder."""
     for what in ("seed", "recipe", "versions"):
         if training[what] != getattr(there, what):
             raise ModelError(
@@ -263,11 +217,6 @@ def all_series(name: str) -> tuple[Series, ...]:
 
     Those that led to the project's own weights come first, then those that went to their end, then those with more
     epochs; of equals the one that is shipped.
-
-    Raises
-    ------
-    ModelError
-        If the name is unknown, or a description is damaged.
     """
     find_entry(name)
     found = [read_series(name, folder) for folder in (SHIPPED_FOLDER / name, kept_folder(name))]
@@ -279,18 +228,7 @@ def whole(name: str, series: Series | None = None) -> Series:
     """Return the checkpoints of a training with both ends: the weights it begins with, and the project's own.
 
     Of a network whose weights were published by others neither seed nor epochs are known: seed 0, and one epoch, stand
-    for them.
-
-    Parameters
-    ----------
-    name : str
-    series : Series, optional
-        What is there of a training; one that went to its end keeps its own last weights.
-
-    Raises
-    ------
-    ModelError
-        If the name is unknown or its weights are missing.
+    for them. A series that went to its end keeps its own last weights.
     """
     from idc_core.models.loading import load_model
     from idc_core.models.weights import fingerprint

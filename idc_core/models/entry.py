@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from idc_core.models.card import Task
+from idc_core.models.card import ModelCard, Task
 
 if TYPE_CHECKING:
     from idc_core.models.network import Network
@@ -49,7 +49,7 @@ class ModelEntry:
     name, label, help : str
         Registry name, name for people, and one line on what the network is.
     build : callable
-        Returns the network with fresh, untrained weights; imports its module, and with it torch, when it is called.
+        Returns the network with fresh, untrained weights (see `complete`); imports torch only when it is called.
     layers : tuple of str
         Names of the layers that have neurons, in forward order; the built network's own.
     dataset : str
@@ -57,11 +57,13 @@ class ModelEntry:
     task : {"classification", "regression"}
     default_layer : str
         The last hidden layer with weights, unless that layer tells little.
-    parameters : int
-        The exact number of trained values; loading and tests hold the network to it.
+    parameters : int or None
+        The exact number of trained values, where it is known; tests hold the network to it.
     recipe : Recipe or None
-        None for networks whose published weights are read instead.
+        None for networks that are not trained here.
     citation, licence : str
+    complete : bool
+        Whether `build` returns the network with its weights, so that no file is read.
     """
 
     name: str
@@ -71,13 +73,23 @@ class ModelEntry:
     layers: tuple[str, ...]
     dataset: str
     default_layer: str
-    parameters: int
+    parameters: int | None
     recipe: Recipe | None
     citation: str
     licence: str
     task: Task = "classification"
+    complete: bool = False
+
+    def card(self, network: Network, **measured: Any) -> ModelCard:
+        """Return the card of a network of this entry; `measured` are the fields that are not the entry's own."""
+        from idc_core.models.weights import fingerprint
+
+        own = {name: getattr(self, name) for name in ("name", "label", "dataset", "task", "default_layer", "layers")}
+        terms = {"licence": self.licence, "citation": self.citation}
+        count = sum(parameter.numel() for parameter in network.parameters())
+        return ModelCard(**{**own, **terms, "parameters": count, "fingerprint": fingerprint(network), **measured})
 
     @property
     def published(self) -> bool:
-        """Whether the weights are a paper's own rather than trained here."""
-        return self.recipe is None
+        """Whether the weights are a paper's own rather than trained here or built in."""
+        return self.recipe is None and not self.complete

@@ -13,16 +13,9 @@ from idc_core.models.network import Network
 class LeNet(Network):
     """A LeNet for 28x28 grey images and ten classes.
 
-    Layers: `conv1`, `pool1`, `conv2`, `pool2`, then `fc1`, `fc2`, ... and `logits`.
-
-    Parameters
-    ----------
-    channels : pair of int
-        Filters of the two 5x5 convolutions.
-    hidden : sequence of int
-        Units of the hidden dense layers.
-    padding : int
-        Zeros around each convolution's input: 2 keeps the size ("same"), 0 is "valid".
+    Layers: `conv1`, `pool1`, `conv2`, `pool2`, then `fc1`, `fc2`, ... and `logits`. `channels` are the filters of the
+    two 5x5 convolutions, `hidden` the units of the hidden dense layers; a padding of 2 keeps the size ("same"), 0 is
+    "valid".
 
     Notes
     -----

@@ -36,8 +36,19 @@ def load_model(name: str, *, weights: Path | None = None) -> Network:
         If the name is unknown, or a file is absent, damaged or belongs to another network.
     """
     entry = find_entry(name)
-    network = load_published(entry, weights) if entry.published else _load_trained(entry, weights)
+    if entry.complete:
+        network = _load_complete(entry, weights)
+    else:
+        network = load_published(entry, weights) if entry.published else _load_trained(entry, weights)
     return network.eval()
+
+
+def _load_complete(entry: ModelEntry, weights: Path | None) -> Network:
+    network = entry.build()
+    if weights is not None:
+        read_weights(network, weights)
+    network.card = entry.card(network, metrics={}, recipe={}, seed=None, split="")
+    return network
 
 
 def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:

@@ -21,20 +21,14 @@ from idc_core.errors import ModelError
 from idc_core.models.card import ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
-from idc_core.models.weights import fill, fingerprint
+from idc_core.models.weights import fill
 
 _KINDS: dict[str, type[nn.Module]] = {"conv2d": nn.Conv2d, "max_pool2d": nn.MaxPool2d, "dense": nn.Linear}
 _WITHOUT_MODULE = ("flatten", "activation")
 
 
 def published_folder(name: str) -> Path:
-    """Return the folder that should hold the published weights.
-
-    Raises
-    ------
-    ModelError
-        If the environment does not say where it is.
-    """
+    """Return the folder that should hold the published weights; ModelError if the environment does not name it."""
     folder = os.environ.get("IDC_DATA")
     if not folder:
         raise ModelError(
@@ -45,18 +39,7 @@ def published_folder(name: str) -> Path:
 
 
 def load_published(entry: ModelEntry, weights: Path | None = None) -> Network:
-    """Build a published network.
-
-    Parameters
-    ----------
-    entry : ModelEntry
-    weights : Path, optional
-        The `.npz` file; its layer list lies beside it with the ending `.json`. Default: `IDC_DATA`/weights.
-
-    Returns
-    -------
-    Network
-        In training mode, as built, with its card.
+    """Build a published network, with its card, from a `.npz` file and the layer list beside it.
 
     Raises
     ------
@@ -157,20 +140,11 @@ def _card(entry: ModelEntry, network: Network, description: dict[str, Any]) -> M
         if f"{split}_percent" in measured
     }
     source = description.get("source", {})
-    return ModelCard(
-        name=entry.name,
-        label=entry.label,
-        dataset=entry.dataset,
-        task=entry.task,
-        parameters=network.parameter_count,
-        default_layer=entry.default_layer,
-        layers=network.layers,
+    return entry.card(
+        network,
         metrics=metrics,
         recipe={"source": source.get("repository", ""), "file": source.get("weights", "")},
         seed=None,
         split="60,000 training and 10,000 test images of MNIST",
-        licence=entry.licence,
-        citation=entry.citation,
-        fingerprint=fingerprint(network),
         versions={"keras": str(source.get("keras_version", ""))},
     )

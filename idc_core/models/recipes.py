@@ -18,10 +18,7 @@ OPTIMIZERS: dict[str, Callable[[Iterable[torch.nn.Parameter], float, float], Opt
 
 
 def one_cycle(step: int, steps: int) -> float:
-    """Return the share of the highest learning rate to use at a step.
-
-    Rises over the first fifth of the steps and falls to zero over the rest, both linearly.
-    """
+    """Return the share of the highest learning rate: up over a fifth of the steps, then down to zero, linearly."""
     rise = max(1, steps // 5)
     return (step + 1) / rise if step < rise else (steps - step) / (steps - rise)
 

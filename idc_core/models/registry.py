@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from idc_core.errors import ModelError
+from idc_core.models.card import Task
 from idc_core.models.entry import ModelEntry, Recipe
 
 if TYPE_CHECKING:
+    from torch.nn import Module
+
     from idc_core.models.network import Network
 
 _LECUN = (
@@ -40,10 +45,8 @@ class _LeNet:
         dense = (f"fc{number}" for number in range(1, len(self.hidden) + 1))
         return ("conv1", "pool1", "conv2", "pool2", *dense, "logits")
 
-    def build(self, padding: int) -> Network:
-        from idc_core.models.lenet import LeNet
-
-        return LeNet(self.channels, self.hidden, padding)
+    def built_by(self, padding: int) -> Callable[[], Network]:
+        return partial(_network, "lenet", "LeNet", self.channels, self.hidden, padding)
 
 
 _LENETS = (
@@ -75,7 +78,7 @@ def _trained_lenet(shape: _LeNet, dataset: str) -> ModelEntry:
         name=f"lenet{shape.number}-{dataset}",
         label=f"LeNet-{shape.number} on {_DATA_LABELS[dataset]}",
         help=f"{shape.same_parameters:,} parameters, trained on {_DATA_LABELS[dataset]}.",
-        build=partial(shape.build, 2),
+        build=shape.built_by(2),
         layers=shape.layers,
         dataset=dataset,
         default_layer=shape.default_layer,
@@ -92,7 +95,7 @@ def _published_lenet(shape: _LeNet, name: str, paper: str, *, same: bool) -> Mod
         name=name,
         label=f"LeNet-{shape.number} of {'DeepXplore' if same else 'DeepImportance'}",
         help=f"The weights published with the paper: LeNet-{shape.number}, {parameters:,} parameters, MNIST.",
-        build=partial(shape.build, 2 if same else 0),
+        build=shape.built_by(2 if same else 0),
         layers=shape.layers,
         dataset="mnist",
         default_layer=shape.default_layer,
@@ -103,28 +106,10 @@ def _published_lenet(shape: _LeNet, name: str, paper: str, *, same: bool) -> Mod
     )
 
 
-def _convnet() -> Network:
-    from idc_core.models.convnet import ConvNet
-
-    return ConvNet()
-
-
-def _dave2() -> Network:
-    from idc_core.models.dave2 import Dave2
-
-    return Dave2()
-
-
-def _textcnn() -> Network:
-    from idc_core.models.textcnn import TextCNN
-
-    return TextCNN()
-
-
-def _charlstm() -> Network:
-    from idc_core.models.charlstm import CharLSTM
-
-    return CharLSTM(512)
+def _network(module: str, name: str, *arguments: object) -> Network:
+    """Build a network, whose file is imported only now: it needs torch."""
+    built: Network = getattr(import_module(f"idc_core.models.{module}"), name)(*arguments)
+    return built
 
 
 _ENTRIES = (
@@ -138,7 +123,7 @@ _ENTRIES = (
         name="convnet-cifar10",
         label="ConvNet on CIFAR-10",
         help="The paper's convolutional network with 952,234 parameters, trained on CIFAR-10.",
-        build=_convnet,
+        build=partial(_network, "convnet", "ConvNet"),
         layers=("conv1", "conv2", "pool1", "conv3", "conv4", "pool2", "fc1", "fc2", "logits"),
         dataset="cifar10",
         default_layer="fc2",
@@ -159,7 +144,7 @@ _ENTRIES = (
         name="dave2-udacity",
         label="Dave-2 on Udacity",
         help="NVIDIA's steering network with 2,116,983 parameters, trained on one drive of the Udacity car.",
-        build=_dave2,
+        build=partial(_network, "dave2", "Dave2"),
         layers=("conv1", "conv2", "conv3", "conv4", "conv5", "fc1", "fc2", "fc3", "fc4", "steering"),
         dataset="udacity",
         default_layer="fc3",  # half of the ten units of fc4 never fire
@@ -181,7 +166,7 @@ _ENTRIES = (
         name="textcnn-20newsgroups",
         label="Text CNN on 20 Newsgroups",
         help="A small convolutional network for text, trained on six of the twenty newsgroups.",
-        build=_textcnn,
+        build=partial(_network, "textcnn", "TextCNN"),
         layers=("conv1", "conv2", "conv3", "pool1", "pool2", "pool3", "logits"),
         dataset="20newsgroups",
         default_layer="conv2",
@@ -202,7 +187,7 @@ _ENTRIES = (
         name="charlstm-sql",
         label="Character LSTM on SQL",
         help="A recurrent network with 512 units that predicts the next character of SQL strings.",
-        build=_charlstm,
+        build=partial(_network, "charlstm", "CharLSTM", 512),
         layers=("lstm", "logits"),
         dataset="sql",
         default_layer="lstm",
@@ -223,14 +208,66 @@ MODELS: dict[str, ModelEntry] = {entry.name: entry for entry in _ENTRIES}
 """Every network by its name, in the order in which menus show them."""
 
 
-def find_entry(name: str) -> ModelEntry:
-    """Return the registry entry of a network.
+def network(
+    name: str,
+    label: str = "",
+    help: str = "",
+    *,
+    data: str,
+    layer: str,
+    layers: tuple[str, ...] = (),
+    task: Task = "classification",
+    citation: str = "",
+    licence: str = "",
+) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
+    """Put a network into `MODELS` that the decorated function builds, weights included.
 
-    Raises
-    ------
-    ModelError
-        If there is none of that name; the message lists the names.
+    >>> @network("my-resnet", data="my-photos", layer="layer4")
+    ... def build():
+    ...     return MyResNet()  # any torch.nn.Module whose outputs are scores before any softmax
+
+    Parameters
+    ----------
+    name, label, help : str
+        Name for commands and addresses, name for people (default: the same), and one line on what the network is.
+    data : str
+        Registry name of the data set that it takes; its "train" split is what neurons and clusters are learnt from.
+    layer : str
+        The layer that is analysed unless another one is chosen: a name of `named_modules()`.
+    layers : tuple of str
+        All layers offered, in forward order; default: `layer` alone.
+    task : {"classification", "regression"}
+    citation, licence : str
+
+    Returns
+    -------
+    callable
+        The decorator; it returns the function unchanged.
     """
+
+    def decorate(build: Callable[[], Module]) -> Callable[[], Module]:
+        MODELS[name] = ModelEntry(
+            name=name,
+            label=label or name,
+            help=help,
+            build=cast("Callable[[], Network]", build),
+            layers=layers or (layer,),
+            dataset=data,
+            default_layer=layer,
+            parameters=None,
+            recipe=None,
+            citation=citation,
+            licence=licence,
+            task=task,
+            complete=True,
+        )
+        return build
+
+    return decorate
+
+
+def find_entry(name: str) -> ModelEntry:
+    """Return the registry entry of a network; ModelError, listing the names, if there is none."""
     if name not in MODELS:
         raise ModelError(f"There is no model {name!r}; the models are {', '.join(MODELS)}.")
     return MODELS[name]

@@ -20,12 +20,12 @@ from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
 from idc_core.models.card import ModelCard
-from idc_core.models.checkpoint_recorder import Keeping
+from idc_core.models.checkpoint_recorder import CheckpointRecorder
 from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
-from idc_core.models.weights import fingerprint, make_folder, write_weights, write_whole
+from idc_core.models.weights import make_folder, write_weights, write_whole
 from idc_core.progress import Progress, report
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def train(
     out: Path | None,
     seed: int = 0,
     device: Device = "cpu",
-    keeping: Keeping | None = None,
+    recorder: CheckpointRecorder | None = None,
     on_progress: Progress | None = None,
 ) -> ModelCard:
     """Train a network of the registry by its recipe and write its weights and card.
@@ -60,7 +60,7 @@ def train(
     seed : int
         Fixes the first weights, the order of the inputs, augmentation and dropout.
     device : {"cpu", "cuda"}
-    keeping : Keeping, optional
+    recorder : CheckpointRecorder, optional
         Checkpoints to keep as well. The weights that come out are the same with and without them.
     on_progress : Progress, optional
         Called with training steps.
@@ -89,12 +89,11 @@ def train(
     accuracy is the same within the spread of seeds, the weights are not.
     """
     entry = find_entry(name)
-    if entry.recipe is None:
-        raise ModelError(f"{name!r} has the weights published with its paper; it has no recipe.")
+    recipe = _recipe(entry)
     _check_settings(seed, device)
     if out is not None:
         make_folder(out)  # now, not after a quarter of an hour of training
-    kept = () if keeping is None else keeping.prepare(entry, seed)
+    kept = () if recorder is None else recorder.prepare(entry, seed)
     from idc_core.datasets import DATASETS, load_dataset  # here: loading a model needs no readers of data
 
     training = load_dataset(entry.dataset, "train", on_progress=on_progress)
@@ -105,14 +104,14 @@ def train(
         network = entry.build()
 
         def keep(epoch: int) -> None:
-            if keeping is not None and epoch in kept:
-                keeping.write(network, epoch, kept[-1], partial(describe, splits=("test",)))
+            if recorder is not None and epoch in kept:
+                recorder.write(network, epoch, kept[-1], partial(describe, splits=("test",)))
 
         keep(0)
         fit(
             network,
             training,
-            entry.recipe,
+            recipe,
             seed=seed,
             device=device,
             label=entry.label,
@@ -147,15 +146,11 @@ def fit(
         Moved to the device and left there, in training mode.
     data : Dataset
         Class targets are learnt by cross entropy, angles by mean squared error.
-    recipe : Recipe
     seed : int
         For the order of the inputs and the augmentation. First weights and dropout come from torch's own
         generator, which `reproducible` seeds.
-    device, label, on_progress
-        See `train`; the label names the network in the progress.
     steps : int, optional
-        Steps of an epoch, so that data sets of several sizes get the same number; default: as many as go through the
-        inputs once.
+        Steps per epoch, so that data sets of several sizes get the same number; default: once through the inputs.
     on_epoch : callable, optional
         Called with the number of epochs done, after each; it must leave the network in training mode.
 
@@ -199,21 +194,13 @@ def fit(
 def expected_seconds(name: str, data: Dataset) -> float:
     """Return how long training a network by its recipe takes on this machine as it is now, judged by a few steps.
 
-    Parameters
-    ----------
-    name : str
-        A name in `MODELS` that has a recipe.
-    data : Dataset
-        Its training inputs.
-
     Raises
     ------
     ModelError
         If the name is unknown, or it has no recipe.
     """
     entry = find_entry(name)
-    if entry.recipe is None:
-        raise ModelError(f"{name!r} has the weights published with its paper; it has no recipe.")
+    recipe = _recipe(entry)
     moments: list[float] = []
 
     def note(done: int, total: int, label: str) -> bool:
@@ -222,20 +209,14 @@ def expected_seconds(name: str, data: Dataset) -> float:
 
     with reproducible(0):
         network = entry.build()
-        fit(network, data, replace(entry.recipe, epochs=1), seed=0, steps=_TRIED_STEPS, on_progress=note)
+        fit(network, data, replace(recipe, epochs=1), seed=0, steps=_TRIED_STEPS, on_progress=note)
     # The first step also sets up what the others use again; a slow one among the others is the machine's business.
     each = float(np.median(np.diff(moments)))
-    return each * entry.recipe.epochs * (len(data) // min(entry.recipe.batch, len(data)))
+    return each * recipe.epochs * (len(data) // min(recipe.batch, len(data)))
 
 
 def measure(network: nn.Module, data: Dataset) -> dict[str, float]:
-    """Measure a network on a data set, in eval mode.
-
-    Returns
-    -------
-    dict
-        `accuracy` as a fraction for classes; `rmse` in the target's unit for regression.
-    """
+    """Return `accuracy` as a fraction for classes, or `rmse` in the target's unit for regression, in eval mode."""
     training = network.training
     network.eval()
     try:
@@ -250,6 +231,12 @@ def measure(network: nn.Module, data: Dataset) -> dict[str, float]:
         return {"accuracy": float(np.mean(outputs.argmax(1) == data.targets))}
     errors = outputs[:, 0].astype(np.float64) - data.targets
     return {"rmse": float(np.sqrt(np.mean(errors**2)))}
+
+
+def _recipe(entry: ModelEntry) -> Recipe:
+    if entry.recipe is None:
+        raise ModelError(f"{entry.name!r} is not trained here, but published with its weights; it has no recipe.")
+    return entry.recipe
 
 
 def _check_settings(seed: int, device: str) -> None:
@@ -313,20 +300,12 @@ def _card(
     if entry.task == "regression":
         errors = test.targets.astype(np.float64) - training.targets.mean(dtype=np.float64)
         metrics["test_rmse_of_training_mean"] = float(np.sqrt(np.mean(errors**2)))
-    return ModelCard(
-        name=entry.name,
-        label=entry.label,
-        dataset=entry.dataset,
-        task=entry.task,
-        parameters=network.parameter_count,
-        default_layer=entry.default_layer,
-        layers=network.layers,
+    return entry.card(
+        network,
         metrics={key: round(value, 5) for key, value in metrics.items()},
         recipe={} if entry.recipe is None else asdict(entry.recipe),
         seed=seed,
         split=f"{len(training):,} training and {len(test):,} test inputs, the fixed split of {entry.dataset}",
         licence=licence,
-        citation=entry.citation,
-        fingerprint=fingerprint(network),
         versions={"torch": torch.__version__},
     )

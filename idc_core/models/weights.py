@@ -22,7 +22,7 @@ WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
 def fingerprint(network: nn.Module) -> str:
     """Return 16 hexadecimal digits that change whenever any parameter or buffer of the network changes.
 
-    The digits begin the SHA-256 of the names, shapes, types and bytes of the state dict, in order of name.
+    They begin the SHA-256 of the names, shapes, types and bytes of the state dict, in order of name.
     """
     digest = hashlib.sha256()
     for name, value in sorted(network.state_dict().items()):
@@ -33,15 +33,7 @@ def fingerprint(network: nn.Module) -> str:
 
 
 def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
-    """Copy a complete state into a network.
-
-    Parameters
-    ----------
-    network : Module
-    state : mapping of str to Tensor
-        One float32 tensor a parameter.
-    source : str
-        Where the state comes from, for error messages.
+    """Copy a complete state into a network; `source` says where it comes from.
 
     Raises
     ------
@@ -71,14 +63,7 @@ def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
 
 
 def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None:
-    """Fill a network from a safetensors file.
-
-    Parameters
-    ----------
-    network : Module
-    path : Path
-    widen : bool
-        Whether values are kept in 16 bits and taken as the float32 numbers that they are.
+    """Fill a network from a safetensors file, whose values may have 16 bits where they are to be widened.
 
     Raises
     ------
@@ -106,13 +91,7 @@ def write_weights(network: nn.Module, path: Path, *, half: bool = False) -> None
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder unless it is there.
-
-    Raises
-    ------
-    ModelError
-        If that is not possible, or nothing can be written into it.
-    """
+    """Make a folder unless it is there; ModelError if that is not possible, or nothing can be written into it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -122,13 +101,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader never sees half of it.
-
-    Raises
-    ------
-    ModelError
-        If the folder cannot be written to.
-    """
+    """Write a file so that a reader never sees half of it; ModelError if the folder cannot be written to."""
     make_folder(path.parent)
     try:
         files.write_whole(path, content)

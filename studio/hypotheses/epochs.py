@@ -130,9 +130,15 @@ def train_again(view: View) -> None:
     name = view.bench.model
 
     def work(report: Progress) -> bool:
-        from idc_core.models import Keeping, train
+        from idc_core.models import CheckpointRecorder, train
 
-        train(name, out=None, seed=view.model.card.seed or 0, keeping=Keeping(kept_folder(name)), on_progress=report)
+        train(
+            name,
+            out=None,
+            seed=view.model.card.seed or 0,
+            recorder=CheckpointRecorder(kept_folder(name)),
+            on_progress=report,
+        )
         return True
 
     # What ends the run to begin another one, as a click on something else does, leaves the wish to train.

@@ -3,13 +3,14 @@
 import io
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from idc_core.cli import COMMANDS, main
 from idc_core.cli.console import ProgressLine, table
-from idc_core.datasets import DATASETS
+from idc_core.cli.listing import KINDS
 from idc_core.errors import DataError
 from idc_core.models import MODELS
 
@@ -47,28 +48,51 @@ def test_every_command_has_help(capsys, command):
 
 def test_waiting_threads_sleep():
     """OpenMP reads the setting when torch is imported, so it is there by then; a person's own is kept."""
-    program = "import os; from idc_core.cli import main; main(['list']); print(os.environ['OMP_WAIT_POLICY'])"
+    program = "import os; from idc_core.cli import main; main(['list', 'data']); print(os.environ['OMP_WAIT_POLICY'])"
     assert python("-c", program, env={}).stdout.splitlines()[-1] == "PASSIVE"
     assert python("-c", program, env={"OMP_WAIT_POLICY": "ACTIVE"}).stdout.splitlines()[-1] == "ACTIVE"
 
 
-def test_list_shows_the_registries(capsys):
-    assert main(["list"]) == 0
-    models, _, datasets = capsys.readouterr().out.partition("\n\n")
-    rows = {line.split()[0]: line.split()[1:] for line in models.splitlines()[1:]}
+def test_list_shows_models_with_their_layers(capsys):
+    assert main(["list", "models"]) == 0
+    rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]}
     assert list(rows) == list(MODELS)
     for name, entry in MODELS.items():
         assert rows[name][0] == entry.dataset
         layers = [layer.strip("[]") for layer in rows[name][1:]]
         assert layers == list(entry.build().layers)
         assert f"[{entry.default_layer}]" in rows[name]
-    assert [line.split()[0] for line in datasets.splitlines()[1:]] == list(DATASETS)
+
+
+def test_list_shows_every_registry_whole(capsys):
+    assert main(["list"]) == 0
+    everything = capsys.readouterr().out
+    tables = {table.split()[0].lower(): table.splitlines()[1:] for table in everything.strip().split("\n\n")}
+    assert list(tables) == list(KINDS)
+    for name, kind in KINDS.items():
+        entries = getattr(import_module(kind.home), kind.registry)
+        assert entries
+        assert [line.split()[0] for line in tables[name]] == list(entries)
+        assert all(len(line.split()) > 2 for line in tables[name])
+    assert main(["list", "attacks"]) == 0
+    alone = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in alone[1:]] == [line.split() for line in tables["attacks"]]
+
+
+def test_listing_models_and_data_needs_no_torch():
+    program = "import sys; from idc_core.cli import main; main(['list', KIND]); print('torch' in sys.modules)"
+    for kind in ("models", "data"):
+        assert python("-c", program.replace("KIND", repr(kind))).stdout.splitlines()[-1] == "False"
 
 
 def test_a_reader_that_stops_reading_is_no_mistake():
     """As in `python -m idc_core list | head -0`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "idc_core", "list"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "idc_core", "list", "data"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         process.stdout.close()
         errors = process.stderr.read()
@@ -91,7 +115,9 @@ def test_what_goes_wrong_becomes_a_sentence_and_a_status(capsys, monkeypatch, ra
     assert capsys.readouterr() == ("", sentence)
 
 
-@pytest.mark.parametrize("arguments", [[], ["measure"], ["analyze", "--unknown"], ["analyze", "--mod", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["measure"], ["list", "x"], ["analyze", "--unknown"], ["analyze", "--mod", "x"]]
+)
 def test_unknown_arguments(capsys, arguments):
     with pytest.raises(SystemExit) as stop:
         main(arguments)

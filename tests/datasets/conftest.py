@@ -1,3 +1,7 @@
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from types import SimpleNamespace
+
 import pytest
 
 from tests.datasets.dataset_files import write_all
@@ -25,3 +29,34 @@ def small(small_files, tmp_path, monkeypatch):
     monkeypatch.setenv("IDC_DATA", str(small_files))
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
     return small_files
+
+
+@pytest.fixture
+def server():
+    """A server on this computer: `.files` by path, `.cut` bytes withheld from the end, `.silent` says nothing."""
+    state = SimpleNamespace(files={}, asked=[], cut=0, silent=False, released=Event())
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            state.asked.append(self.path)
+            if state.silent:
+                state.released.wait(30)
+                return
+            content = state.files.get(self.path.lstrip("/"))
+            self.send_response(404 if content is None else 200)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            if content is not None:
+                self.wfile.write(content[: len(content) - state.cut])
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as http:
+        state.url = f"http://127.0.0.1:{http.server_port}/"
+        thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        yield state
+        state.released.set()
+        http.shutdown()
+        thread.join()

@@ -1,146 +1,164 @@
+import hashlib
 import io
 import os
 import tarfile
-import time
 import zipfile
-from http.client import IncompleteRead
 from pathlib import Path
-from threading import Event, Thread
-from types import SimpleNamespace
-from urllib.error import URLError
+from threading import Thread
 
 import numpy as np
 import pytest
 
-from idc_core.datasets import cifar10, download, load_dataset, mnist, newsgroups
-from idc_core.datasets.newsgroups import GROUPS
-from idc_core.datasets.openml import openml_source
+from idc_core.datasets import cifar10, fashion_mnist, load_dataset, mnist, newsgroups, sources
+from idc_core.datasets.idx import idx_files, mnist_layout
 from idc_core.errors import CancelledError, DataError
 from tests.datasets.dataset_files import CIFAR_ZIP, NEWS_ZIP, cifar_members, news_members, tree, write_mnist, write_zip
 
-COUNTS = {"train": (3,) * 10, "test": (2,) * 10}
-PIXELS = np.random.default_rng(0).integers(0, 256, (50, 28 * 28))
-LABELS = np.array([str(label) for label in [*range(10)] * 5], object)
+NAMES = (*idx_files("train", 3), *idx_files("test", 3))
+KINDS = ("train_images", "train_labels", "test_images", "test_labels")
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
 
 
 @pytest.fixture
-def openml(places, monkeypatch):
-    """A stand-in for `fetch_openml`: .data and .target can be changed, .calls counts."""
-    state = SimpleNamespace(data=PIXELS.astype(float), target=LABELS, calls=0, error=None)
+def remote_mnist(places, server, tmp_path, monkeypatch):
+    """The four files of a small MNIST on a server, and their hashes in the code."""
+    folder = write_mnist(tmp_path / "remote")
+    server.files = {name: (folder / name).read_bytes() for name in NAMES}
+    pinned = [(sha256(server.files[name]), 1) for name in NAMES]
 
-    def fetch(name, *, data_home, **options):
-        state.calls += 1
-        with open(os.path.join(data_home, "half.arff"), "wb") as stream:  # noqa: PTH118, PTH123
-            stream.write(b"half of it")
-        if state.error is not None:
-            raise state.error
-        return SimpleNamespace(data=state.data, target=state.target)
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-    monkeypatch.setattr(mnist, "_SOURCE", openml_source("mnist_784", (28, 28), COUNTS, 15))
-    return state
+    monkeypatch.setattr(mnist, "_SOURCE", mnist_layout(server.url, **dict(zip(KINDS, pinned, strict=True))))
+    return server
 
 
-def test_what_is_missing_is_downloaded_once_and_read_from_the_cache_afterwards(places, openml):
+def packed(members):
+    """A tar.gz file of members by name."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def offer(server, monkeypatch, module, name, content):
+    """Put one file on the server and pin its hash in the source of a dataset."""
+    server.files = {name: content}
+    remote = sources.RemoteFile(server.url + name, sha256(content), 1)
+    monkeypatch.setattr(module, "_SOURCE", sources.Source((remote,), module._SOURCE.convert))
+
+
+@pytest.mark.parametrize("source", [mnist._SOURCE, fashion_mnist._SOURCE, cifar10._SOURCE, newsgroups._SOURCE])
+def test_every_download_is_encrypted_and_has_its_hash_in_the_code(source):
+    for file in source.files:
+        assert file.url.startswith("https://")
+        assert len(bytes.fromhex(file.sha256)) == 32
+
+
+@pytest.mark.skipif(not (Path(os.environ.get("IDC_DATA", "")) / "mnist").is_dir(), reason="IDC_DATA has no mnist/")
+def test_the_pinned_hashes_of_mnist_are_those_of_the_real_files():
+    folder = Path(os.environ["IDC_DATA"]) / "mnist"
+    for file in mnist._SOURCE.files:
+        content = (folder / file.name).read_bytes()
+        assert sha256(content) == file.sha256
+        assert len(content) <= file.megabytes << 20
+
+
+def test_what_is_missing_is_downloaded_once_and_read_from_the_cache_afterwards(places, remote_mnist, capfd):
     home = places[1]
     told = []
     train = load_dataset("mnist", "train", on_progress=lambda *step: told.append(step))
     test = load_dataset("mnist", "test")
-    np.testing.assert_array_equal(train.inputs.reshape(30, -1), (PIXELS[:30] / 255.0).astype(np.float32))
-    np.testing.assert_array_equal(test.inputs.reshape(20, -1), (PIXELS[30:] / 255.0).astype(np.float32))
-    assert test.targets.tolist() == [*range(10)] * 2
-    assert openml.calls == 1
+    assert (len(train), len(test)) == (60, 40)
+    assert remote_mnist.asked == [f"/{name}" for name in NAMES]
     assert sorted(path.name for path in home.iterdir()) == ["mnist"]
     assert len(list((home / "mnist").iterdir())) == 5
-    assert ("Downloading MNIST, MB") in {label for _, _, label in told}
+    downloading = [step for step in told if step[2] == "Downloading MNIST, MB"]
+    assert (downloading[0][:2], downloading[-1][:2]) == ((0, 4), (4, 4))
+    assert capfd.readouterr() == ("", "")
+
+
+def refuse(server, monkeypatch):
+    monkeypatch.setattr(mnist, "_SOURCE", mnist_layout("http://127.0.0.1:9/", **dict.fromkeys(KINDS, ("00" * 32, 1))))
+
+
+def withhold(server, monkeypatch):
+    server.cut = 10
+
+
+def change(server, monkeypatch):
+    server.files[NAMES[3]] += b"x"
+
+
+def forget(server, monkeypatch):
+    del server.files[NAMES[3]]
+
+
+def flood(server, monkeypatch):
+    server.files[NAMES[1]] = bytes(3 << 20)
+
+
+def forbid(server, monkeypatch):
+    def denied(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pooch.retrieve", denied)
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("trouble", "message"),
     [
-        URLError("Name or service not known"),
-        ValueError("md5 checksum of local file does not match"),
-        IncompleteRead(b"half"),
-        EOFError("ended"),
-        ImportError("pandas is missing"),
-        PermissionError(13, "Permission denied"),
+        (refuse, r"the connection to 127\.0\.0\.1:9 failed"),
+        (withhold, "the connection to .* failed"),
+        (change, "t10k-labels-idx1-ubyte.gz is not the file it was"),
+        (forget, "refused .*t10k-labels.* [(]404"),
+        (flood, "sends more than the 1 MB expected"),
+        (forbid, "Permission denied"),
     ],
 )
-def test_a_failed_download_is_one_sentence_and_leaves_nothing(places, openml, error):
-    openml.error = error
+def test_a_failed_download_is_one_sentence_and_leaves_nothing(places, remote_mnist, monkeypatch, trouble, message):
+    trouble(remote_mnist, monkeypatch)
     with pytest.raises(DataError, match=r"MNIST is not on this computer and could not be downloaded \(.*set IDC_DATA"):
         load_dataset("mnist")
-    assert tree(places[1]) == {}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda s: setattr(s, "target", np.sort(LABELS)), "train images per class"),
-        (lambda s: setattr(s, "target", np.array(["x"] * 50, object)), "invalid literal"),
-        (lambda s: setattr(s, "data", s.data[:, :-1]), r"shape \(50, 783\)"),
-        (lambda s: setattr(s, "data", s.data + 1), "whole numbers in 0..255"),
-        (lambda s: setattr(s, "data", s.data - 1), "whole numbers in 0..255"),
-        (lambda s: setattr(s, "data", s.data / 255), "whole numbers in 0..255"),
-        (lambda s: s.data.__setitem__((7, 7), np.nan), "whole numbers in 0..255"),
-        (lambda s: (setattr(s, "data", s.data[:49]), setattr(s, "target", LABELS[:49])), "test images per class"),
-        (
-            lambda s: (setattr(s, "data", np.r_[s.data, s.data]), setattr(s, "target", np.r_[LABELS, LABELS])),
-            "100 images, not 50",
-        ),
-    ],
-)
-def test_a_download_of_other_content_is_refused_and_leaves_nothing(places, openml, change, message):
-    change(openml)
     with pytest.raises(DataError, match=message):
         load_dataset("mnist")
     assert tree(places[1]) == {}
 
 
-def test_an_interruption_leaves_nothing(places, openml):
-    openml.error = KeyboardInterrupt()
+def test_an_interruption_leaves_nothing(places, remote_mnist, monkeypatch):
+    def interrupt(meter, count):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sources._Meter, "update", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load_dataset("mnist")
     assert tree(places[1]) == {}
 
 
-def test_a_stopped_download_leaves_nothing_even_if_it_goes_on_writing(places, monkeypatch):
-    home = places[1]
-    go_on, done = Event(), Event()
-
-    def make(scratch, ready):
-        (scratch / "half").write_bytes(b"half")
-        go_on.wait(30)
-        scratch.mkdir(parents=True, exist_ok=True)
-        (scratch / "whole").write_bytes(b"whole")
-        done.set()
-
-    monkeypatch.setattr(mnist, "_SOURCE", download.Source(15, make))
+@pytest.mark.parametrize("steps", [1, 3, 6])
+def test_a_stopped_download_leaves_nothing(places, remote_mnist, steps):
+    told = []
     with pytest.raises(CancelledError, match="Downloading MNIST"):
-        load_dataset("mnist", on_progress=lambda *step: False)
-    assert tree(home) == {}
-    go_on.set()
-    assert done.wait(30)
-    deadline = time.monotonic() + 30
-    # Only the folder itself is listed: what is in it is being removed meanwhile, from the inside out.
-    while any(home.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert tree(home) == {}
+        load_dataset("mnist", on_progress=lambda *step: told.append(step) or len(told) < steps)
+    assert len(told) == steps
+    assert tree(places[1]) == {}
 
 
-def test_a_connection_that_never_answers_is_given_up(places, monkeypatch):
-    silence = Event()
-    monkeypatch.setattr(mnist, "_SOURCE", download.Source(15, lambda scratch, ready: silence.wait(30)))
-    monkeypatch.setattr(download, "_PATIENCE_SECONDS", 0)
-    with pytest.raises(DataError, match="nothing came for 0 s"):
+def test_a_connection_that_never_answers_is_given_up(places, remote_mnist, monkeypatch):
+    remote_mnist.silent = True
+    monkeypatch.setattr(sources, "_PATIENCE_SECONDS", 0.2)
+    with pytest.raises(DataError, match=r"nothing came from 127\.0\.0\.1:\d+ for 0.2 s"):
         load_dataset("mnist")
-    silence.set()
+    assert tree(places[1]) == {}
 
 
-def test_a_cached_file_that_changed_is_refused(places, openml):
+def test_a_cached_file_that_changed_is_refused(places, remote_mnist):
     load_dataset("mnist")
     path = places[1] / "mnist" / "t10k-images-idx3-ubyte.gz"
-    path.write_bytes(write_mnist(places[1] / "other").joinpath(path.name).read_bytes())
+    path.write_bytes(write_mnist(places[1] / "other", test=39).joinpath(path.name).read_bytes())
     with pytest.raises(DataError, match=f"{path.name} is no longer the file that was downloaded.*delete"):
         load_dataset("mnist")
 
@@ -150,7 +168,7 @@ def test_files_put_into_the_cache_by_hand_are_read(places):
     assert len(load_dataset("mnist")) == 40
 
 
-def test_a_folder_in_the_way_is_said(places, openml):
+def test_a_folder_in_the_way_is_said(places, remote_mnist):
     (places[1] / "mnist").mkdir()
     (places[1] / "mnist" / "notes.txt").write_text("mine")
     with pytest.raises(DataError, match="mnist is in the way: delete it"):
@@ -158,10 +176,10 @@ def test_a_folder_in_the_way_is_said(places, openml):
     assert list(tree(places[1]).values()) == [False, b"mine"]
 
 
-def test_the_data_folder_goes_before_the_cache(places, openml):
+def test_the_data_folder_goes_before_the_cache(places, remote_mnist):
     load_dataset("mnist")
-    write_mnist(places[0] / "mnist")
-    assert len(load_dataset("mnist")) == 40
+    write_mnist(places[0] / "mnist", test=30)
+    assert len(load_dataset("mnist")) == 30
 
 
 def test_without_settings_the_platforms_cache_is_used(tmp_path, monkeypatch):
@@ -172,7 +190,7 @@ def test_without_settings_the_platforms_cache_is_used(tmp_path, monkeypatch):
     assert len(load_dataset("mnist")) == 40
 
 
-def test_two_downloads_at_once_do_not_disturb_each_other(places, openml):
+def test_two_downloads_at_once_do_not_disturb_each_other(places, remote_mnist):
     found, failed = [], []
 
     def work():
@@ -206,7 +224,7 @@ def test_files_that_appear_while_one_looks_are_not_called_incomplete(places, mon
     assert len(load_dataset("mnist")) == 40
 
 
-def test_what_a_killed_process_left_is_swept_away_by_the_next_download(places, openml):
+def test_what_a_killed_process_left_is_swept_away_by_the_next_download(places, remote_mnist):
     old, young = places[1] / ".partial-mnist-old", places[1] / ".partial-mnist-young"
     for folder in (old, young):
         folder.mkdir()
@@ -216,61 +234,52 @@ def test_what_a_killed_process_left_is_swept_away_by_the_next_download(places, o
     assert sorted(path.name for path in places[1].iterdir()) == [".partial-mnist-young", "mnist"]
 
 
-def test_cifar_is_downloaded_in_original_pixels(places, openml, monkeypatch):
-    pixels = np.random.default_rng(1).integers(0, 256, (50, 3 * 32 * 32))
-    openml.data = pixels
-    monkeypatch.setattr(cifar10, "_SOURCE", openml_source("CIFAR_10", (3, 32, 32), COUNTS, 200))
-    data = load_dataset("cifar10", "test")
-    np.testing.assert_array_equal(data.inputs.reshape(20, -1), (pixels[30:] / 255.0).astype(np.float32))
-    write_zip(places[0] / "cifar10" / CIFAR_ZIP, cifar_members(1))
-    assert len(load_dataset("cifar10", "test")) == 10
+def test_cifar_is_downloaded_in_original_pixels(places, server, monkeypatch):
+    records = np.random.default_rng(1).integers(0, 256, (60, 1 + 3 * 32 * 32), np.uint8)
+    records[:, 0] = np.arange(60) % 10
+    names = [name for batches in cifar10._BATCHES.values() for name in batches]
+    batches = {
+        f"cifar-10-batches-bin/{name}": part.tobytes() for name, part in zip(names, np.split(records, 6), strict=True)
+    }
+    offer(server, monkeypatch, cifar10, "cifar-10-binary.tar.gz", packed(batches))
+    data, test = load_dataset("cifar10", "train"), load_dataset("cifar10", "test")
+    np.testing.assert_array_equal(data.inputs.reshape(50, -1), (records[:50, 1:] / 255.0).astype(np.float32))
+    np.testing.assert_array_equal(test.inputs.reshape(10, -1), (records[50:, 1:] / 255.0).astype(np.float32))
+    assert data.targets.tolist() == [*range(10)] * 5
+    write_zip(places[0] / "cifar10" / CIFAR_ZIP, cifar_members(2))
+    assert len(load_dataset("cifar10", "test")) == 20
 
 
-def test_newsgroups_are_downloaded_into_the_layout_that_is_read(places, monkeypatch):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no archive", "cannot be read"),
+        (packed({"cifar-10-batches-bin/data_batch_1.bin": b"x"}), "cannot be read: .*data_batch_2"),
+        (packed({f"cifar-10-batches-bin/{name}": b"x" for name in cifar10._BATCHES["train"]}), "cannot be read"),
+    ],
+)
+def test_a_download_of_other_content_is_refused_and_leaves_nothing(places, server, monkeypatch, content, message):
+    offer(server, monkeypatch, cifar10, "cifar-10-binary.tar.gz", content)
+    with pytest.raises(DataError, match=message):
+        load_dataset("cifar10")
+    assert tree(places[1]) == {}
+
+
+def test_newsgroups_are_downloaded_unchanged_into_the_layout_that_is_read(places, server, monkeypatch):
     data, home = places
     members = news_members(2)
-
-    def fetch(*, data_home, subset, categories, shuffle, n_retries):
-        assert categories == list(GROUPS)
-        names = [name for name in members if f"-{subset}/" in name]
-        return SimpleNamespace(
-            data=[members[name].decode("latin-1") for name in names],
-            target=np.array([GROUPS.index(name.split("/")[1]) for name in names]),
-            target_names=list(GROUPS),
-            filenames=np.array([f"{data_home}/{name}" for name in names]),
-        )
-
-    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", fetch)
+    members["20news-bydate-test/sci.med/1001"] = "S: x\n\nd\xe9j\xe0 vu\r\n\tand \x85 more".encode("latin-1")
+    others = {f"20news-bydate-{split}/alt.atheism/1": b"x" for split in ("train", "test")}
+    offer(server, monkeypatch, newsgroups, "5975967", packed({**others, **members}))
     with pytest.raises(DataError, match="12 train messages came, not 3563"):
         load_dataset("20newsgroups")
     assert tree(home) == {}
     monkeypatch.setattr(newsgroups, "_MESSAGES", {"train": 12, "test": 12})
     downloaded = load_dataset("20newsgroups", "train")
+    with zipfile.ZipFile(home / "20newsgroups" / NEWS_ZIP) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == members
     write_zip(data / "20newsgroups" / NEWS_ZIP, members)
     assert load_dataset("20newsgroups", "train").fingerprint == downloaded.fingerprint
-
-
-def test_the_real_fetcher_of_the_newsgroups_brings_the_messages_unchanged(places, monkeypatch):
-    """Everything of scikit-learn but the connection: unpacking, reading, choosing the groups."""
-    home = places[1]
-    members = {**news_members(2), "20news-bydate-train/alt.atheism/1": b"x", "20news-bydate-test/alt.atheism/1": b"x"}
-    members["20news-bydate-test/sci.med/1001"] = "S: x\n\nd\xe9j\xe0 vu\r\n\tand \x85 more".encode("latin-1")
-
-    def fetch_remote(remote, dirname, n_retries, delay):
-        path = Path(dirname) / remote.filename
-        with tarfile.open(path, "w:gz") as archive:
-            for name, content in members.items():
-                member = tarfile.TarInfo(name)
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
-        return str(path)
-
-    monkeypatch.setattr("sklearn.datasets._twenty_newsgroups._fetch_remote", fetch_remote)
-    monkeypatch.setattr(newsgroups, "_MESSAGES", {"train": 12, "test": 12})
-    load_dataset("20newsgroups")
-    with zipfile.ZipFile(home / "20newsgroups" / NEWS_ZIP) as archive:
-        found = {name: archive.read(name) for name in archive.namelist()}
-    assert found == {name: content for name, content in members.items() if "alt.atheism" not in name}
 
 
 def test_udacity_has_no_source_and_says_so(places):

@@ -139,8 +139,7 @@ def test_digits_load_without_importing_anything_heavy():
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("digits", "sql")])
 def test_a_missing_file_is_one_sentence_with_both_ways_to_provide_it(places, monkeypatch, name):
     data, home = places
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", _no_network)
-    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", _no_network)
+    monkeypatch.setattr("pooch.retrieve", _no_network)
     with pytest.raises(IdcError) as caught:
         load_dataset(name)
     text = str(caught.value)

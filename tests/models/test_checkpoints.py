@@ -10,7 +10,7 @@ import torch
 from idc_core.cli import train as command
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, ModelError, SettingError
-from idc_core.models import MODELS, Keeping, load_model, train
+from idc_core.models import MODELS, CheckpointRecorder, load_model, train
 from idc_core.models.checkpoints import (
     SHIPPED_FOLDER,
     all_series,
@@ -59,9 +59,9 @@ def test_usual_epochs_by_hand():
 
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("small", [False, True])
-def test_keeping_changes_nothing_and_each_epoch_opens_as_it_was(tmp_path, small):
+def test_recorder_changes_nothing_and_each_epoch_opens_as_it_was(tmp_path, small):
     plain = train(NAME, out=tmp_path, seed=3)
-    kept = train(NAME, out=None, seed=3, keeping=Keeping(tmp_path / "kept", small=small))
+    kept = train(NAME, out=None, seed=3, recorder=CheckpointRecorder(tmp_path / "kept", small=small))
     assert kept == plain
     series = read_series(NAME, tmp_path / "kept")
     assert (series.epochs, series.complete) == ((0, 1, 2), True)
@@ -88,18 +88,23 @@ def test_keeping_changes_nothing_and_each_epoch_opens_as_it_was(tmp_path, small)
 def test_a_stopped_training_leaves_its_finished_epochs_and_goes_on_in_the_same_folder():
     folder = kept_folder(NAME)
     with pytest.raises(CancelledError):
-        train(NAME, out=None, keeping=Keeping(folder), on_progress=lambda done, total, label: "epoch 2" not in label)
+        train(
+            NAME,
+            out=None,
+            recorder=CheckpointRecorder(folder),
+            on_progress=lambda done, total, label: "epoch 2" not in label,
+        )
     series = read_series(NAME, folder)
     assert (series.epochs, series.complete, series.own) == ((0, 1), False, False)
     joined = whole(NAME, series)
     assert joined.epochs == (0, 1, 2)
     assert joined.open(1).card == series.open(1).card
     assert joined.open(2).card == load_model(NAME).card
-    train(NAME, out=None, keeping=Keeping(folder))
+    train(NAME, out=None, recorder=CheckpointRecorder(folder))
     assert read_series(NAME, folder).complete
     seen = []
     with pytest.raises(ModelError, match=r"training with the seed 0, not 1: move that folder away, or delete it"):
-        train(NAME, out=None, seed=1, keeping=Keeping(folder), on_progress=lambda *step: seen.append(step))
+        train(NAME, out=None, seed=1, recorder=CheckpointRecorder(folder), on_progress=lambda *step: seen.append(step))
     assert seen == [], "refused before any work"
 
 
@@ -160,7 +165,7 @@ def test_the_folder_of_checkpoints_is_small():
 
 @pytest.mark.usefixtures("short")
 def test_of_several_trainings_the_one_of_the_own_weights_comes_first():
-    train(NAME, out=None, seed=4, keeping=Keeping(kept_folder(NAME)))
+    train(NAME, out=None, seed=4, recorder=CheckpointRecorder(kept_folder(NAME)))
     assert [one.own for one in all_series(NAME)] == [True, False]
 
 
