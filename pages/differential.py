@@ -25,7 +25,6 @@ view = open_bench(frame("differential"))
 finding = st.empty()
 
 from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
-from idc_core.coverage.registry import PAIRWISE  # noqa: E402
 from idc_core.figures import differential as figures  # noqa: E402
 from idc_core.figures.criteria import suite_scores  # noqa: E402
 from studio.differential import disagreements as shown  # noqa: E402
@@ -103,7 +102,7 @@ def draw_steps(outcome: Outcome, one: View, key: str) -> None:
 
 def choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
-    fast = [name for name in CRITERIA if name not in PAIRWISE]
+    fast = [name for name, kind in CRITERIA.items() if not kind.card.pairwise]
     said = address.read(MEASURED).split(",")
     st.session_state[MEASURED] = [name for name in CRITERIA if name in said] or fast
     st.pills(
@@ -113,8 +112,9 @@ def choose_measured() -> list[str]:
         format_func=str.upper,
         key=MEASURED,
         on_change=lambda: address.keep(MEASURED, ",".join(st.session_state[MEASURED])),
-        help="Which criteria are measured; IDC always is. LSC, DSC and CC compare every test with many others and take "
-        f"seconds when they are chosen. Default {layout.names([name.upper() for name in fast])}.",
+        help="Which criteria are measured; IDC always is. "
+        f"{layout.names([name.upper() for name in CRITERIA if name not in fast])} compare every test with many others "
+        f"and take seconds when they are chosen. Default {layout.names([name.upper() for name in fast])}.",
     )
     layout.explain_criteria()
     return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]

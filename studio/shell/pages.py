@@ -144,7 +144,7 @@ PAGES: dict[str, PageEntry] = {
             "Compare",
             ":material/compare_arrows:",
             "Do other criteria see the same?",
-            "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",
+            "Scores of other coverage criteria, their rank correlation with IDC, and which tests each would run first.",
         ),
         PageEntry(
             "classes",
