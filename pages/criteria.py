@@ -6,21 +6,15 @@ from typing import Any
 
 import streamlit as st
 
+from idc_core.coverage import CRITERIA
+from studio.criteria import criterion_controls, criterion_scores, prioritised_tests, score_charts
 from studio.engine.results import View
 from studio.shell import pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.widgets import layout
 
-view = open_bench(frame("criteria"))
+view = current_view()
 finding = st.empty()
-
-from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
-from studio.criteria import (  # noqa: E402
-    criterion_controls,
-    criterion_scores,
-    prioritised_tests,
-    score_charts,
-)
 
 names = criterion_controls.choose_criteria(view)
 others = criterion_controls.choose_others(view)
