@@ -27,7 +27,7 @@ def choose_criteria(view: View) -> list[str]:
         "Criteria",
         list(offered()),
         selection_mode="multi",
-        format_func=offered().get,
+        format_func=lambda name: offered()[name],
         key=CHOSEN,
         on_change=lambda: address.keep(CHOSEN, ",".join(st.session_state[CHOSEN])),
         help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage.overlap import gained
+from idc_core.coverage.cell_table import gained
 
 SIZES = (3, 2, 4)
 cells = st.lists(st.tuples(*(st.integers(0, size - 1) for size in SIZES)), max_size=30)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage.cell_table import tabulate
-from idc_core.coverage.overlap import overlap
+from idc_core.coverage.cell_table import overlap, tabulate
 from idc_core.errors import SettingError
 
 
