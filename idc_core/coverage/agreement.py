@@ -93,7 +93,7 @@ class CriterionResult:
     growth: Floats
 
 
-def evaluate(
+def evaluate_criteria(
     criteria: Sequence[Criterion],
     train: Inputs,
     tests: Inputs,

@@ -71,7 +71,7 @@ def tabulate(
         raise SettingError(f"Expected assignments of shape (n, {len(sizes)}); got {assignments.shape}.")
     for name, values in (("targets", targets), ("correct", correct)):
         if values is not None and values.shape != (count,):
-            raise SettingError(f"Expected one value a test in {name}, shape ({count},); got {values.shape}.")
+            raise SettingError(f"Expected one value per test in {name}, shape ({count},); got {values.shape}.")
     cells, row = np.unique(assignments, axis=0, return_inverse=True)
     row = row.reshape(-1)
     by_class = np.zeros((len(cells), classes if targets is not None else 0), dtype=np.int64)

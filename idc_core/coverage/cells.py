@@ -1,6 +1,6 @@
 """Cells: every combination of the important neurons' clusters, and how often inputs fall into each.
 
-A cell is one cluster index a neuron. Its code is the mixed-radix number with these digits, the first neuron
+A cell is one cluster index per neuron. Its code is the mixed-radix number with these digits, the first neuron
 the most significant, so that a cell is one integer and covered cells are different integers.
 """
 
@@ -44,7 +44,7 @@ def assign(
     array = np.asarray(activations)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] != len(centroids):
         raise SettingError(
-            f"Expected real activations of shape (inputs, {len(centroids)}), one column a neuron that has "
+            f"Expected real activations of shape (inputs, {len(centroids)}), one column per neuron that has "
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
     kind = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)

@@ -97,6 +97,6 @@ def _check(
     m = len(centroids)
     if activations.ndim != 2 or activations.shape[1] != m or unit.shape != (m,):
         raise SettingError(
-            f"Expected activations of shape (n, {m}) and {m} units, one a neuron that has centroids; got "
+            f"Expected activations of shape (n, {m}) and {m} units, one per neuron that has centroids; got "
             f"{activations.shape} and {unit.shape}."
         )

@@ -53,7 +53,7 @@ def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int =
     more cells at any point.
     """
     if codes.ndim != 1:
-        raise SettingError(f"Growth needs one code a test, shape (n,); got shape {codes.shape}.")
+        raise SettingError(f"Growth needs one code per test, shape (n,); got shape {codes.shape}.")
     if points < 2 or orders < 1:
         raise SettingError(f"Growth needs points >= 2 and orders >= 1; got points={points}, orders={orders}.")
     count = len(codes)
@@ -101,7 +101,7 @@ def smallest_subset(
     count = len(codes)
     for name, values in (("codes", codes), ("distances", distances), ("preferred", preferred)):
         if values is not None and values.shape != (count,):
-            raise SettingError(f"Expected one value a test in {name}, shape ({count},); got {values.shape}.")
+            raise SettingError(f"Expected one value per test in {name}, shape ({count},); got {values.shape}.")
     cell_of = np.unique(codes, return_inverse=True)[1].reshape(-1)
     later = np.zeros(count, dtype=np.bool_) if preferred is None else ~preferred
     order = np.lexsort((np.arange(count), distances, later, cell_of))

@@ -1,4 +1,4 @@
-"""What each input covers, sparse: scores of any subset, growth and test orders follow from it without the network."""
+"""Profiles: the targets that each input covers; scores of subsets, growth and orders are counted from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Profiles:
-    """What each input covers by one criterion.
+    """The targets that each input covers by one criterion.
 
     Attributes
     ----------
     starts : ndarray, int64 (n + 1,)
         Input i covers ``targets[starts[i]:starts[i + 1]]``.
     targets : ndarray, int32 (entries,)
-        Numbers of the covered targets, ascending within an input, each at most once an input.
+        Numbers of the covered targets, ascending within an input, each at most once per input.
     total : int or None
         How many targets there are, which can be more than have a number (cells of IDC); None where there is no end to
         them (patterns, clusters), 0 where the criterion has none (NLC).

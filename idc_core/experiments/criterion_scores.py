@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.layer_sweep import States, find_states
 from idc_core.analysis.layers import Activity
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.agreement import evaluate, evaluate_profiles, random_subsets
+from idc_core.coverage.agreement import evaluate_criteria, evaluate_profiles, random_subsets
 from idc_core.coverage.cells import Codes, assign, encode, total
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
@@ -300,7 +300,7 @@ class Readings:
             cells = total([one.k for one in states.clusters[:m]])
             found[f"idc{m}"] = evaluate_profiles(Profiles.of_codes(numbers, cells), {}, subsets).growth
         criteria = self._unfitted()
-        results = evaluate(
+        results = evaluate_criteria(
             list(criteria.values()), self._trained, self._originals, {}, subsets, on_progress=self.on_progress
         )
         found |= {name: one.growth for name, one in zip(criteria, results, strict=True)}

@@ -12,7 +12,7 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
     CriterionResult,
     Subsets,
-    evaluate,
+    evaluate_criteria,
     evaluate_profiles,
     random_subsets,
     score_suites,
@@ -140,7 +140,7 @@ def _evaluate(
         else:
             try:
                 one = make(view.model, layer, **settings)
-                (result,) = evaluate([one], view.train_traces, tests, parts, subsets, on_progress=report)
+                (result,) = evaluate_criteria([one], view.train_traces, tests, parts, subsets, on_progress=report)
             except CancelledError:
                 raise
             except IdcError as error:

@@ -43,7 +43,7 @@ def make(names=tuple(CRITERIA)):
 
 @pytest.fixture(scope="module")
 def readings():
-    return dict(zip(CRITERIA, agreement.evaluate(make(), TRAIN, TESTS, PARTS, SUBSETS), strict=True))
+    return dict(zip(CRITERIA, agreement.evaluate_criteria(make(), TRAIN, TESTS, PARTS, SUBSETS), strict=True))
 
 
 class TestEvaluate:
@@ -75,21 +75,21 @@ class TestEvaluate:
     def test_traces_and_inputs_read_the_same(self, readings):
         names = [name for name in CRITERIA if name != "idc"]
         traces = collect(NETWORK, TRAIN, ["fc"]), collect(NETWORK, TESTS, ["fc"])
-        for name, one in zip(names, agreement.evaluate(make(names), *traces, PARTS, SUBSETS), strict=True):
+        for name, one in zip(names, agreement.evaluate_criteria(make(names), *traces, PARTS, SUBSETS), strict=True):
             assert one.scores == pytest.approx(readings[name].scores), name
             assert one.growth == pytest.approx(readings[name].growth), name
 
     def test_one_pass_each(self):
         seen = []
         handle = NETWORK.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
-        agreement.evaluate(make([name for name in CRITERIA if name != "idc"]), TRAIN, TESTS, PARTS, SUBSETS)
+        agreement.evaluate_criteria(make([name for name in CRITERIA if name != "idc"]), TRAIN, TESTS, PARTS, SUBSETS)
         handle.remove()
         assert sum(seen) == pytest.approx(len(TRAIN) + len(TESTS), abs=2)  # the shape of an output may be asked for
 
     @pytest.mark.parametrize("name", ["kmnc", "nlc"])
     def test_stops_when_asked(self, name):
         with pytest.raises(CancelledError):
-            agreement.evaluate(make([name]), TRAIN, TESTS, PARTS, SUBSETS, on_progress=lambda *_: False)
+            agreement.evaluate_criteria(make([name]), TRAIN, TESTS, PARTS, SUBSETS, on_progress=lambda *_: False)
 
 
 def test_joined_traces_are_those_of_all_inputs():
