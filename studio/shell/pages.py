@@ -150,7 +150,7 @@ PAGES: dict[str, PageEntry] = {
             "Criteria",
             "Compare",
             ":material/compare_arrows:",
-            "Do other criteria see the same?",
+            "Do other coverage criteria agree with IDC?",
             "Scores of other coverage criteria, their rank correlation with IDC, and which tests each would run first.",
         ),
         PageEntry(
