@@ -35,6 +35,8 @@ class Parameter:
         Whether a slider should step by factors: the range spans several powers of ten.
     offered : tuple
         Values for a menu. Of words, the only ones allowed.
+    step : int or float
+        By how much a control changes a number.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Parameter:
     high: Number = math.inf
     logarithmic: bool = False
     offered: tuple[Value, ...] = ()
+    step: Number = 1
 
     def check(self, value: Any, of: str) -> Value:
         """Return the value as this parameter's kind of number, or one of its words.

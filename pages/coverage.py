@@ -3,9 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from idc_core.coverage.cell_table import widest_gap
+from idc_core.coverage.cell_table import overlap, widest_gap
 from idc_core.coverage.growth import growth
-from idc_core.coverage.overlap import overlap
 from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.coverage import growth_curve

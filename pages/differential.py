@@ -10,7 +10,6 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.registry import PAIRWISE
 from idc_core.errors import IdcError
 from idc_core.figures import differential as figures
 from idc_core.figures.criteria import suite_scores
@@ -27,7 +26,6 @@ from studio.widgets.text import count, percent, plural
 
 view = current_view()
 finding = st.empty()
-
 
 MEASURED = "measured"  # name of the control, also in the address
 
@@ -99,7 +97,7 @@ def draw_steps(outcome: Outcome, one: View, key: str) -> None:
 
 def choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
-    fast = [name for name in CRITERIA if name not in PAIRWISE]
+    fast = [name for name, kind in CRITERIA.items() if not kind.card.pairwise]
     said = address.read(MEASURED).split(",")
     st.session_state[MEASURED] = [name for name in CRITERIA if name in said] or fast
     st.pills(
@@ -109,8 +107,9 @@ def choose_measured() -> list[str]:
         format_func=str.upper,
         key=MEASURED,
         on_change=lambda: address.keep(MEASURED, ",".join(st.session_state[MEASURED])),
-        help="Which criteria are measured; IDC always is. LSC, DSC and CC compare every test with many others and take "
-        f"seconds when they are chosen. Default {layout.names([name.upper() for name in fast])}.",
+        help="Which criteria are measured; IDC always is. "
+        f"{layout.names([name.upper() for name in CRITERIA if name not in fast])} compare every test with many others "
+        f"and take seconds when they are chosen. Default {layout.names([name.upper() for name in fast])}.",
     )
     layout.explain_criteria()
     return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]

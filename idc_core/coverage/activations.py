@@ -1,4 +1,4 @@
-"""What criteria look at: one activation a neuron, batch by batch, from a pass or from traces already taken."""
+"""Activations for criteria: one per neuron and input, batch by batch, from a pass or from traces already taken."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -20,8 +20,8 @@ ROWS = 1024
 """Inputs of a block that is cut from traces already taken."""
 
 
-class Seen:
-    """One batch as a criterion looks at it.
+class ActivationBatch:
+    """One batch of inputs as a criterion looks at it; refuses activations that are not finite.
 
     Attributes
     ----------
@@ -33,11 +33,6 @@ class Seen:
         Activations of all their neurons, layer after layer: unit outputs, or channel means over positions.
     scores : ndarray (n, classes)
         Scores before the softmax.
-
-    Raises
-    ------
-    DataError
-        If an activation is not finite.
     """
 
     def __init__(
@@ -70,40 +65,26 @@ class Seen:
         return np.asarray(self.scores.argmax(1), np.int64)
 
     def by_layer(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut an array (n, neurons) into one array a layer."""
+        """Cut an array (n, neurons) into one array per layer."""
         return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
 
     @cached_property
     def ranges(self) -> list[tuple[Floats, Floats]]:
-        """Smallest and largest output of each layer at any position, one pair of arrays (n,) a layer."""
+        """Smallest and largest output of each layer at any position, one pair of arrays (n,) per layer."""
         if self._raw is None:
             raise SettingError("Traces hold channel means only: outputs at every position need inputs, not traces.")
         outputs = [self._raw.activations[layer].flatten(1) for layer in self.layers]
         return [(_numpy(output.amin(1)), _numpy(output.amax(1))) for output in outputs]
 
 
-View = Callable[[tuple[str, ...]], Seen]
-"""Gives one batch as seen by a criterion of these layers; criteria of the same layers share it."""
+BatchOf = Callable[[tuple[str, ...]], ActivationBatch]
+"""Gives one batch for a criterion of these layers; criteria of the same layers share it."""
 
 
-def views(
+def activation_batches(
     model: nn.Module, layers: tuple[str, ...], inputs: Inputs, batch_size: int | None, on_progress: Progress | None
-) -> Iterator[View]:
-    """Look at inputs batch by batch.
-
-    Parameters
-    ----------
-    model : Module
-    layers : tuple of str
-        All layers that any criterion looks at.
-    inputs : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
-        `Traces` need no pass.
-    batch_size : int, optional
-    on_progress : Progress, optional
-
-    Yields
-    ------
-    View
+) -> Iterator[BatchOf]:
+    """Yield inputs batch by batch for criteria of any of these layers; `Traces` need no pass.
 
     Raises
     ------
@@ -116,10 +97,10 @@ def views(
     axes = neuron_axes(model, layers)
     for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress):
         parts = {layer: _numpy(neuron_activation(_real(batch.activations[layer]), axes[layer])) for layer in layers}
-        yield _view(parts, _numpy(batch.scores), batch)
+        yield _shared(parts, _numpy(batch.scores), batch)
 
 
-def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) -> Iterator[View]:
+def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) -> Iterator[BatchOf]:
     missing = [layer for layer in layers if layer not in traces.activations]
     if missing:
         raise DataError(f"The traces hold no activations of {', '.join(missing)}: collect them for these layers too.")
@@ -127,19 +108,19 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
     for start in range(0, count, ROWS):
         rows = slice(start, start + ROWS)
         parts: dict[str, Floats] = {layer: traces.activations[layer][rows] for layer in layers}
-        yield _view(parts, traces.scores[rows])
+        yield _shared(parts, traces.scores[rows])
         report(on_progress, min(start + ROWS, count), count, "inputs looked at")
 
 
-def _view(parts: dict[str, Floats], scores: NDArray[Any], raw: TraceBatch | None = None) -> View:
-    made: dict[tuple[str, ...], Seen] = {}
+def _shared(parts: dict[str, Floats], scores: NDArray[Any], raw: TraceBatch | None = None) -> BatchOf:
+    made: dict[tuple[str, ...], ActivationBatch] = {}
 
-    def see(layers: tuple[str, ...]) -> Seen:
+    def batch_of(layers: tuple[str, ...]) -> ActivationBatch:
         if layers not in made:
-            made[layers] = Seen(layers, [parts[layer] for layer in layers], scores, raw)
+            made[layers] = ActivationBatch(layers, [parts[layer] for layer in layers], scores, raw)
         return made[layers]
 
-    return see
+    return batch_of
 
 
 def _real(value: Tensor) -> Tensor:

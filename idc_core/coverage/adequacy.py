@@ -34,15 +34,8 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 class Neighbours:
-    """Points among which the nearest is looked for, made ready once.
+    """Points (k, d), at least one, among which the nearest is looked for; kept with 8 d + 8 bytes per point.
 
-    Parameters
-    ----------
-    points : ndarray (k, d)
-        At least one; kept as they are, together with 8 d + 8 bytes a point.
-
-    Notes
-    -----
     Which is nearest is read from |b|^2 - 2 a.b, a matrix product. Where more than one comes within its rounding error
     the differences themselves decide, so that the result is that of a plain loop.
     """
@@ -61,20 +54,10 @@ class Neighbours:
         return int(self.points.nbytes + self._doubled.nbytes + self._norms.nbytes)
 
     def nearest(self, queries: NDArray[Any], place: slice) -> tuple[Ints, Floats]:
-        """Find for each query the nearest of the points in one place.
+        """Return for each query (n, d) the nearest of the points in `place`, of equally near ones the first.
 
-        Parameters
-        ----------
-        queries : ndarray (n, d)
-        place : slice
-            Which points count, at least one, in steps of one.
-
-        Returns
-        -------
-        indices : ndarray, int64 (n,)
-            Counted from the beginning of `place`; of points equally near the first.
-        distances : ndarray, float64 (n,)
-            Euclidean, summed over the differences themselves.
+        Returns indices, int64 (n,), counted from the beginning of `place`, and Euclidean distances, float64 (n,),
+        summed over the differences themselves.
         """
         points, doubled, norms = self.points[place], self._doubled[:, place], self._norms[place]
         indices = np.empty(len(queries), np.int64)
@@ -100,26 +83,9 @@ class DistanceAdequacy:
     """Distance-based surprise adequacy, DSA = dist_a / dist_b.
 
     dist_a is the distance of a trace to the nearest training trace x_a of its class, dist_b that of x_a to the nearest
-    training trace of any other class.
+    training trace of any other class; with `second` "input", dist_b is measured from the trace itself. All training
+    traces (n, d) are kept, 12 n d bytes (float32) or 16 n d; at least two classes are needed.
 
-    Parameters
-    ----------
-    traces : ndarray (n, d)
-        Training traces; all are kept, 12 n d bytes (float32) or 16 n d.
-    classes : ndarray of int (n,)
-        Their predicted classes, at least two different ones.
-    second : {"neighbour", "input"}
-        Where dist_b is measured from: x_a, or the trace itself.
-
-    Raises
-    ------
-    DataError
-        If there is only one class.
-    SettingError
-        If `second` is neither.
-
-    Notes
-    -----
     J. Kim, R. Feldt, S. Yoo, ICSE 2019, equations 5 to 7; equal to dnn-tip's DSA. NeuraL-Coverage measures dist_b from
     the input. A trace that is also a training trace of its class has no surprise; one whose class has no training
     trace, or that sits where classes meet (dist_b = 0), infinite surprise.
@@ -173,29 +139,6 @@ class DistanceAdequacy:
 class LikelihoodAdequacy:
     """Likelihood-based surprise adequacy: LSA = -ln of a Gaussian kernel density of the training traces.
 
-    Parameters
-    ----------
-    traces : ndarray (n, d)
-        Training traces; all are kept without the neurons left out, at most 8 n d bytes.
-    classes : ndarray of int (n,), optional
-        Their predicted classes: one density a class, and a trace is judged by that of its class. None: one density.
-    variance : float
-        Neurons whose activations vary by less are left out.
-    drop : {"any class", "own class"}
-        Whether such a neuron is left out everywhere if it varies too little within any class, or only in the densities
-        of the classes within which it does.
-    most : int, optional
-        At most so many neurons, those with the largest variance.
-
-    Raises
-    ------
-    DataError
-        If no neuron is left.
-    SettingError
-        If `drop` is neither.
-
-    Notes
-    -----
     J. Kim, R. Feldt, S. Yoo, ICSE 2019, equations 3 and 4, with the bandwidth of Scott's rule, n^(-1/(d + 4)) times the
     covariance of the traces (divided by n - 1): what `scipy.stats.gaussian_kde` computes, and dnn-tip's LSA. The
     original program leaves neurons out for "any class"; dnn-tip fits classes apart ("own class"), and by default keeps
@@ -203,6 +146,20 @@ class LikelihoodAdequacy:
     Departures: where the covariance is singular, and those programs stop, the density is taken in the directions in
     which the traces vary; where the density underflows to 0, and they give infinity, the logarithm is still exact. A
     trace whose class has fewer than two training traces has infinite surprise.
+
+    Parameters
+    ----------
+    traces : ndarray (n, d)
+        Training traces; all are kept without the neurons left out, at most 8 n d bytes.
+    classes : ndarray of int (n,), optional
+        Their predicted classes: one density per class, and a trace is judged by that of its class. None: one density.
+    variance : float
+        Neurons whose activations vary by less are left out.
+    drop : {"any class", "own class"}
+        Whether such a neuron is left out everywhere if it varies too little within any class, or only in the densities
+        of the classes within which it does.
+    most : int, optional
+        At most so many neurons, those with the largest variance.
     """
 
     def __init__(
@@ -281,19 +238,13 @@ class _Density:
 class MahalanobisAdequacy:
     """Mahalanobis-distance-based surprise adequacy: MDSA = sqrt((a - mu)^T S^-1 (a - mu)).
 
-    Parameters
-    ----------
-    moments : dict of int to Moments
-        Of the training traces of each predicted class, or of all under one number.
-    missing : int
-        S divides by the number of traces less this.
+    `moments` are those of the training traces of each predicted class, or of all under one number; S divides by the
+    number of traces less `missing`. Where the covariance is singular the distance is taken in the directions in which
+    the traces vary.
 
-    Notes
-    -----
     J. Kim, J. Ju, R. Feldt, S. Yoo, "Reducing DNN Labelling Cost using Surprise Adequacy", ESEC/FSE 2020. Kept are
-    mean and covariance of each class, 8 d (d + 1) bytes a class, and no traces. Their program divides by n - 1; dnn-tip
-    takes all classes together, divides by n and returns the square; NeuraL-Coverage divides by n. Where the covariance
-    is singular the distance is taken in the directions in which the traces vary.
+    mean and covariance of each class, 8 d (d + 1) bytes per class, and no traces. Their program divides by n - 1;
+    dnn-tip takes all classes together, divides by n and returns the square; NeuraL-Coverage divides by n.
     """
 
     def __init__(self, moments: dict[int, Moments], missing: int = 1) -> None:

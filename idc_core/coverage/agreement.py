@@ -1,6 +1,6 @@
-"""Several criteria on the same tests: their scores for parts and growing subsets, and how far they agree.
+"""Several criteria on the same tests: their scores for parts and growing subsets, and their rank correlation.
 
-One pass over the training inputs and one over the tests; everything else is read from the profiles.
+One pass over the training inputs and one over the tests; everything else is counted from the profiles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,62 +24,26 @@ Ints = NDArray[np.int64]
 Method = Literal["spearman", "kendall"]
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Scores of several criteria for several suites.
-
-    Attributes
-    ----------
-    criteria, suites : tuple of str
-        Names of rows and columns.
-    scores : ndarray, float64 (criteria, suites)
-        Each row in its criterion's own unit.
-    """
-
-    criteria: tuple[str, ...]
-    suites: tuple[str, ...]
-    scores: Floats
-
-
-def compare(
-    criteria: Mapping[str, Criterion],
+def score_suites(
+    criteria: Sequence[Criterion],
     train: Inputs,
-    suites: Mapping[str, Inputs],
+    suites: Sequence[Inputs],
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-) -> Comparison:
-    """Score suites by criteria: one pass over the training inputs and one over each suite, none of which is kept.
+) -> Floats:
+    """Return the score of every criterion for every suite, float64 (criteria, suites), each row in its own unit.
 
-    Parameters
-    ----------
-    criteria : mapping of str to Criterion
-        Of one network. Those that are not a `StreamedCriterion` (IDC) make their own passes.
-    train : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
-    suites : mapping of str to the same
-        Tests by name.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `measure`.
+    One pass over the training inputs and one over each suite, none of which is kept. Criteria that are not a
+    `StreamedCriterion` (IDC) make their own passes. Errors are those of `measure`.
     """
-    learned = list(criteria.values())
-    fit_all(learned, train, batch_size=batch_size, on_progress=on_progress)
+    fit_all(criteria, train, batch_size=batch_size, on_progress=on_progress)
     columns = []
-    for tests in suites.values():
-        fresh = [one.fresh() for one in learned]
+    for tests in suites:
+        fresh = [one.fresh() for one in criteria]
         update_all(fresh, tests, batch_size=batch_size, on_progress=on_progress)
         columns.append([one.score for one in fresh])
-    scores = np.array(columns, np.float64).reshape(len(suites), len(criteria)).T
-    return Comparison(tuple(criteria), tuple(suites), scores)
+    return np.array(columns, np.float64).reshape(len(suites), len(criteria)).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,27 +63,7 @@ class Subsets:
 
 
 def random_subsets(tests: int, sizes: int = 12, orders: int = 20, seed: int = 0) -> Subsets:
-    """Draw growing random subsets.
-
-    Parameters
-    ----------
-    tests : int
-        How many tests there are.
-    sizes : int
-        How many sizes, evenly spread up to all tests; fewer where there are fewer tests.
-    orders : int
-        How many times to draw.
-    seed : int
-
-    Returns
-    -------
-    Subsets
-
-    Raises
-    ------
-    SettingError
-        If one of the numbers is not positive.
-    """
+    """Draw random orders of all tests and at most `sizes` subset sizes, evenly spread up to all tests."""
     if min(tests, sizes, orders) < 1:
         raise SettingError(f"Expected tests, sizes and orders of at least 1, got {tests}, {sizes} and {orders}.")
     ends = np.unique(np.ceil(tests * np.arange(1, sizes + 1) / sizes).astype(np.int64))
@@ -128,8 +72,11 @@ def random_subsets(tests: int, sizes: int = 12, orders: int = 20, seed: int = 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """What one criterion says of a set of tests.
+class CriterionResult:
+    """Result of one criterion on a set of tests.
+
+    Scores and growth count the targets that the chosen tests reach among those of all tests. For cluster-based coverage
+    these are the clusters that all tests make in their given order: by itself a part can make others.
 
     Attributes
     ----------
@@ -139,11 +86,6 @@ class Reading:
         Score of each part of the tests, by the part's name.
     growth : ndarray, float64 (orders, sizes)
         Score of each growing random subset.
-
-    Notes
-    -----
-    Scores and growth count the targets that the chosen tests reach among those of all tests. For cluster-based coverage
-    these are the clusters that all tests make in their given order: by itself a part can make others.
     """
 
     profiles: Profiles
@@ -151,7 +93,7 @@ class Reading:
     growth: Floats
 
 
-def read(
+def evaluate_criteria(
     criteria: Sequence[Criterion],
     train: Inputs,
     tests: Inputs,
@@ -160,31 +102,12 @@ def read(
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-) -> list[Reading]:
-    """Fit criteria and find out what they say of tests, of parts of them and of growing random subsets.
+) -> list[CriterionResult]:
+    """Fit criteria and evaluate them on tests, on parts of them (positions, by name) and on growing random subsets.
 
-    Parameters
-    ----------
-    criteria : sequence of Criterion
-        Of one network. Those that are not a `StreamedCriterion` (IDC) make their own passes.
-    train, tests : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
-        Each passed through the network once; `Traces` not at all. Of the tests one number a neuron is kept.
-    parts : mapping of str to ndarray of int (k,)
-        Positions of tests.
-    subsets : Subsets
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    list of Reading
-        One a criterion.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `measure`.
+    Training inputs and tests pass through the network once each, `Traces` not at all; of the tests one number per
+    neuron is kept. Criteria that are not a `StreamedCriterion` (IDC) make their own passes. Errors are those of
+    `measure`.
     """
     fit_all(criteria, train, batch_size=batch_size, on_progress=on_progress)
     streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
@@ -193,34 +116,34 @@ def read(
         layers = list(dict.fromkeys(layer for one in streamed for layer in one.layers))
         held = collect(streamed[0].model, tests, layers, batch_size=batch_size, on_progress=on_progress)
     found = iter(profile_all(streamed, held, on_progress=on_progress))
-    readings = []
+    results = []
     for one in criteria:
         if not isinstance(one, StreamedCriterion):
-            readings.append(read_profiles(one.profile(tests, on_progress=on_progress), parts, subsets))
+            results.append(evaluate_profiles(one.profile(tests, on_progress=on_progress), parts, subsets))
             continue
         profiles = next(found)
         if profiles.total == 0:
-            readings.append(_read_scores(one, held, parts, subsets, on_progress))
+            results.append(_evaluate_scores(one, held, parts, subsets, on_progress))
         else:
-            readings.append(read_profiles(profiles, parts, subsets))
-    return readings
+            results.append(evaluate_profiles(profiles, parts, subsets))
+    return results
 
 
-def read_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]], subsets: Subsets) -> Reading:
-    """Read the scores of parts and of growing random subsets from profiles; parameters as in `read`."""
+def evaluate_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]], subsets: Subsets) -> CriterionResult:
+    """Return the scores of parts and of growing random subsets, counted from the profiles of all tests."""
     growth = np.stack([np.cumsum(profiles.gains(order))[subsets.sizes - 1] for order in subsets.orders])
     scores = {name: profiles.coverage(positions) for name, positions in parts.items()}
-    return Reading(profiles, scores, growth / (profiles.total or 1))
+    return CriterionResult(profiles, scores, growth / (profiles.total or 1))
 
 
-def _read_scores(
+def _evaluate_scores(
     criterion: StreamedCriterion,
     tests: Traces,
     parts: Mapping[str, NDArray[Any]],
     subsets: Subsets,
     on_progress: Progress | None,
-) -> Reading:
-    """Ask a criterion that has no targets for the scores of parts and subsets."""
+) -> CriterionResult:
+    """Score parts and subsets by a criterion that has no targets."""
 
     def score(chosen: Traces) -> float:
         return criterion.fresh().update(chosen).score
@@ -230,42 +153,20 @@ def _read_scores(
         report(on_progress, row, len(subsets.orders), "random orders of the tests")
         growing = criterion.fresh()
         for column, (first, last) in enumerate(zip((0, *subsets.sizes[:-1]), subsets.sizes, strict=True)):
-            growth[row, column] = growing.update(rows(tests, order[first:last])).score
-    scores = {name: score(rows(tests, positions)) for name, positions in parts.items()}
-    return Reading(criterion.fresh().update(tests).profile(tests, on_progress=on_progress), scores, growth)
-
-
-def rows(traces: Traces, positions: NDArray[Any]) -> Traces:
-    """Return the traces of some inputs, without relevance."""
-    activations = {layer: values[positions] for layer, values in traces.activations.items()}
-    return Traces(traces.scores[positions], activations, {}, traces.shapes)
-
-
-def joined(*parts: Traces) -> Traces:
-    """Return the traces of several sets of inputs of the same layers, one after the other, without relevance."""
-    activations = {layer: np.concatenate([part.activations[layer] for part in parts]) for layer in parts[0].activations}
-    return Traces(np.concatenate([part.scores for part in parts]), activations, {}, parts[0].shapes)
+            growth[row, column] = growing.update(tests.only(order[first:last])).score
+    scores = {name: score(tests.only(positions)) for name, positions in parts.items()}
+    return CriterionResult(criterion.fresh().update(tests).profile(tests, on_progress=on_progress), scores, growth)
 
 
 def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
-    """Return the rank correlation of every two criteria.
+    """Return the rank correlation of every two criteria, float64 (criteria, criteria); NaN where scores are constant.
 
     Parameters
     ----------
     values : ndarray (criteria, k)
-        A row a criterion: its scores for the same k suites or subsets.
+        One row per criterion: its scores for the same k suites or subsets.
     method : {"spearman", "kendall"}
         Spearman's rho, or Kendall's tau-b.
-
-    Returns
-    -------
-    ndarray, float64 (criteria, criteria)
-        In -1..1; NaN where a criterion gives the same score throughout.
-
-    Raises
-    ------
-    SettingError
-        If `method` is neither.
     """
     if method not in get_args(Method):
         raise SettingError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
@@ -274,21 +175,16 @@ def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
 
 
 def subset_correlations(growth: NDArray[Any], method: Method = "spearman", *, same_size: bool = False) -> Floats:
-    """Return the rank correlation of every two criteria over growing random subsets.
+    """Return the rank correlation of every two criteria over growing random subsets, as `correlations`.
 
     Parameters
     ----------
     growth : ndarray (criteria, orders, sizes)
-        Scores from `Reading.growth`.
+        Scores from `CriterionResult.growth`.
     method : {"spearman", "kendall"}
     same_size : bool
         Compare only subsets of one size, and average over the sizes below all tests. Else all subsets are compared, of
         which larger ones have higher scores by most criteria, so that these agree for that reason alone.
-
-    Returns
-    -------
-    ndarray, float64 (criteria, criteria)
-        As `correlations`.
     """
     growth = np.asarray(growth, np.float64)
     if not same_size:

@@ -1,30 +1,25 @@
-"""DeepGauge's criteria around the range that training has shown of each neuron: inside it, and beyond it."""
+"""DeepGauge's criteria on the range of each neuron's training activations: sections inside it, and values beyond."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.coverage.activations import Seen
+from idc_core.coverage.activations import ActivationBatch
+from idc_core.coverage.neuron import raise_neuron
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import TargetCriterion
+from idc_core.coverage.streamed import Layers, TargetCriterion
 from idc_core.errors import SettingError
-from idc_core.parameters import whole_number
+from idc_core.parameters import Parameter, whole_number
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-class Ranges:
-    """Each neuron's smallest and largest training activation, and how far its activations spread.
-
-    Parameters
-    ----------
-    spread : bool
-        Whether the standard deviation is asked for.
-    """
+class TrainingRanges:
+    """Each neuron's smallest and largest training activation, and, where asked for, its standard deviation."""
 
     def __init__(self, spread: bool) -> None:
         self.low: Floats = np.array(np.inf)
@@ -33,15 +28,16 @@ class Ranges:
         self._mean: Floats = np.zeros(())
         self._squares: Floats = np.zeros(())
 
-    def add(self, seen: Seen) -> None:
+    def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
-        self.low = np.minimum(self.low, seen.low)
-        self.high = np.maximum(self.high, seen.high)
+        self.low = np.minimum(self.low, batch.low)
+        self.high = np.maximum(self.high, batch.high)
         if self._spread:
-            mean, count = seen.values.mean(0, dtype=np.float64), len(seen.values)
+            mean, count = batch.values.mean(0, dtype=np.float64), len(batch.values)
             step, total = mean - self._mean, self._count + count
             # Chan, Golub, LeVeque: sums of squares about the means of two parts join without cancellation.
-            self._squares = self._squares + ((seen.values - mean) ** 2).sum(0) + step**2 * (self._count * count / total)
+            within = ((batch.values - mean) ** 2).sum(0)
+            self._squares = self._squares + within + step**2 * (self._count * count / total)
             self._mean, self._count = self._mean + step * (count / total), total
 
     @property
@@ -51,26 +47,20 @@ class Ranges:
 
 
 class _RangeCriterion(TargetCriterion):
-    """A criterion that learns each neuron's range.
-
-    Attributes
-    ----------
-    low, high : ndarray, float64 (neurons,)
-        Bounds of each neuron's range, in the unit of the activations.
-    """
+    """A criterion that learns each neuron's range; `low` and `high`, float64 (neurons,), are its bounds."""
 
     learns = True
     margin = 0.0
 
-    def __init__(self, model: nn.Module, layers: str | Sequence[str], *, batch_size: int | None = None) -> None:
+    def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         self.low: Floats = np.zeros(0)
         self.high: Floats = np.zeros(0)
 
-    def _learner(self) -> Ranges:
-        return Ranges(spread=self.margin > 0)
+    def _learner(self) -> TrainingRanges:
+        return TrainingRanges(spread=self.margin > 0)
 
-    def _adopt(self, learner: Ranges) -> None:
+    def _adopt(self, learner: TrainingRanges) -> None:
         self.low = learner.low - self.margin * learner.deviation
         self.high = learner.high + self.margin * learner.deviation
 
@@ -78,44 +68,42 @@ class _RangeCriterion(TargetCriterion):
         return (*super()._learned(), self.low, self.high)
 
 
+def aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+    """Aim at the middle of the section of each target."""
+    neurons = targets // criterion.k
+    span = criterion.high[neurons] - criterion.low[neurons]
+    return neurons, criterion.low[neurons] + (targets % criterion.k + 0.5) / criterion.k * span
+
+
 @criterion(
     "kmnc",
     label="k-multisection neuron coverage",
-    help="Share of the k sections of every neuron's training range that tests fall into.",
+    help="Share of the sections reached, with the training range of each neuron cut into k sections.",
     citation="Ma et al. (DeepGauge), ASE 2018, section 3.1, KMNCov",
+    parameters=(Parameter("k", "sections k", "Number of sections per neuron.", 1000, 2, 10_000, step=100),),
+    aim=aim_at_section,
 )
 class KMNC(_RangeCriterion):
     """k-multisection neuron coverage: sum over n of |{i : phi(x, n) in S_i for some test x}| / (k |N|).
 
-    The range [low, high] that training has shown of a neuron is cut into k equal sections S_i, each with its lower
+    The range [low, high] of a neuron's training activations is cut into k equal sections S_i, each with its lower
     end, the last one also with its upper end.
 
     Parameters
     ----------
-    model : Module
-        Any network that returns scores.
-    layers : str or sequence of str
-        Names from ``named_modules()``.
+    model, layers, batch_size
+        As `StreamedCriterion`.
     k : int
         Sections of a neuron.
-    batch_size : int, optional
-        Default: chosen from the network's size.
 
     Attributes
     ----------
     low, high : ndarray, float64 (neurons,)
         Bounds of each neuron's range.
 
-    Raises
-    ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If k is not a positive whole number.
-
     Notes
     -----
-    The state is one flag a section. A neuron that gives one value on all training inputs has no range to cut: its
+    The state is one flag per section. A neuron that gives one value on all training inputs has no range to cut: its
     sections count, and nothing can reach them, as in dnn-tip and NeuraL-Coverage. At the ends of a section these
     differ: dnn-tip leaves a neuron's largest value out, NeuraL-Coverage its smallest.
 
@@ -125,32 +113,27 @@ class KMNC(_RangeCriterion):
        section 3.1.
     """
 
-    def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], k: int = 1000, *, batch_size: int | None = None
-    ) -> None:
+    def __init__(self, model: nn.Module, layers: Layers, k: int = 1000, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         self.k = whole_number("k", k, 1)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.k * sum(sizes)
 
-    def _learned(self) -> tuple[Any, ...]:
-        return (*super()._learned(), self.k)
-
-    def _codes(self, seen: Seen) -> NDArray[np.int64]:
+    def _codes(self, batch: ActivationBatch) -> Ints:
         """Return the number of the section each activation falls into, int64 (n, neurons); -1 outside the range."""
         span = self.high - self.low
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            place = (seen.values - self.low) / span * self.k
+            place = (batch.values - self.low) / span * self.k
             section = np.minimum(place, self.k - 1).astype(np.int64)
-        inside = (seen.values >= self.low) & (seen.values <= self.high) & (span > 0)
+        inside = (batch.values >= self.low) & (batch.values <= self.high) & (span > 0)
         return np.where(inside, section + np.arange(len(span)) * self.k, -1)
 
-    def _profile(self, seen: Seen) -> Profiles:
-        return Profiles.of_codes(self._codes(seen), len(self._hit))
+    def _profile(self, batch: ActivationBatch) -> Profiles:
+        return Profiles.of_codes(self._codes(batch), len(self._hit))
 
-    def _count(self, seen: Seen) -> None:
-        codes = self._codes(seen)
+    def _count(self, batch: ActivationBatch) -> None:
+        codes = self._codes(batch)
         # The last flag stands in for -1 and is put back, which is cheaper than picking out the others.
         last = self._hit[-1]
         self._hit[codes] = True
@@ -158,18 +141,21 @@ class KMNC(_RangeCriterion):
 
 
 class _BoundaryCriterion(_RangeCriterion):
-    """What lies beyond the range."""
+    """A criterion on activations beyond the range; parameters as `NBC`."""
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], margin: float, inclusive: bool, batch_size: int | None
+        self,
+        model: nn.Module,
+        layers: Layers,
+        margin: float = 0.0,
+        inclusive: bool = False,
+        *,
+        batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         if not (np.isfinite(margin) and margin >= 0):
             raise SettingError(f"margin must be a number of standard deviations of at least 0, not {margin!r}.")
         self.margin, self.inclusive = float(margin), inclusive
-
-    def _learned(self) -> tuple[Any, ...]:
-        return (*super()._learned(), self.margin, self.inclusive)
 
     def _above(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(values >= self.high if self.inclusive else values > self.high)
@@ -178,11 +164,20 @@ class _BoundaryCriterion(_RangeCriterion):
         return np.asarray(values <= self.low if self.inclusive else values < self.low)
 
 
+def aim_beyond(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+    """Aim below or above the range of the neuron of each target."""
+    return targets // 2, np.where(targets % 2, np.inf, -np.inf)
+
+
 @criterion(
     "nbc",
     label="Neuron boundary coverage",
-    help="Share of the two sides beyond every neuron's training range that tests reach.",
+    help="Share of the regions below and above the neurons' training ranges that tests reach.",
     citation="Ma et al. (DeepGauge), ASE 2018, section 3.1, NBCov",
+    parameters=(
+        Parameter("margin", "margin", "Standard deviations by which a neuron's range is widened.", 0.0, 0, 5, step=0.5),
+    ),
+    aim=aim_beyond,
 )
 class NBC(_BoundaryCriterion):
     """Neuron boundary coverage: (|neurons above their range| + |neurons below it|) / (2 |N|).
@@ -192,7 +187,7 @@ class NBC(_BoundaryCriterion):
     Parameters
     ----------
     model, layers, batch_size
-        As `KMNC`.
+        As `StreamedCriterion`.
     margin : float
         By how many of the neuron's standard deviations the range is widened on both sides.
     inclusive : bool
@@ -207,73 +202,36 @@ class NBC(_BoundaryCriterion):
     -----
     The paper's corner regions leave the bounds out; dnn-tip takes them in (`inclusive`), so that there every neuron
     behind a ReLU that is ever silent is covered below. Without a margin, training inputs that are measured again in
-    other batches can pass their own bounds by a rounding error of the network.
-
-    References
-    ----------
-    .. [1] L. Ma et al., "DeepGauge: Multi-Granularity Testing Criteria for Deep Learning Systems", ASE 2018,
-       section 3.1.
+    other batches can pass their own bounds by a rounding error of the network. The paper is named at `KMNC`.
     """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        layers: str | Sequence[str],
-        margin: float = 0.0,
-        inclusive: bool = False,
-        *,
-        batch_size: int | None = None,
-    ) -> None:
-        super().__init__(model, layers, margin, inclusive, batch_size)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return 2 * sum(sizes)
 
-    def _profile(self, seen: Seen) -> Profiles:
-        sides = np.stack([self._below(seen.values), self._above(seen.values)], axis=2)
+    def _profile(self, batch: ActivationBatch) -> Profiles:
+        sides = np.stack([self._below(batch.values), self._above(batch.values)], axis=2)
         return Profiles.of_mask(sides.reshape(len(sides), -1))
 
-    def _count(self, seen: Seen) -> None:
-        self._hit[0::2] |= self._below(seen.low)
-        self._hit[1::2] |= self._above(seen.high)
+    def _count(self, batch: ActivationBatch) -> None:
+        self._hit[0::2] |= self._below(batch.low)
+        self._hit[1::2] |= self._above(batch.high)
 
 
 @criterion(
     "snac",
     label="Strong neuron activation coverage",
-    help="Share of the neurons that some test drives above their training range.",
+    help="Share of the neurons that some test activates above their training range.",
     citation="Ma et al. (DeepGauge), ASE 2018, section 3.1, SNACov",
+    parameters=(
+        Parameter("margin", "margin", "Standard deviations by which the upper bound is raised.", 0.0, 0, 5, step=0.5),
+    ),
+    aim=raise_neuron,
 )
 class SNAC(_BoundaryCriterion):
-    """Strong neuron activation coverage: |neurons above their range| / |N|.
+    """Strong neuron activation coverage: |neurons above their range| / |N|; as `NBC` without the lower side."""
 
-    Parameters
-    ----------
-    model, layers, margin, inclusive, batch_size
-        As `NBC`; only the upper bound counts.
+    def _profile(self, batch: ActivationBatch) -> Profiles:
+        return Profiles.of_mask(self._above(batch.values))
 
-    References
-    ----------
-    .. [1] L. Ma et al., "DeepGauge: Multi-Granularity Testing Criteria for Deep Learning Systems", ASE 2018,
-       section 3.1.
-    """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        layers: str | Sequence[str],
-        margin: float = 0.0,
-        inclusive: bool = False,
-        *,
-        batch_size: int | None = None,
-    ) -> None:
-        super().__init__(model, layers, margin, inclusive, batch_size)
-
-    def _targets(self, sizes: tuple[int, ...]) -> int:
-        return sum(sizes)
-
-    def _profile(self, seen: Seen) -> Profiles:
-        return Profiles.of_mask(self._above(seen.values))
-
-    def _count(self, seen: Seen) -> None:
-        self._hit |= self._above(seen.high)
+    def _count(self, batch: ActivationBatch) -> None:
+        self._hit |= self._above(batch.high)

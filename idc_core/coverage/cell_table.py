@@ -1,4 +1,4 @@
-"""What each covered cell holds, and which covered cells lie next to an uncovered one."""
+"""Tables of covered cells: their tests, their neighbours, and their overlap with those of other inputs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.coverage.cells import Codes, decode, encode
 from idc_core.errors import SettingError
 
 
 @dataclass(frozen=True)
 class CellTable:
-    """The covered cells of a test set, one row a cell, in ascending order of their cluster indices.
+    """The covered cells of a test set, one row per cell, in ascending order of their cluster indices.
 
     Attributes
     ----------
@@ -25,7 +26,7 @@ class CellTable:
     counts : ndarray of int64 (c,)
         Tests in the cell.
     wrong : ndarray of int64 (c,)
-        Misclassified tests in the cell; all 0 where there is no right answer to compare with.
+        Misclassified tests in the cell; all 0 where accuracy is not defined.
     by_class : ndarray of int64 (c, classes)
         Tests of each true class in the cell; no columns for regression.
     """
@@ -62,34 +63,15 @@ def tabulate(
 ) -> CellTable:
     """Collect the tests of each covered cell.
 
-    Parameters
-    ----------
-    assignments : ndarray of uint8 (n, m)
-        Cluster index of every test and neuron.
-    sizes : sequence of int
-        Clusters of each of the m neurons.
-    targets : ndarray of int64 (n,), optional
-        True class of every test; without it `by_class` has no columns.
-    correct : ndarray of bool (n,), optional
-        Whether a test is classified correctly; without it nothing counts as wrong.
-    classes : int
-        Number of classes that `targets` can name.
-
-    Returns
-    -------
-    CellTable
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not agree.
+    `assignments` (n, m) is the cluster of every test and neuron, `targets` (n,) the true class, `correct` (n,) whether
+    the test is classified correctly; without it nothing counts as wrong.
     """
     count = len(assignments)
     if assignments.ndim != 2 or assignments.shape[1] != len(sizes):
         raise SettingError(f"Expected assignments of shape (n, {len(sizes)}); got {assignments.shape}.")
     for name, values in (("targets", targets), ("correct", correct)):
         if values is not None and values.shape != (count,):
-            raise SettingError(f"Expected one value a test in {name}, shape ({count},); got {values.shape}.")
+            raise SettingError(f"Expected one value per test in {name}, shape ({count},); got {values.shape}.")
     cells, row = np.unique(assignments, axis=0, return_inverse=True)
     row = row.reshape(-1)
     by_class = np.zeros((len(cells), classes if targets is not None else 0), dtype=np.int64)
@@ -106,61 +88,22 @@ def tabulate(
 
 
 def state_counts(assignments: NDArray[np.uint8], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Count the tests in every cluster of every neuron.
-
-    Parameters
-    ----------
-    assignments : ndarray of uint8 (n, m)
-        Cluster index of every test and neuron.
-    sizes : sequence of int
-        Clusters of each of the m neurons.
-
-    Returns
-    -------
-    list of ndarray of int64 (k_i,)
-        One array a neuron.
-    """
+    """Count the tests in every cluster of every neuron: one int64 (k_i,) per neuron."""
     return [
         np.bincount(column, minlength=size).astype(np.int64) for column, size in zip(assignments.T, sizes, strict=True)
     ]
 
 
 def members(assignments: NDArray[np.uint8], cell: Sequence[int]) -> NDArray[np.int64]:
-    """Find the tests that fall into a cell.
-
-    Parameters
-    ----------
-    assignments : ndarray of uint8 (n, m)
-        Cluster index of every test and neuron.
-    cell : sequence of int
-        Cluster index of each of the m neurons.
-
-    Returns
-    -------
-    ndarray of int64 (k,)
-        Their positions, ascending.
-    """
+    """Return the positions of the tests that fall into a cell, int64 (k,), ascending."""
     return np.flatnonzero((assignments == np.asarray(cell, dtype=np.uint8)).all(axis=1)).astype(np.int64)
 
 
 def nearest(table: CellTable, cell: Sequence[int], count: int = 5) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the covered cells closest to a cell, itself left out.
+    """Return at most `count` covered cells closest to a cell, itself left out.
 
-    Parameters
-    ----------
-    table : CellTable
-        The covered cells.
-    cell : sequence of int
-        Cluster index of each of the m neurons.
-    count : int
-        How many cells to return at most.
-
-    Returns
-    -------
-    rows : ndarray of int64 (k,)
-        Rows of `table`, nearest first; cells equally near in the order of the number of tests in them.
-    steps : ndarray of int64 (k,)
-        Distance: clusters to move, summed over the neurons.
+    Returns their rows in the table, int64 (k,), nearest first and of equally near ones that with more tests first, and
+    their distances: clusters to move, summed over the neurons.
     """
     steps = np.abs(table.cells.astype(np.int64) - np.asarray(cell, dtype=np.int64)).sum(axis=1)
     order = np.lexsort((-table.counts, steps))
@@ -170,7 +113,7 @@ def nearest(table: CellTable, cell: Sequence[int], count: int = 5) -> tuple[NDAr
 
 @dataclass(frozen=True)
 class Gap:
-    """The state of one neuron in which the fewest cells are covered."""
+    """The cluster of one neuron in which the smallest share of cells is covered."""
 
     position: int
     """Rank of the neuron among the important ones, 0 the most important."""
@@ -183,19 +126,7 @@ class Gap:
 
 
 def widest_gap(table: CellTable) -> Gap | None:
-    """Find where coverage is thinnest, looking at one neuron at a time.
-
-    Parameters
-    ----------
-    table : CellTable
-        The covered cells.
-
-    Returns
-    -------
-    Gap or None
-        The neuron and cluster with the smallest share of covered cells (the more important neuron first where
-        shares are equal), or None where every cell is covered.
-    """
+    """Return the neuron and cluster with the smallest share of covered cells; None if all cells are covered."""
     if table.covered == table.total:
         return None
     gaps = [
@@ -209,26 +140,79 @@ def widest_gap(table: CellTable) -> Gap | None:
 def typical(
     values: NDArray[np.floating], assignments: NDArray[np.uint8], cluster: int, centroid: float, count: int
 ) -> NDArray[np.int64]:
-    """Find inputs that stand for a cluster: those whose activation lies closest to its centroid.
-
-    Parameters
-    ----------
-    values : ndarray of float (n,)
-        Activations of one neuron.
-    assignments : ndarray of uint8 (n,)
-        Cluster of each activation.
-    cluster : int
-        Which cluster.
-    centroid : float
-        Its centroid, in the unit of `values`.
-    count : int
-        How many inputs at most.
-
-    Returns
-    -------
-    ndarray of int64 (k,)
-        Positions in `values`, closest first, ties in ascending order.
-    """
+    """Return the inputs of a cluster whose activation lies closest to its centroid, int64 (k,), closest first."""
     inside = np.flatnonzero(assignments == cluster)
     order = np.argsort(np.abs(values[inside] - centroid), kind="stable")
     return inside[order[:count]].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Covered cells of two test sets: for each cell of either table, whether the other test set reaches it too."""
+
+    first: NDArray[np.bool_]
+    second: NDArray[np.bool_]
+
+    @property
+    def both(self) -> int:
+        """Cells that both reach."""
+        return int(self.first.sum())
+
+    @property
+    def only_first(self) -> int:
+        """Cells that only the first test set reaches."""
+        return int((~self.first).sum())
+
+    @property
+    def only_second(self) -> int:
+        """Cells that only the second test set reaches."""
+        return int((~self.second).sum())
+
+
+def overlap(first: CellTable, second: CellTable) -> Overlap:
+    """Compare the cells that two test sets reach; both tables must be of the same neurons and clusters."""
+    if first.sizes != second.sizes:
+        raise SettingError(f"Expected tables of the same cells; got cluster counts {first.sizes} and {second.sizes}.")
+    codes = encode(first.cells, first.sizes), encode(second.cells, second.sizes)
+    return Overlap(among(codes[0], codes[1]), among(codes[1], codes[0]))
+
+
+def among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
+    """Return whether each code is one of the ascending `others`; `np.isin` is quadratic on codes past 64 bits."""
+    if not len(others):
+        return np.zeros(len(codes), dtype=np.bool_)
+    place = np.minimum(np.searchsorted(others, codes), len(others) - 1)
+    found: NDArray[np.bool_] = (others[place] == codes).astype(np.bool_)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Gained:
+    """Newly covered cells.
+
+    Attributes
+    ----------
+    cells : ndarray of uint8 (g, m)
+        In ascending order of their cluster indices.
+    counts : ndarray of int64 (g,)
+        Further inputs in each of them.
+    row : ndarray of int64 (n,)
+        For each further input its cell's place in `cells`; -1 where the test set reaches the cell already.
+    """
+
+    cells: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+    row: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+def gained(known: NDArray[np.uint8], further: NDArray[np.uint8], sizes: Sequence[int]) -> Gained:
+    """Return the cells that further inputs add, from the clusters of known (t, m) and of further inputs (n, m)."""
+    codes = encode(further, sizes)
+    new = np.flatnonzero(~among(codes, np.unique(encode(known, sizes))))
+    cells, inverse, counts = np.unique(codes[new], return_inverse=True, return_counts=True)
+    row = np.full(len(codes), -1, np.int64)
+    row[new] = inverse
+    return Gained(decode(cells, sizes), counts.astype(np.int64), row)

@@ -1,6 +1,6 @@
 """Cells: every combination of the important neurons' clusters, and how often inputs fall into each.
 
-A cell is one cluster index a neuron. Its code is the mixed-radix number with these digits, the first neuron
+A cell is one cluster index per neuron. Its code is the mixed-radix number with these digits, the first neuron
 the most significant, so that a cell is one integer and covered cells are different integers.
 """
 
@@ -26,38 +26,26 @@ _PENDING = 1 << 16  # codes that are kept unsorted before they are counted
 def assign(
     activations: ArrayLike, centroids: Sequence[ArrayLike], boundaries: Sequence[Floats] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the cluster each activation belongs to: the nearest centroid, of two equally near the lower one.
+    """Return the cluster of each activation, uint8 (n, m): the nearest centroid, of two equally near the lower one.
+
+    S. Gerasimou et al., ICSE 2020, equation (6): the nearest element of the product of all centroids is the nearest
+    centroid of each neuron, because the product is complete. "Nearest" is decided at the float64 midpoints of
+    neighbouring centroids; a value on a midpoint goes to the lower one.
 
     Parameters
     ----------
     activations : real (n, m)
-        Activations of m neurons for n inputs. float32 is compared without conversion, all else as float64.
+        float32 is compared without conversion, all else as float64.
     centroids : sequence of m arrays (k_i,)
         The centroids of each neuron, ascending, at most 256. Of equal ones only the first is ever nearest.
     boundaries : sequence of m float64 arrays (k_i - 1,), optional
         The largest value of every cluster but the last, ascending, for clusters that do not end half way between
         their centroids (see `idc_core.clustering.methods`).
-
-    Returns
-    -------
-    uint8 (n, m)
-        Index into the centroids. Columns are contiguous in memory.
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not fit, centroids are missing, not finite or not ascending, or an activation is nan.
-
-    Notes
-    -----
-    S. Gerasimou et al., ICSE 2020, equation (6): the nearest element of the product of all centroids is the
-    nearest centroid of each neuron, because the product is complete. "Nearest" is decided at the float64
-    midpoints of neighbouring centroids; a value on a midpoint goes to the lower one.
     """
     array = np.asarray(activations)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] != len(centroids):
         raise SettingError(
-            f"Expected real activations of shape (inputs, {len(centroids)}), one column a neuron that has "
+            f"Expected real activations of shape (inputs, {len(centroids)}), one column per neuron that has "
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
     kind = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
@@ -100,23 +88,7 @@ def _rounded_down(edges: Floats, kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def total(sizes: Sequence[int]) -> int:
-    """Return the number of cells: the product of the cluster counts.
-
-    Parameters
-    ----------
-    sizes : sequence of m int
-        Number of clusters of each neuron, 1 to 256.
-
-    Returns
-    -------
-    int
-        A Python int, which can pass 2**64.
-
-    Raises
-    ------
-    SettingError
-        If `sizes` is empty or holds anything but whole numbers in 1..256.
-    """
+    """Return the number of cells, which can pass 2**64: the product of the cluster counts, each 1 to 256."""
     for size in sizes:
         if not is_whole(size, 1, MAX_CLUSTERS):
             raise SettingError(f"Expected 1 to {MAX_CLUSTERS} clusters for every neuron, got {size!r}.")
@@ -126,25 +98,10 @@ def total(sizes: Sequence[int]) -> int:
 
 
 def encode(assignments: NDArray[np.uint8], sizes: Sequence[int]) -> Codes:
-    """Return the code of each input's cell: its cluster indices as the digits of a mixed-radix number.
+    """Return the code of each input's cell, (n,): its cluster indices (n, m) as the digits of a mixed-radix number.
 
-    Parameters
-    ----------
-    assignments : uint8 (n, m)
-        Cluster index of m neurons for n inputs, as `assign` returns it.
-    sizes : sequence of m int
-        Number of clusters of each neuron; the first neuron is the most significant digit.
-
-    Returns
-    -------
-    int64 (n,) or object (n,)
-        0..total - 1; int64 while the total is below 2**63, else Python ints, with which sorting, `np.unique`
-        and `decode` work just the same, only slower.
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not fit or an index is not below its neuron's number of clusters.
+    The first neuron is the most significant digit. Codes are int64 while there are fewer than 2**63 cells, else Python
+    ints, with which sorting, `np.unique` and `decode` work just the same, only slower.
     """
     cells = total(sizes)
     array = np.asarray(assignments)
@@ -175,24 +132,7 @@ def _mix(assignments: NDArray[np.uint8], sizes: Sequence[int]) -> NDArray[np.int
 
 
 def decode(codes: ArrayLike, sizes: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the cluster indices of cells; the inverse of `encode`.
-
-    Parameters
-    ----------
-    codes : int (n,)
-        Cell codes.
-    sizes : sequence of m int
-        Number of clusters of each neuron.
-
-    Returns
-    -------
-    uint8 (n, m)
-
-    Raises
-    ------
-    SettingError
-        If the codes are not whole numbers in 0..total - 1.
-    """
+    """Return the cluster indices of cells, uint8 (n, m), from their codes (n,); the inverse of `encode`."""
     cells = total(sizes)
     rest = np.asarray(codes)
     if not rest.size:
@@ -211,18 +151,7 @@ def decode(codes: ArrayLike, sizes: Sequence[int]) -> NDArray[np.uint8]:
 
 
 class CellCounts:
-    """How many inputs fell into each cell; covered cells are kept, empty ones cost nothing.
-
-    Parameters
-    ----------
-    sizes : sequence of m int
-        Number of clusters of each neuron, 1 to 256.
-
-    Raises
-    ------
-    SettingError
-        If `sizes` is empty or holds anything but whole numbers in 1..256.
-    """
+    """Number of inputs in each cell; covered cells are kept, empty ones cost nothing."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.total = total(sizes)
@@ -233,18 +162,7 @@ class CellCounts:
         self._waiting = 0
 
     def update(self, assignments: NDArray[np.uint8]) -> Self:
-        """Count more inputs.
-
-        Parameters
-        ----------
-        assignments : uint8 (n, m)
-            Cluster index of each neuron, as `assign` returns it.
-
-        Raises
-        ------
-        SettingError
-            As `encode`.
-        """
+        """Count more inputs by their cluster indices, uint8 (n, m), as `assign` returns them."""
         codes = encode(assignments, self.sizes)
         self._pending.append(codes)
         self._waiting += len(codes)
@@ -254,13 +172,7 @@ class CellCounts:
         return self
 
     def merge(self, other: "CellCounts") -> Self:
-        """Add what another worker has counted; associative and commutative.
-
-        Raises
-        ------
-        SettingError
-            If the other counts are over different cells.
-        """
+        """Add the counts of another worker over the same cells; associative and commutative."""
         if self.sizes != other.sizes:
             raise SettingError(
                 f"Expected counts over the same cells to merge, got cluster counts {self.sizes} and "

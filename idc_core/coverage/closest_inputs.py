@@ -13,23 +13,11 @@ _ROWS = 65536  # inputs whose distances are held at a time
 
 
 def spread(activations: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the unit in which distances are measured: how far each neuron's activations spread.
+    """Return the unit of distances per neuron, float64 (m,): the standard deviation of activations (n, m), or 1.
 
-    Parameters
-    ----------
-    activations : ndarray of float (n, m)
-        Of the m important neurons over the training inputs.
-
-    Returns
-    -------
-    ndarray of float64 (m,)
-        The standard deviation; 1 for a neuron that never changes.
-
-    Notes
-    -----
-    Neurons of one layer can differ in scale by orders of magnitude, so that a plain Euclidean distance would
-    look at the loudest one only. The gaps between centroids would be another unit, but there are several of
-    them in a neuron of more than two clusters, and none in one with a single cluster.
+    Neurons of one layer can differ in scale by orders of magnitude, so that a plain Euclidean distance would look at
+    the loudest one only. The gaps between centroids would be another unit, but there are several of them in a neuron
+    of more than two clusters, and none in one with a single cluster.
     """
     deviation: NDArray[np.float64] = activations.std(axis=0, dtype=np.float64)
     deviation[deviation == 0] = 1.0
@@ -43,37 +31,10 @@ def closest(
     unit: NDArray[np.float64],
     count: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find the inputs whose activations lie closest to the centroids of a cell.
+    """Return the at most `count` inputs whose activations (n, m) lie closest to the centroids of a cell.
 
-    Parameters
-    ----------
-    activations : ndarray of float (n, m)
-        Of the m important neurons.
-    centroids : sequence of m arrays (k_i,)
-        Centroids of each neuron.
-    cell : sequence of int
-        Cluster index of each neuron.
-    unit : ndarray of float64 (m,)
-        Unit of each neuron's distance, from `spread`.
-    count : int
-        How many inputs to return at most.
-
-    Returns
-    -------
-    positions : ndarray of int64 (k,)
-        Closest first, equally close ones in ascending order.
-    distances : ndarray of float64 (k,)
-        Euclidean, in standard deviations.
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not agree.
-
-    Notes
-    -----
-    Inputs are looked at in blocks, of which only the best `count` are kept: time grows with the number of
-    inputs, memory does not.
+    Returns positions, int64 (k,), closest first, and Euclidean distances in units of `unit` (m,), from `spread`. Inputs
+    are looked at in blocks, of which only the best are kept: time grows with the number of inputs, memory does not.
     """
     _check(activations, centroids, unit)
     if len(cell) != len(centroids):
@@ -94,25 +55,7 @@ def closest(
 
 
 def adjacent(sizes: Sequence[int], cell: Sequence[int]) -> list[tuple[int, ...]]:
-    """List the cells one step away: one neuron in the next lower or higher cluster, all others as they are.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Clusters of each of the m neurons.
-    cell : sequence of int
-        Cluster index of each neuron.
-
-    Returns
-    -------
-    list of tuple of int
-        At most 2 m cells, in the order of the neurons.
-
-    Raises
-    ------
-    SettingError
-        If the cell is none of these sizes.
-    """
+    """List the cells one step away: one neuron in the next lower or higher cluster, all others as they are."""
     if len(cell) != len(sizes) or not all(0 <= index < size for index, size in zip(cell, sizes, strict=True)):
         raise SettingError(f"Expected a cell of clusters below {tuple(sizes)}; got {tuple(cell)}.")
     own = tuple(int(index) for index in cell)
@@ -130,25 +73,7 @@ def to_own_cell(
     assignments: NDArray[np.uint8],
     unit: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return how far each input lies from the centroids of its own cell.
-
-    Parameters
-    ----------
-    activations, centroids, unit
-        As in `closest`.
-    assignments : ndarray of uint8 (n, m)
-        Cluster index of every input and neuron.
-
-    Returns
-    -------
-    ndarray of float64 (n,)
-        Euclidean, in standard deviations.
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not agree.
-    """
+    """Return how far each input lies from the centroids of its own cell, float64 (n,), in units of `unit` (m,)."""
     _check(activations, centroids, unit)
     if assignments.shape != activations.shape:
         raise SettingError(f"Expected assignments of shape {activations.shape}; got {assignments.shape}.")
@@ -172,6 +97,6 @@ def _check(
     m = len(centroids)
     if activations.ndim != 2 or activations.shape[1] != m or unit.shape != (m,):
         raise SettingError(
-            f"Expected activations of shape (n, {m}) and {m} units, one a neuron that has centroids; got "
+            f"Expected activations of shape (n, {m}) and {m} units, one per neuron that has centroids; got "
             f"{activations.shape} and {unit.shape}."
         )

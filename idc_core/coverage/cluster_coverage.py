@@ -1,31 +1,26 @@
 """Cluster-based coverage: how many inputs are far from every input before them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.coverage.activations import Seen
+from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import Neighbours
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import StreamedCriterion
+from idc_core.coverage.streamed import Layers, StreamedCriterion
 from idc_core.errors import SettingError
+from idc_core.parameters import Parameter
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 class Centres:
-    """Points each further than a threshold from all before it.
-
-    Parameters
-    ----------
-    threshold : float
-        Squared Euclidean distance.
-    """
+    """Points each further than a threshold, a squared Euclidean distance, from all before it."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
@@ -35,16 +30,9 @@ class Centres:
         return len(self.points)
 
     def admit(self, values: NDArray[Any]) -> Ints:
-        """Take in points one after the other: one that is further from all centres than the threshold becomes one.
+        """Take in points (n, d) one after the other: one that is further from all centres than the threshold is one.
 
-        Parameters
-        ----------
-        values : ndarray (n, d)
-
-        Returns
-        -------
-        ndarray, int64 (n,)
-            Number of the centre nearest to each point when it came, itself where it became one.
+        Returns the number of the centre nearest to each point when it came, int64 (n,).
         """
         values = np.asarray(values, np.float64)
         found = np.full(len(values), -1, np.int64)
@@ -67,8 +55,22 @@ class Centres:
 @criterion(
     "cc",
     label="Cluster-based coverage",
-    help="Number of inputs whose activations are far from those of every input before them.",
+    help="Number of tests whose activations are far from those of all earlier tests.",
     citation="Odena, Olsson, Andersen, Goodfellow (TensorFuzz), ICML 2019, section 3.3",
+    parameters=(
+        Parameter(
+            "threshold",
+            "threshold",
+            "Squared distance between activations above which a test starts a new cluster.",
+            10.0,
+            0,
+            10_000,
+            step=5,
+        ),
+    ),
+    unit="clusters",
+    pairwise=True,
+    order_matters=True,
 )
 class CC(StreamedCriterion):
     """Cluster-based coverage: an input covers something new where |a - c|^2 > threshold for all centres c before it.
@@ -77,21 +79,10 @@ class CC(StreamedCriterion):
 
     Parameters
     ----------
-    model : Module
-        Any network that returns scores.
-    layers : str or sequence of str
-        Names from ``named_modules()``; each has its own centres.
+    model, layers, batch_size
+        As `StreamedCriterion`; each layer has its own centres.
     threshold : float
         Squared Euclidean distance of activations. The default is NeuraL-Coverage's for CIFAR-10.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-
-    Raises
-    ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If the threshold is negative or not finite.
 
     Notes
     -----
@@ -99,7 +90,7 @@ class CC(StreamedCriterion):
     of two workers, and the score then counts those that are left when the joined centres, in the order of their
     coordinates, are taken in one after the other: it does not depend on who merged with whom, and can differ from that
     of one worker who saw all tests. TensorFuzz looks at the last layer with an approximate search for neighbours; here
-    distances are exact. Kept are the centres, 8 bytes a neuron each, and no other activations.
+    distances are exact. Kept are the centres, 8 bytes per neuron each, and no other activations.
 
     References
     ----------
@@ -108,7 +99,7 @@ class CC(StreamedCriterion):
     """
 
     def __init__(
-        self, model: nn.Module, layers: str | Sequence[str], threshold: float = 10.0, *, batch_size: int | None = None
+        self, model: nn.Module, layers: Layers, threshold: float = 10.0, *, batch_size: int | None = None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         if not (np.isfinite(threshold) and threshold >= 0):
@@ -141,18 +132,15 @@ class CC(StreamedCriterion):
         super()._begin(sizes)
         self._centres, self._joined = self._empty(), False
 
-    def _learned(self) -> tuple[Any, ...]:
-        return (*super()._learned(), self.threshold)
-
-    def _count(self, seen: Seen) -> None:
-        for centres, values in zip(self._centres, seen.by_layer(seen.values), strict=True):
+    def _count(self, batch: ActivationBatch) -> None:
+        for centres, values in zip(self._centres, batch.by_layer(batch.values), strict=True):
             centres.admit(values)
 
-    def _profiler(self) -> Callable[[Seen], Profiles]:
+    def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
         layers = self._empty()
 
-        def profile(seen: Seen) -> Profiles:
-            parts = zip(layers, seen.by_layer(seen.values), strict=True)
+        def profile(batch: ActivationBatch) -> Profiles:
+            parts = zip(layers, batch.by_layer(batch.values), strict=True)
             # Centres are numbered layer by layer in turn, so that a number never changes when more are found.
             codes = [centres.admit(values) * len(layers) + place for place, (centres, values) in enumerate(parts)]
             return Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
@@ -165,4 +153,3 @@ class CC(StreamedCriterion):
             if both:
                 mine.points = np.unique(np.concatenate(both), axis=0)
         self._joined = True
-        self.sizes = self.sizes or other.sizes

@@ -1,28 +1,52 @@
 """Coverage by the distribution of a layer's activations: NLC."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.coverage.activations import Seen
+from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import blocks
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import StreamedCriterion
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, StreamedCriterion, check_word
+from idc_core.parameters import Parameter
 
 Divide = Literal["neurons", "pairs", "nothing"]
+
+
+class LayerMoments:
+    """Mean and covariance of each layer."""
+
+    def __init__(self, layers: int) -> None:
+        self.found = tuple(Moments() for _ in range(layers))
+
+    def add(self, batch: ActivationBatch) -> None:
+        """Take in a batch of inputs."""
+        for found, values in zip(self.found, batch.by_layer(batch.values), strict=True):
+            found.add(values)
 
 
 @criterion(
     "nlc",
     label="NeuraL coverage",
-    help="How widely the tests spread each layer's activations: the size of their covariances.",
+    help="Sum of the absolute covariances of each layer's activations over the tests.",
     citation="Yuan, Pang, Wang, ICSE 2023, NLC",
+    parameters=(
+        Parameter(
+            "divide",
+            "divided by",
+            "Divisor of a layer's covariance norm: its number of neurons, of their pairs, or nothing.",
+            "neurons",
+            offered=get_args(Divide),
+        ),
+    ),
+    unit="activation\u00b2",
+    can_fall=True,
+    by_value="largest gain",
 )
 class NLC(StreamedCriterion):
     """NeuraL coverage: sum over layers l of ||cov_l||_1 / m_l, with cov_l the covariance of its m_l neurons.
@@ -32,23 +56,12 @@ class NLC(StreamedCriterion):
 
     Parameters
     ----------
-    model : Module
-        Any network that returns scores.
-    layers : str or sequence of str
-        Names from ``named_modules()``.
+    model, layers, batch_size
+        As `StreamedCriterion`.
     divide : {"neurons", "pairs", "nothing"}
         What a layer's norm is divided by: m_l, m_l^2, or 1.
     prior : bool
         Whether the training inputs count like tests that were seen before.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-
-    Raises
-    ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If `divide` is none of these.
 
     Notes
     -----
@@ -69,18 +82,16 @@ class NLC(StreamedCriterion):
     def __init__(
         self,
         model: nn.Module,
-        layers: str | Sequence[str],
+        layers: Layers,
         divide: Divide = "neurons",
         prior: bool = False,
         *,
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if divide not in get_args(Divide):
-            raise SettingError(f"divide must be one of {', '.join(get_args(Divide))}, not {divide!r}.")
+        check_word("divide", divide, get_args(Divide))
         self.divide, self.prior, self.learns = divide, prior, prior
-        self._start: tuple[Moments, ...] = tuple(Moments() for _ in self.layers)
-        self._tests: tuple[Moments, ...] = tuple(Moments() for _ in self.layers)
+        self._start, self._tests = self._learner(), self._learner()
 
     @property
     def score(self) -> float:
@@ -88,7 +99,7 @@ class NLC(StreamedCriterion):
         return sum(self._size(found.covariance()) for found in self._moments())
 
     def _moments(self) -> list[Moments]:
-        pairs = zip(self._start, self._tests, strict=True)
+        pairs = zip(self._start.found, self._tests.found, strict=True)
         return [Moments().merge(start).merge(tests) for start, tests in pairs]
 
     def _size(self, covariance: NDArray[np.float64]) -> float:
@@ -97,30 +108,29 @@ class NLC(StreamedCriterion):
     def _divisor(self, neurons: int) -> int:
         return {"neurons": max(neurons, 1), "pairs": max(neurons, 1) ** 2, "nothing": 1}[self.divide]
 
-    def _learner(self) -> "_LayerMoments":
-        return _LayerMoments(len(self.layers))
+    def _learner(self) -> LayerMoments:
+        return LayerMoments(len(self.layers))
 
-    def _adopt(self, learner: "_LayerMoments") -> None:
-        self._start = learner.found
+    def _adopt(self, learner: LayerMoments) -> None:
+        self._start = learner
 
     def _begin(self, sizes: tuple[int, ...]) -> None:
         super()._begin(sizes)
-        self._tests = tuple(Moments() for _ in self.layers)
+        self._tests = self._learner()
 
     def _learned(self) -> tuple[Any, ...]:
-        scatters = [array for start in self._start for array in (start.mean, start.scatter)]
-        return (*super()._learned(), self.divide, self.prior, *scatters)
+        scatters = [array for start in self._start.found for array in (start.mean, start.scatter)]
+        return (*super()._learned(), *scatters)
 
-    def _count(self, seen: Seen) -> None:
-        for found, values in zip(self._tests, seen.by_layer(seen.values), strict=True):
-            found.add(values)
+    def _count(self, batch: ActivationBatch) -> None:
+        self._tests.add(batch)
 
-    def _profiler(self) -> Callable[[Seen], Profiles]:
+    def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
         before = self._moments()
 
-        def profile(seen: Seen) -> Profiles:
-            gains = np.zeros(len(seen.values))
-            for found, values in zip(before, seen.by_layer(seen.values), strict=True):
+        def profile(batch: ActivationBatch) -> Profiles:
+            gains = np.zeros(len(batch.values))
+            for found, values in zip(before, batch.by_layer(batch.values), strict=True):
                 gains += self._gains(found, values)
             return Profiles(np.zeros(len(gains) + 1, np.int64), np.zeros(0, np.int32), 0, gains)
 
@@ -143,18 +153,5 @@ class NLC(StreamedCriterion):
         return gains / self._divisor(neurons)
 
     def _merge(self, other: Self) -> None:
-        for mine, theirs in zip(self._tests, other._tests, strict=True):
+        for mine, theirs in zip(self._tests.found, other._tests.found, strict=True):
             mine.merge(theirs)
-        self.sizes = self.sizes or other.sizes
-
-
-class _LayerMoments:
-    """Mean and covariance of each layer."""
-
-    def __init__(self, layers: int) -> None:
-        self.found = tuple(Moments() for _ in range(layers))
-
-    def add(self, seen: Seen) -> None:
-        """Take in a batch of training inputs."""
-        for found, values in zip(self.found, seen.by_layer(seen.values), strict=True):
-            found.add(values)

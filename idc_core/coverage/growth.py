@@ -21,18 +21,14 @@ class Growth:
         Numbers of tests at which coverage is reported, ascending, from 0 to all tests.
     given : ndarray of int64 (p,)
         Cells covered by that many tests in the order of the test set.
-    mean : ndarray of float64 (p,)
-        Cells covered on average over the shuffled orders.
-    low, high : ndarray of int64 (p,)
-        Fewest and most cells covered by any shuffled order.
+    mean, low, high : ndarray (p,)
+        Cells covered in the shuffled orders: mean, fewest and most.
     greedy : ndarray of int64 (p,)
         Cells covered in the order that takes the test with the largest gain first.
     half : int
         Tests after which the given order has covered half of the cells that all tests cover.
-    orders : int
-        How many shuffled orders were drawn.
-    seed : int
-        Seed of those orders.
+    orders, seed : int
+        Number of shuffled orders, and their seed.
     """
 
     tests: NDArray[np.int64]
@@ -47,39 +43,17 @@ class Growth:
 
 
 def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int = 0) -> Growth:
-    """Count the cells that the first tests cover, for growing numbers of tests.
+    """Count the cells that the first tests cover at `points` numbers of tests, from the cell of every test (n,).
 
-    Parameters
-    ----------
-    codes : ndarray (n,)
-        Cell of every test, in the order of the test set; any values that can be compared.
-    points : int
-        At how many numbers of tests to report, at least 2 (all of them where there are fewer tests).
-    orders : int
-        Shuffled orders to draw, at least 1.
-    seed : int
-        Seed of the shuffles.
+    A cell is covered from the first test that falls into it, so a curve is the number of first visits up to each
+    point: one pass over the tests per order, whatever the number of points.
 
-    Returns
-    -------
-    Growth
-
-    Raises
-    ------
-    SettingError
-        If `points` is below 2, `orders` below 1, or `codes` is not one-dimensional.
-
-    Notes
-    -----
-    A cell is covered from the first test that falls into it, so a curve is the number of first visits up
-    to each point: one pass over the tests an order, whatever the number of points.
-
-    The greedy order of a set cover takes, again and again, the test that adds the most cells. Here a test
-    reaches one cell, so that the largest gain is 1 as long as a covered cell is left, and 0 after it: no order
-    of the tests covers more cells at any point.
+    The greedy order of a set cover takes, again and again, the test that adds the most cells. Here a test reaches one
+    cell, so that the largest gain is 1 as long as a covered cell is left, and 0 after it: no order of the tests covers
+    more cells at any point.
     """
     if codes.ndim != 1:
-        raise SettingError(f"Growth needs one code a test, shape (n,); got shape {codes.shape}.")
+        raise SettingError(f"Growth needs one code per test, shape (n,); got shape {codes.shape}.")
     if points < 2 or orders < 1:
         raise SettingError(f"Growth needs points >= 2 and orders >= 1; got points={points}, orders={orders}.")
     count = len(codes)
@@ -103,7 +77,7 @@ def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int =
 
 
 def _first_visits(cell_of: NDArray[np.intp], cells: int) -> NDArray[np.int64]:
-    """Positions in `cell_of` that visit a cell for the first time, ascending."""
+    """Return the positions in `cell_of` that visit a cell for the first time, ascending."""
     first = np.empty(cells, dtype=np.int64)
     # Assigned from the last test to the first, so that the first visit is what remains.
     first[cell_of[::-1]] = np.arange(len(cell_of) - 1, -1, -1)
@@ -111,44 +85,23 @@ def _first_visits(cell_of: NDArray[np.intp], cells: int) -> NDArray[np.int64]:
 
 
 def _covered(visits: NDArray[np.int64], tests: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cells visited before each number of tests."""
+    """Count the cells visited before each number of tests."""
     return np.searchsorted(visits, tests, side="left").astype(np.int64)
 
 
 def smallest_subset(
     codes: NDArray[Any], distances: NDArray[np.floating], preferred: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
-    """Choose as few tests as possible that reach every cell the tests reach.
+    """Choose as few tests as possible that reach every cell the tests reach; positions, int64 (cells,), ascending.
 
-    Parameters
-    ----------
-    codes : ndarray (n,)
-        Cell of every test; any values that can be compared.
-    distances : ndarray of float (n,)
-        How far each test lies from the middle of its cell, from `idc_core.coverage.closest_inputs.to_own_cell`.
-    preferred : ndarray of bool (n,), optional
-        Tests that represent their cell before all others, however far they lie from its middle.
-
-    Returns
-    -------
-    ndarray of int64 (cells,)
-        Positions of the chosen tests, ascending.
-
-    Raises
-    ------
-    SettingError
-        If the shapes do not agree.
-
-    Notes
-    -----
-    A test reaches exactly one cell, so no set with fewer tests than there are covered cells can cover them
-    all, and one test a cell does: the choice is a minimum set cover, not an approximation of one. Of the
-    tests of a cell the closest to its centroids is taken, the first of several equally close ones.
+    A test reaches exactly one cell, so one test per cell is a minimum set cover, not an approximation of one. Of the
+    tests of a cell, `preferred` (n,) ones come first, then the closest to its centroids (`distances` (n,), from
+    `to_own_cell`), then the first.
     """
     count = len(codes)
     for name, values in (("codes", codes), ("distances", distances), ("preferred", preferred)):
         if values is not None and values.shape != (count,):
-            raise SettingError(f"Expected one value a test in {name}, shape ({count},); got {values.shape}.")
+            raise SettingError(f"Expected one value per test in {name}, shape ({count},); got {values.shape}.")
     cell_of = np.unique(codes, return_inverse=True)[1].reshape(-1)
     later = np.zeros(count, dtype=np.bool_) if preferred is None else ~preferred
     order = np.lexsort((np.arange(count), distances, later, cell_of))

@@ -12,20 +12,10 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Moments:
-    """How many rows there were, their mean, and their sums of products about the mean.
+    """Number of rows, their mean (d,), and their sums of products about the mean (`scatter`, float64 (d, d)).
 
-    Attributes
-    ----------
-    count : int
-        Rows so far.
-    mean : ndarray, float64 (d,)
-    scatter : ndarray, float64 (d, d)
-        Sum over rows of the outer products of their deviations from the mean.
-
-    Notes
-    -----
-    T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-    variances", 1979: equal to one pass over all rows but for rounding, however these are cut.
+    T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+    1979: equal to one pass over all rows but for rounding, however these are cut.
     """
 
     count: int = 0
@@ -61,19 +51,10 @@ class Moments:
 
 
 def whitening(covariance: Floats) -> tuple[Floats, float]:
-    """Return what turns rows of this covariance into uncorrelated ones of variance one.
+    """Return the matrix (d, r) that turns rows of this covariance, of rank r, into uncorrelated ones of variance one.
 
-    Parameters
-    ----------
-    covariance : ndarray, float64 (d, d)
-
-    Returns
-    -------
-    matrix : ndarray, float64 (d, r)
-        Of rank r; directions in which nothing varies but by rounding, below d times the precision of the largest
-        variance, are left out, as a pseudo-inverse does.
-    volume : float
-        Logarithm of the product of the r variances.
+    Directions in which nothing varies but by rounding, below d times the precision of the largest variance, are left
+    out, as a pseudo-inverse does. Also returns the logarithm of the product of the r variances.
     """
     values, vectors = np.linalg.eigh(covariance)
     kept = values > values.max(initial=0.0) * len(values) * np.finfo(np.float64).eps

@@ -1,4 +1,4 @@
-"""Which tests to run first: uncertainty of the scores, orders of tests, and how early an order meets the mistakes."""
+"""Which tests to run first: uncertainty of the scores, orders of tests, and how early an order detects the faults."""
 
 import heapq
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """A way to tell from the scores of an input how unsure the network is.
+    """A measure of how unsure the network is of an input.
 
     Attributes
     ----------
@@ -34,22 +34,7 @@ class Uncertainty:
     of_probabilities: Callable[[Floats], Floats]
 
     def __call__(self, scores: NDArray[Any]) -> Floats:
-        """Return how unsure the network is of each input.
-
-        Parameters
-        ----------
-        scores : ndarray (n, classes)
-            Scores before the softmax, at least two classes.
-
-        Returns
-        -------
-        ndarray, float64 (n,)
-
-        Raises
-        ------
-        DataError
-            If there are not at least two classes, or a score is not finite.
-        """
+        """Return how unsure the network is of each input, float64 (n,), from scores (n, classes) before the softmax."""
         scores = np.asarray(scores, np.float64)
         if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
             raise DataError(f"Expected finite scores (n, classes) of two classes or more, got shape {scores.shape}.")
@@ -108,21 +93,11 @@ def most_first(values: NDArray[Any]) -> Ints:
 
 
 def additional_first(profiles: Profiles) -> Ints:
-    """Order inputs so that each covers as many targets as possible that none before it covers.
+    """Order inputs so that each covers as many targets as possible that none before it covers; int64 (n,).
 
-    Parameters
-    ----------
-    profiles : Profiles
-
-    Returns
-    -------
-    ndarray, int64 (n,)
-        Positions; of equally good inputs the first. When nothing new is left, by the number of covered targets.
-
-    Notes
-    -----
-    The coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM). What an input adds can only fall, so that
-    it is counted again only when the input would be next.
+    Of equally good inputs the first comes first; when nothing new is left, the number of covered targets decides. The
+    coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM). What an input adds can only fall, so that it is
+    counted again only when the input would be next.
     """
     counts = profiles.counts
     width = int(profiles.targets.max(initial=-1)) + 1
@@ -144,7 +119,10 @@ def additional_first(profiles: Profiles) -> Ints:
 
 
 def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
-    """Tell how early an order of tests meets the mistakes: 1 - (sum of their places) / (k n) + 1 / (2 n).
+    """Return the average percentage of faults detected, 0..1: 1 - (sum of their places) / (k n) + 1 / (2 n).
+
+    G. Rothermel, R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in
+    DeepGini (Feng et al., ISSTA 2020). 0.5 for a random order.
 
     Parameters
     ----------
@@ -152,23 +130,6 @@ def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
         Positions of all inputs, first to last.
     wrong : ndarray of bool (n,)
         Whether the network is wrong on each input; k are.
-
-    Returns
-    -------
-    float
-        Average percentage of faults detected, 0..1; 0.5 for a random order.
-
-    Raises
-    ------
-    SettingError
-        If the order does not name every input once.
-    DataError
-        If the network is never wrong.
-
-    Notes
-    -----
-    G. Rothermel, R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in
-    DeepGini (Feng et al., ISSTA 2020).
     """
     count = len(wrong)
     if not np.array_equal(np.sort(order), np.arange(count)):
@@ -195,7 +156,7 @@ class Order:
         Short name of the criterion or uncertainty.
     by : {"additional", "value", "uncertainty"}
         The most targets that no test before covers; the largest value behind the targets (surprise, or what the test
-        adds); the least certain answer.
+        adds); the least confident prediction.
     positions : ndarray, int64 (n,)
         Positions of tests, first to last.
     """
@@ -211,19 +172,9 @@ class Order:
 
 
 def orders_by(profiles: Mapping[str, Profiles], scores: NDArray[Any] | None = None) -> list[Order]:
-    """Order tests by every criterion, and by every uncertainty.
+    """Order tests by every criterion's profiles, and by every uncertainty where there are scores (n, classes).
 
-    Parameters
-    ----------
-    profiles : mapping of str to Profiles
-        Of all tests, by name of the criterion.
-    scores : ndarray (n, classes), optional
-        Scores of all tests before the softmax; None, or a single column, for a network without classes.
-
-    Returns
-    -------
-    list of Order
-        A criterion with targets has an additional order, one with values an order by these, surprise criteria both.
+    A criterion with targets has an additional order, one with values an order by these, surprise criteria both.
     """
     found = []
     for name, one in profiles.items():
@@ -236,22 +187,8 @@ def orders_by(profiles: Mapping[str, Profiles], scores: NDArray[Any] | None = No
     return found
 
 
-def found_by(order: NDArray[Any], wrong: NDArray[np.bool_], tests: NDArray[Any]) -> Floats:
-    """Return the share of the misclassified tests among the first ones of an order.
-
-    Parameters
-    ----------
-    order : ndarray of int (n,)
-        Positions of all tests, first to last.
-    wrong : ndarray of bool (n,)
-        Whether the network is wrong on each test; at least one.
-    tests : ndarray of int (p,)
-        Numbers of tests, 0..n.
-
-    Returns
-    -------
-    ndarray, float64 (p,)
-    """
+def faults_found(order: NDArray[Any], wrong: NDArray[np.bool_], tests: NDArray[Any]) -> Floats:
+    """Return the share of the misclassified tests among the first `tests` (p,) of an order (n,), float64 (p,)."""
     met = np.concatenate([[0], np.cumsum(np.asarray(wrong, bool)[order])])
     return np.asarray(met[tests] / met[-1])
 
@@ -262,8 +199,8 @@ def curve_points(tests: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
-    """How early orders of the same tests meet the misclassified ones.
+class FaultDetection:
+    """Misclassified tests detected by orders of the same tests.
 
     Attributes
     ----------
@@ -288,38 +225,18 @@ class Finding:
     high: Floats
 
 
-def find_mistakes(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int = 20) -> Finding:
-    """Compare orders by how early they meet the misclassified tests, with random orders as the baseline.
-
-    Parameters
-    ----------
-    orders : list of Order
-    wrong : ndarray of bool (n,)
-        Whether the network is wrong on each test.
-    seeds : int
-        Random orders, of the seeds 0, 1, ...
-
-    Returns
-    -------
-    Finding
-
-    Raises
-    ------
-    DataError
-        If the network is never wrong.
-    SettingError
-        If an order does not name every test once, or there is no seed.
-    """
+def detect_faults(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int = 20) -> FaultDetection:
+    """Compare orders by how early they detect the misclassified tests, with random orders (seeds 0, 1, ...)."""
     if seeds < 1:
         raise SettingError(f"Expected at least one random order, got seeds={seeds}.")
     tests = curve_points(len(wrong))
     random = [np.random.default_rng(seed).permutation(len(wrong)) for seed in range(seeds)]
     baseline = np.array([apfd(order, wrong) for order in random])
-    shares = np.stack([found_by(order, wrong, tests) for order in random])
-    return Finding(
+    shares = np.stack([faults_found(order, wrong, tests) for order in random])
+    return FaultDetection(
         apfd={order.key: apfd(order.positions, wrong) for order in orders},
         tests=tests,
-        curves={order.key: found_by(order.positions, wrong, tests) for order in orders},
+        curves={order.key: faults_found(order.positions, wrong, tests) for order in orders},
         random=baseline,
         mean=shares.mean(0),
         low=shares.min(0),

@@ -1,4 +1,4 @@
-"""What each input covers, sparse: scores of any subset, growth and test orders follow from it without the network."""
+"""Profiles: the targets that each input covers; scores of subsets, growth and orders are counted from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Profiles:
-    """What each input covers by one criterion.
+    """The targets that each input covers by one criterion.
 
     Attributes
     ----------
     starts : ndarray, int64 (n + 1,)
         Input i covers ``targets[starts[i]:starts[i + 1]]``.
     targets : ndarray, int32 (entries,)
-        Numbers of the covered targets, ascending within an input, each at most once an input.
+        Numbers of the covered targets, ascending within an input, each at most once per input.
     total : int or None
         How many targets there are, which can be more than have a number (cells of IDC); None where there is no end to
         them (patterns, clusters), 0 where the criterion has none (NLC).
@@ -71,17 +71,9 @@ class Profiles:
         return mask
 
     def gains(self, order: NDArray[Any] | None = None) -> Ints:
-        """Count the targets that each input is the first to cover.
+        """Count the targets that each input is the first to cover, int64 (k,), in an order (k,) of inputs.
 
-        Parameters
-        ----------
-        order : ndarray of int (k,), optional
-            Positions of inputs, first to last; default: all, as they come.
-
-        Returns
-        -------
-        ndarray, int64 (k,)
-            Their cumulative sum is the growth of the coverage in that order.
+        Their cumulative sum is the growth of the coverage in that order; the default order is as given.
         """
         order = np.arange(len(self)) if order is None else np.asarray(order)
         counts = self.counts[order]
@@ -97,13 +89,7 @@ class Profiles:
         return int(self.gains(chosen).sum())
 
     def coverage(self, chosen: NDArray[Any] | None = None) -> float:
-        """Return the criterion's score for the chosen inputs: a share, or a number where there is no end of targets.
-
-        Raises
-        ------
-        SettingError
-            If the criterion has no targets.
-        """
+        """Return the criterion's score for the chosen inputs: the share of targets, or their number without limit."""
         if self.total == 0:
             raise SettingError("This criterion has no targets to count: score other inputs with its update.")
         return self.covered(chosen) / (self.total or 1)

@@ -1,4 +1,4 @@
-"""The registry of coverage criteria: one decorator adds a criterion; menus and command line list them."""
+"""The registry of coverage criteria: one decorated class adds a criterion; menus, command line and tests list them."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -7,15 +7,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import SettingError
+from idc_core.parameters import Parameter
 from idc_core.progress import Progress
 from idc_core.registry import Registry
+
+Aim = Callable[[Any, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.float64]]]
+"""From a criterion and targets (n,): the neuron behind each target, and the activation that covers it (inf: a large
+one, -inf: a small one)."""
 
 
 @dataclass(frozen=True)
 class CriterionCard:
-    """What a menu, the command line or the documentation says about a criterion.
+    """Facts on a criterion that menus, the command line, searches and experiments need.
 
     Attributes
     ----------
@@ -29,6 +37,25 @@ class CriterionCard:
         Paper, and the equation or section that defines the criterion.
     defaults : Mapping[str, object]
         Parameters of the constructor that have a default, with that default.
+    parameters : tuple of Parameter
+        Those that a menu offers, with their usual ranges; the constructor may take more. Equal parameters of several
+        criteria share one control.
+    unit : str
+        Unit of the score; empty where it is the share of targets covered.
+    pairwise : bool
+        Whether it compares every test with many other inputs, which takes long on large data sets.
+    needs_classes : bool
+        Whether it compares classes, so that it is not defined for regression.
+    one_layer : bool
+        Whether it usually looks at one layer, the network's default one; else at all layers.
+    order_matters : bool
+        Whether the score depends on the order of the tests.
+    can_fall : bool
+        Whether the score can fall when tests are added.
+    by_value : str
+        How its order by the values of `Profiles` is called, where it has values.
+    aim : Aim, optional
+        How a search reaches targets; None where targets are not activations of single neurons.
     """
 
     name: str
@@ -36,10 +63,19 @@ class CriterionCard:
     help: str
     citation: str
     defaults: Mapping[str, object]
+    parameters: tuple[Parameter, ...] = ()
+    unit: str = ""
+    pairwise: bool = False
+    needs_classes: bool = False
+    one_layer: bool = False
+    order_matters: bool = False
+    can_fall: bool = False
+    by_value: str = "largest value"
+    aim: Aim | None = None
 
 
 class Criterion(ABC):
-    """What every coverage criterion can do; streaming, incremental use and a cluster are this one mechanism.
+    """A coverage criterion; streaming, incremental use and a cluster share this interface.
 
     Attributes
     ----------
@@ -72,29 +108,24 @@ class Criterion(ABC):
     @property
     @abstractmethod
     def score(self) -> float:
-        """Coverage in 0..1, or the criterion's own unit, said in its docstring."""
+        """Coverage in 0..1, or in the unit on the card."""
 
 
 CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")
 """Criterion classes by short lower-case name; an unknown name raises `SettingError`."""
 
-PAIRWISE = ("lsc", "dsc", "cc")
-"""Criteria that compare every test with every training input, or with many other tests."""
-
 C = TypeVar("C", bound=type[Criterion])
 
 
-def criterion(name: str, *, label: str, help: str, citation: str) -> Callable[[C], C]:
+def criterion(name: str, **facts: Any) -> Callable[[C], C]:
     """Register a criterion class under a short name.
-
-    The default parameters of the card are read from the constructor, so that they are written once.
 
     Parameters
     ----------
     name : str
         Short lower-case name, for example ``"idc"``.
-    label, help, citation : str
-        See `CriterionCard`.
+    **facts
+        Fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
 
     Returns
     -------
@@ -104,7 +135,7 @@ def criterion(name: str, *, label: str, help: str, citation: str) -> Callable[[C
     Raises
     ------
     SettingError
-        If the name is not lower-case or already taken.
+        If the name is not lower-case or already taken, or a parameter is not one of the constructor's.
     """
     if name != name.lower() or not name.isidentifier():
         raise SettingError(f"Expected a short lower-case name for a criterion, got {name!r}.")
@@ -113,9 +144,16 @@ def criterion(name: str, *, label: str, help: str, citation: str) -> Callable[[C
         if name in CRITERIA:
             taken = CRITERIA[name].__qualname__
             raise SettingError(f"The criterion name {name!r} is taken by {taken}; give {cls.__qualname__} another.")
-        parameters = inspect.signature(cls).parameters.values()
-        defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-        cls.card = CriterionCard(name, label, help, citation, MappingProxyType(defaults))
+        signature = inspect.signature(cls).parameters.values()
+        defaults = {one.name: one.default for one in signature if one.default is not inspect.Parameter.empty}
+        card = CriterionCard(name, defaults=MappingProxyType(defaults), **facts)
+        for one in card.parameters:
+            if defaults.get(one.name) != one.default:
+                raise SettingError(
+                    f"The card of {name!r} gives {one.name} the default {one.default!r}; expected that of the "
+                    f"constructor, {defaults.get(one.name)!r}."
+                )
+        cls.card = card
         CRITERIA[name] = cls
         return cls
 

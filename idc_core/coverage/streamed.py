@@ -1,4 +1,4 @@
-"""Criteria that look at one activation a neuron: one pass over the inputs feeds all of them."""
+"""Criteria that look at one activation per neuron: one pass over the inputs feeds all of them."""
 
 import copy
 from abc import abstractmethod
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.coverage.activations import Seen, View, views
+from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_batches
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.errors import DataError, SettingError
@@ -18,16 +18,23 @@ from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import Traces
 
+Layers = str | Sequence[str]
+
 
 class Learner(Protocol):
-    """What gathers what a criterion learns from training inputs."""
+    """Gathers what a criterion learns from training inputs."""
 
-    def add(self, seen: Seen) -> None:
+    def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
 
 
 class StreamedCriterion(Criterion):
-    """A criterion that looks at one activation a neuron, batch by batch.
+    """A criterion that looks at one activation per neuron, batch by batch.
+
+    Inputs are a tensor, an array, a Dataset, an iterable of batches (n, ...), or `Traces` of the layers, which need no
+    pass. `fit`, `update` and `profile` raise ModelError, UnsupportedOperationError and DataError as
+    `idc_core.tracing.trace.trace`, DataError where activations are not finite, and SettingError where a criterion that
+    learns has not been fitted.
 
     Parameters
     ----------
@@ -43,13 +50,13 @@ class StreamedCriterion(Criterion):
     ModelError
         If the network has no such layer.
     SettingError
-        If no layer is named.
+        If no layer is named, or a parameter is outside what the method defines.
     """
 
     learns = False
     """Whether `fit` needs the training inputs; what does not learn only finds out the sizes of the layers."""
 
-    def __init__(self, model: nn.Module, layers: str | Sequence[str], *, batch_size: int | None = None) -> None:
+    def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         self.model, self.batch_size = model, batch_size
         self.layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
         if not self.layers:
@@ -58,52 +65,21 @@ class StreamedCriterion(Criterion):
         self.sizes: tuple[int, ...] | None = None
 
     def fit(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Learn from training inputs, and forget what tests have covered.
-
-        Parameters
-        ----------
-        inputs : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
-            `Traces` of these layers need no pass.
-        on_progress : Progress, optional
-
-        Returns
-        -------
-        StreamedCriterion
-            This criterion; unchanged where the work was stopped.
-
-        Raises
-        ------
-        ModelError, UnsupportedOperationError, DataError
-            As `idc_core.tracing.trace.trace`, and where activations are not finite.
-        """
+        """Learn from training inputs, and forget the tests; a fit that is stopped changes nothing."""
         fit_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
         return self
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Account for more tests; inputs as in `fit`.
-
-        Raises
-        ------
-        ModelError, UnsupportedOperationError, DataError
-            As `fit`.
-        SettingError
-            If the criterion learns and has not been fitted.
-        """
+        """Account for more tests."""
         update_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
         return self
 
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
-        """Find what each input covers, without accounting for it; inputs and errors as in `update`."""
+        """Find what each input covers, without accounting for it."""
         return profile_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)[0]
 
     def fresh(self) -> Self:
-        """Return another that has learned the same and has seen no tests.
-
-        Raises
-        ------
-        SettingError
-            If the criterion learns and has not been fitted.
-        """
+        """Return another that has learned the same and has seen no tests."""
         self._ready()
         other = copy.copy(self)
         if self.sizes is not None:
@@ -111,19 +87,14 @@ class StreamedCriterion(Criterion):
         return other
 
     def merge(self, other: Self) -> Self:
-        """Add what another worker has seen; both must have learned the same.
-
-        Raises
-        ------
-        SettingError
-            If settings, layers or what was learned differ.
-        """
+        """Add what another worker has seen; SettingError if settings, layers or what was learned differ."""
         if type(self) is not type(other) or not _same(self._learned(), other._learned()):
             raise SettingError(
                 f"Only criteria with the same settings, layers and training can be merged. Fit one {self._name}, copy "
                 "it to each worker, and merge what they have seen."
             )
         self._merge(other)
+        self.sizes = self.sizes or other.sizes
         return self
 
     @property
@@ -142,21 +113,21 @@ class StreamedCriterion(Criterion):
         """Take over what was learned."""
 
     def _ready(self) -> None:
-        """Refuse use before fit."""
         if self.learns and self.sizes is None:
             raise SettingError(f"{self._name} has learned nothing yet: call fit with training inputs first.")
 
     def _learned(self) -> tuple[Any, ...]:
-        """Return everything two criteria must share to be merged."""
+        """Return everything two criteria must share to be merged: settings, and what was learned."""
         self._ready()
-        return (self.layers, self.card.name)
+        settings = [getattr(self, name) for name in self.card.defaults if name != "batch_size"]
+        return (self.layers, self.card.name, *settings)
 
     @abstractmethod
-    def _count(self, seen: Seen) -> None:
+    def _count(self, batch: ActivationBatch) -> None:
         """Account for a batch of tests."""
 
     @abstractmethod
-    def _profiler(self) -> Callable[[Seen], Profiles]:
+    def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
         """Return what makes the profiles of one batch after the other."""
 
     @abstractmethod
@@ -167,21 +138,19 @@ class StreamedCriterion(Criterion):
 class TargetCriterion(StreamedCriterion):
     """A criterion with a known number of targets; a target is covered once one test reaches it."""
 
-    def __init__(self, model: nn.Module, layers: str | Sequence[str], *, batch_size: int | None = None) -> None:
+    def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         self._hit: NDArray[np.bool_] = np.zeros(0, bool)
 
     @property
     def covered(self) -> int:
         """Number of targets reached."""
-        self._seen_any()
-        return int(np.count_nonzero(self._hit))
+        return int(np.count_nonzero(self._marks()))
 
     @property
     def total(self) -> int:
         """Number of targets there are."""
-        self._seen_any()
-        return len(self._hit)
+        return len(self._marks())
 
     @property
     def score(self) -> float:
@@ -191,13 +160,13 @@ class TargetCriterion(StreamedCriterion):
     @property
     def reached(self) -> NDArray[np.bool_]:
         """Whether each target is reached, bool (total,)."""
-        self._seen_any()
-        return self._hit.copy()
+        return self._marks().copy()
 
-    def _seen_any(self) -> None:
+    def _marks(self) -> NDArray[np.bool_]:
         self._ready()
         if self.sizes is None:
             raise SettingError(f"{self._name} has seen no inputs yet: call update, or fit, first.")
+        return self._hit
 
     def _begin(self, sizes: tuple[int, ...]) -> None:
         super()._begin(sizes)
@@ -206,19 +175,19 @@ class TargetCriterion(StreamedCriterion):
             raise SettingError(f"{self._name} would have {total:,} targets; choose fewer layers, at most 2**31.")
         self._hit = np.zeros(total, bool)
 
-    @abstractmethod
     def _targets(self, sizes: tuple[int, ...]) -> int:
-        """Return the number of targets."""
+        """Return the number of targets; unless overridden, one per neuron."""
+        return sum(sizes)
 
     @abstractmethod
-    def _profile(self, seen: Seen) -> Profiles:
+    def _profile(self, batch: ActivationBatch) -> Profiles:
         """Return the profiles of a batch."""
 
-    def _profiler(self) -> Callable[[Seen], Profiles]:
+    def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
         return self._profile
 
-    def _count(self, seen: Seen) -> None:
-        self._hit[self._profile(seen).targets] = True
+    def _count(self, batch: ActivationBatch) -> None:
+        self._hit[self._profile(batch).targets] = True
 
     def _merge(self, other: Self) -> None:
         if other.sizes is not None and self.sizes is None:
@@ -235,26 +204,10 @@ def measure(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> list[float]:
-    """Score tests by several criteria: one pass over the training inputs and one over the tests for all of them.
+    """Return the score of each criterion: one pass over the training inputs and one over the tests for all of them.
 
-    Parameters
-    ----------
-    criteria : sequence of Criterion
-        Of one network. Those that are not a `StreamedCriterion` (IDC) make their own passes.
-    train, test : Tensor, array, Dataset, iterable of batches (n, ...), or Traces
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    list of float
-        The score of each criterion.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As the criteria's `fit` and `update`; SettingError also where the criteria belong to different networks.
+    Criteria that are not a `StreamedCriterion` (IDC) make their own passes. Errors are those of the criteria's `fit`
+    and `update`; SettingError also where the criteria belong to different networks.
     """
     fit_all(criteria, train, batch_size=batch_size, on_progress=on_progress)
     update_all(criteria, test, batch_size=batch_size, on_progress=on_progress)
@@ -264,20 +217,20 @@ def measure(
 def fit_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Fit several criteria in one pass over the training inputs; parameters and errors as in `measure`.
+    """Fit several criteria in one pass over the training inputs.
 
     Where no criterion learns, only the first batch is looked at, for the sizes of the layers.
     """
     streamed = _streamed(criteria, inputs)
     learners = {criterion: criterion._learner() for criterion in streamed if criterion.learns}
     sizes: dict[StreamedCriterion, tuple[int, ...]] = {}
-    for see in _batches(streamed, inputs, batch_size, on_progress):
+    for batch_of in _batches(streamed, inputs, batch_size, on_progress):
         for criterion in streamed:
-            seen = see(criterion.layers)
-            sizes[criterion] = seen.sizes
+            batch = batch_of(criterion.layers)
+            sizes[criterion] = batch.sizes
             learner = learners.get(criterion)
             if learner is not None:
-                learner.add(seen)
+                learner.add(batch)
         if not learners:
             break
     for criterion in streamed:
@@ -292,13 +245,13 @@ def fit_all(
 def update_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Account for more tests by several criteria in one pass; parameters and errors as in `measure`."""
+    """Account for more tests by several criteria in one pass."""
     streamed = _streamed(criteria, inputs)
     for criterion in streamed:
         criterion._ready()
-    for see in _batches(streamed, inputs, batch_size, on_progress):
+    for batch_of in _batches(streamed, inputs, batch_size, on_progress):
         for criterion in streamed:
-            criterion._count(_expected(criterion, see(criterion.layers)))
+            criterion._count(_expected(criterion, batch_of(criterion.layers)))
     for other in criteria:
         if not isinstance(other, StreamedCriterion):
             other.update(inputs, on_progress=on_progress)
@@ -307,21 +260,15 @@ def update_all(
 def profile_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> list[Profiles]:
-    """Find what each input covers by several criteria in one pass, without accounting for it.
-
-    Returns
-    -------
-    list of Profiles
-        One a criterion; parameters and errors as in `measure`.
-    """
+    """Find what each input covers by several criteria in one pass, without accounting for it."""
     streamed = _streamed(criteria, inputs)
     for criterion in streamed:
         criterion._ready()
     profilers = {criterion: criterion._profiler() for criterion in streamed}
     parts: dict[Criterion, list[Profiles]] = {criterion: [] for criterion in streamed}
-    for see in _batches(streamed, inputs, batch_size, on_progress):
+    for batch_of in _batches(streamed, inputs, batch_size, on_progress):
         for criterion, profiler in profilers.items():
-            parts[criterion].append(profiler(_expected(criterion, see(criterion.layers), begin=False)))
+            parts[criterion].append(profiler(_expected(criterion, batch_of(criterion.layers), begin=False)))
     return [
         Profiles.joined(parts[one]) if one in parts else one.profile(inputs, on_progress=on_progress)
         for one in criteria
@@ -339,30 +286,35 @@ def _streamed(criteria: Sequence[Criterion], inputs: Inputs) -> list[StreamedCri
     return streamed
 
 
-def _expected(criterion: StreamedCriterion, seen: Seen, begin: bool = True) -> Seen:
+def _expected(criterion: StreamedCriterion, batch: ActivationBatch, begin: bool = True) -> ActivationBatch:
     """Return the batch after a check that its layers are as large as those known before."""
     if criterion.sizes is None and begin:
-        criterion._begin(seen.sizes)
-    if criterion.sizes not in (None, seen.sizes):
+        criterion._begin(batch.sizes)
+    if criterion.sizes not in (None, batch.sizes):
         raise DataError(
-            f"Layers {', '.join(seen.layers)} have {seen.sizes} neurons for these inputs and had {criterion.sizes} "
+            f"Layers {', '.join(batch.layers)} have {batch.sizes} neurons for these inputs and had {criterion.sizes} "
             "before: give inputs of one shape."
         )
-    return seen
+    return batch
 
 
 def _batches(
     criteria: Sequence[StreamedCriterion], inputs: Inputs, batch_size: int | None, on_progress: Progress | None
-) -> Iterator[View]:
-    """Yield, batch by batch, what gives the activations of any of the criteria's layers."""
+) -> Iterator[BatchOf]:
     if not criteria:
         return
     model = criteria[0].model
     if any(criterion.model is not model for criterion in criteria):
         raise SettingError("Criteria that share a pass must belong to one network; measure those of others apart.")
     layers = tuple(dict.fromkeys(layer for criterion in criteria for layer in criterion.layers))
-    yield from views(model, layers, inputs, batch_size, on_progress)
+    yield from activation_batches(model, layers, inputs, batch_size, on_progress)
 
 
 def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     return len(one) == len(other) and all(map(np.array_equal, one, other))
+
+
+def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+    """Refuse a word that is not among those the method defines."""
+    if value not in words:
+        raise SettingError(f"{name} must be one of {', '.join(words)}, not {value!r}.")

@@ -1,29 +1,30 @@
-"""Surprise coverage: how much of the range of surprise, from familiar to strange, the tests spread over."""
+"""Surprise coverage: the share of the levels of surprise, from familiar to strange, that tests reach."""
 
 import hashlib
-from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.coverage.activations import Seen
+from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequacy, MahalanobisAdequacy, Second
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import TargetCriterion
+from idc_core.coverage.streamed import Layers, TargetCriterion
 from idc_core.errors import SettingError
-from idc_core.parameters import whole_number
+from idc_core.parameters import Parameter, whole_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+_BUCKETS = Parameter("buckets", "buckets", "Number of equal intervals of surprise.", 1000, 10, 10_000, step=100)
+
+
 class Adequacy(Protocol):
-    """What tells the surprise of traces (n, d) of predicted classes (n,)."""
+    """Measures the surprise of traces (n, d) of predicted classes (n,)."""
 
     def __call__(self, traces: NDArray[Any], classes: Ints) -> Floats:
         """Return the surprise, float64 (n,)."""
@@ -33,24 +34,18 @@ class Adequacy(Protocol):
         """Bytes kept of the training inputs."""
 
 
-class Kept:
-    """All training traces and their classes.
+class TrainingTraces:
+    """All training traces and their predicted classes; all of class 0 unless `per_class`."""
 
-    Parameters
-    ----------
-    apart : bool
-        Whether classes are the predicted ones; else all count as class 0.
-    """
-
-    def __init__(self, apart: bool) -> None:
-        self.apart = apart
+    def __init__(self, per_class: bool) -> None:
+        self.per_class = per_class
         self._traces: list[NDArray[Any]] = []
         self._classes: list[Ints] = []
 
-    def add(self, seen: Seen) -> None:
+    def add(self, batch: ActivationBatch) -> None:
         """Keep a batch of training inputs."""
-        self._traces.append(seen.values)
-        self._classes.append(_classes(seen, self.apart))
+        self._traces.append(batch.values)
+        self._classes.append(_classes(batch, self.per_class))
 
     def joined(self) -> tuple[NDArray[Any], Ints]:
         """Return the traces (n, d) and their classes (n,)."""
@@ -58,21 +53,21 @@ class Kept:
 
 
 class ClassMoments:
-    """Mean and covariance of the training traces of each class; parameter as in `Kept`."""
+    """Mean and covariance of the training traces of each class; classes as in `TrainingTraces`."""
 
-    def __init__(self, apart: bool) -> None:
-        self.apart = apart
+    def __init__(self, per_class: bool) -> None:
+        self.per_class = per_class
         self.classes: dict[int, Moments] = {}
 
-    def add(self, seen: Seen) -> None:
+    def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
-        classes = _classes(seen, self.apart)
+        classes = _classes(batch, self.per_class)
         for label in np.unique(classes).tolist():
-            self.classes.setdefault(label, Moments()).add(seen.values[classes == label])
+            self.classes.setdefault(label, Moments()).add(batch.values[classes == label])
 
 
-def _classes(seen: Seen, apart: bool) -> Ints:
-    return seen.predictions if apart else np.zeros(len(seen.values), np.int64)
+def _classes(batch: ActivationBatch, per_class: bool) -> Ints:
+    return batch.predictions if per_class else np.zeros(len(batch.values), np.int64)
 
 
 class _SurpriseCriterion(TargetCriterion):
@@ -84,19 +79,12 @@ class _SurpriseCriterion(TargetCriterion):
     _fingerprint = ""
 
     def __init__(
-        self,
-        model: nn.Module,
-        layers: str | Sequence[str],
-        upper: float,
-        buckets: int,
-        lower: float,
-        batch_size: int | None,
+        self, model: nn.Module, layers: Layers, upper: float, buckets: int, lower: float, batch_size: int | None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        whole_number("buckets", buckets, 1)
         if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
             raise SettingError(f"Expected finite bounds of surprise with lower < upper, not {lower!r} and {upper!r}.")
-        self.upper, self.buckets, self.lower = float(upper), int(buckets), float(lower)
+        self.upper, self.buckets, self.lower = float(upper), whole_number("buckets", buckets, 1), float(lower)
 
     @property
     def memory(self) -> int:
@@ -104,21 +92,17 @@ class _SurpriseCriterion(TargetCriterion):
         self._ready()
         return self._adequacy.memory
 
-    @abstractmethod
-    def _options(self) -> tuple[Any, ...]:
-        """Return the settings beyond the buckets."""
-
-    def _learner(self) -> Kept | ClassMoments:
-        return Kept(self.per_class)
+    def _learner(self) -> TrainingTraces | ClassMoments:
+        return TrainingTraces(self.per_class)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.buckets
 
     def _learned(self) -> tuple[Any, ...]:
-        return (*super()._learned(), self.upper, self.buckets, self.lower, self._options(), self._fingerprint)
+        return (*super()._learned(), self._fingerprint)
 
-    def _profile(self, seen: Seen) -> Profiles:
-        surprise = self._adequacy(seen.values, _classes(seen, self.per_class))
+    def _profile(self, batch: ActivationBatch) -> Profiles:
+        surprise = self._adequacy(batch.values, _classes(batch, self.per_class))
         inside = (surprise > self.lower) & (surprise <= self.upper)
         place = (np.where(inside, surprise, self.upper) - self.lower) / (self.upper - self.lower) * self.buckets
         bucket = np.clip(np.ceil(place).astype(np.int64) - 1, 0, self.buckets - 1)
@@ -128,8 +112,15 @@ class _SurpriseCriterion(TargetCriterion):
 @criterion(
     "lsc",
     label="Likelihood surprise coverage",
-    help="Share of the levels of surprise, by likelihood among training activations, that tests reach.",
+    help="Share of the levels of surprise that tests reach; surprise is an input's negative log-likelihood.",
     citation="Kim, Feldt, Yoo, ICSE 2019, equations 3 and 4 and the definition of surprise coverage",
+    parameters=(
+        Parameter("upper", "upper bound", "Surprise above it, in nats, is in no bucket.", 2000.0, 10, 10_000, step=100),
+        _BUCKETS,
+    ),
+    pairwise=True,
+    one_layer=True,
+    by_value="most surprising",
 )
 class LSC(_SurpriseCriterion):
     """Likelihood-based surprise coverage: |{i : LSA(x) in (lower + (i - 1) w, lower + i w] for some test x}| / n.
@@ -138,10 +129,8 @@ class LSC(_SurpriseCriterion):
 
     Parameters
     ----------
-    model : Module
-        Any network that returns scores.
-    layers : str or sequence of str
-        Names from ``named_modules()``; the activations of all make one trace.
+    model, layers, batch_size
+        As `StreamedCriterion`; the activations of all layers make one trace.
     upper, lower : float
         Bounds of the buckets, in nats; surprise at or below `lower` or above `upper` is in none.
     buckets : int
@@ -154,21 +143,12 @@ class LSC(_SurpriseCriterion):
         At most so many neurons, those with the largest variance.
     per_class : bool
         One density for each predicted class; else one for all. A network with one output has one in any case.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-
-    Raises
-    ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If a parameter is outside what the method defines.
 
     Notes
     -----
-    All training traces are kept, 8 bytes a neuron and input (`memory`): a density of kernels is its kernels. Published
-    programs cut the range of surprise differently: the original has one bucket more, at and below `lower`; dnn-tip's
-    buckets hold their lower ends; NeuraL-Coverage counts buckets of a given width without an upper bound.
+    All training traces are kept, 8 bytes per neuron and input (`memory`): a density of kernels is its kernels.
+    Published programs cut the range of surprise differently: the original has one bucket more, at and below `lower`;
+    dnn-tip's buckets hold their lower ends; NeuraL-Coverage counts buckets of a given width without an upper bound.
 
     References
     ----------
@@ -178,7 +158,7 @@ class LSC(_SurpriseCriterion):
     def __init__(
         self,
         model: nn.Module,
-        layers: str | Sequence[str],
+        layers: Layers,
         upper: float = 2000.0,
         buckets: int = 1000,
         lower: float = 0.0,
@@ -192,10 +172,7 @@ class LSC(_SurpriseCriterion):
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.variance, self.drop, self.most, self.per_class = variance, drop, most, per_class
 
-    def _options(self) -> tuple[Any, ...]:
-        return (self.variance, self.drop, self.most, self.per_class)
-
-    def _adopt(self, learner: Kept) -> None:
+    def _adopt(self, learner: TrainingTraces) -> None:
         traces, classes = learner.joined()
         self._adequacy = LikelihoodAdequacy(traces, classes, self.variance, self.drop, self.most)
         self._fingerprint = _fingerprint(traces, classes)
@@ -204,8 +181,18 @@ class LSC(_SurpriseCriterion):
 @criterion(
     "dsc",
     label="Distance surprise coverage",
-    help="Share of the levels of surprise, by distance to training activations, that tests reach.",
+    help="Share of the levels of surprise that tests reach; surprise compares distances to training inputs.",
     citation="Kim, Feldt, Yoo, ICSE 2019, equations 5 to 7 and the definition of surprise coverage",
+    parameters=(
+        Parameter(
+            "upper", "upper bound", "Surprise above it, a ratio of distances, is in no bucket.", 2.0, 0.5, 20, step=0.5
+        ),
+        _BUCKETS,
+    ),
+    pairwise=True,
+    needs_classes=True,
+    one_layer=True,
+    by_value="most surprising",
 )
 class DSC(_SurpriseCriterion):
     """Distance-based surprise coverage: as `LSC`, of the surprise that `DistanceAdequacy` defines.
@@ -221,27 +208,19 @@ class DSC(_SurpriseCriterion):
 
     Raises
     ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If a parameter is outside what the method defines.
     DataError
         By `fit`, if the network predicts one class for all training inputs.
 
     Notes
     -----
-    For classifiers. All training traces are kept (`memory`), 12 bytes a neuron and input where the network computes in
-    float32: the nearest can be any of them.
-
-    References
-    ----------
-    .. [1] J. Kim, R. Feldt, S. Yoo, "Guiding Deep Learning System Testing using Surprise Adequacy", ICSE 2019.
+    For classifiers. All training traces are kept (`memory`), 12 bytes per neuron and input where the network computes
+    in float32: the nearest can be any of them. The paper is named at `LSC`.
     """
 
     def __init__(
         self,
         model: nn.Module,
-        layers: str | Sequence[str],
+        layers: Layers,
         upper: float = 2.0,
         buckets: int = 1000,
         lower: float = 0.0,
@@ -252,10 +231,7 @@ class DSC(_SurpriseCriterion):
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.second = second
 
-    def _options(self) -> tuple[Any, ...]:
-        return (self.second,)
-
-    def _adopt(self, learner: Kept) -> None:
+    def _adopt(self, learner: TrainingTraces) -> None:
         traces, classes = learner.joined()
         self._adequacy = DistanceAdequacy(traces, classes, self.second)
         self._fingerprint = _fingerprint(traces, classes)
@@ -264,8 +240,22 @@ class DSC(_SurpriseCriterion):
 @criterion(
     "mdsc",
     label="Mahalanobis surprise coverage",
-    help="Share of the levels of surprise, by Mahalanobis distance to training activations, that tests reach.",
+    help="Share of the levels of surprise that tests reach; surprise is the Mahalanobis distance to training inputs.",
     citation="Kim, Ju, Feldt, Yoo, ESEC/FSE 2020, MDSA; Kim, Feldt, Yoo, ICSE 2019, surprise coverage",
+    parameters=(
+        Parameter(
+            "upper",
+            "upper bound",
+            "Surprise above it, in standard deviations, is in no bucket.",
+            100.0,
+            5,
+            1000,
+            step=10,
+        ),
+        _BUCKETS,
+    ),
+    one_layer=True,
+    by_value="most surprising",
 )
 class MDSC(_SurpriseCriterion):
     """Mahalanobis-distance-based surprise coverage: as `LSC`, of the surprise that `MahalanobisAdequacy` defines.
@@ -278,13 +268,6 @@ class MDSC(_SurpriseCriterion):
         Bounds of the buckets, in standard deviations; surprise at or below `lower` or above `upper` is in none.
     per_class : bool
         Mean and covariance of each predicted class; else of all training inputs.
-
-    Raises
-    ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If a parameter is outside what the method defines.
 
     Notes
     -----
@@ -300,7 +283,7 @@ class MDSC(_SurpriseCriterion):
     def __init__(
         self,
         model: nn.Module,
-        layers: str | Sequence[str],
+        layers: Layers,
         upper: float = 100.0,
         buckets: int = 1000,
         lower: float = 0.0,
@@ -310,9 +293,6 @@ class MDSC(_SurpriseCriterion):
     ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.per_class = per_class
-
-    def _options(self) -> tuple[Any, ...]:
-        return (self.per_class,)
 
     def _learner(self) -> ClassMoments:
         return ClassMoments(self.per_class)
@@ -324,7 +304,7 @@ class MDSC(_SurpriseCriterion):
 
 
 def _fingerprint(*arrays: NDArray[Any]) -> str:
-    """Return what tells whether two criteria have learned the same, without keeping it twice."""
+    """Return a hash of what was learned, by which two criteria are compared without keeping it twice."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype}{array.shape}".encode())

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.analysis import Analysis
+from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
-from idc_core.coverage.overlap import among
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.robustness import Addition, Examples, Start

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from idc_core.analysis.layer_sweep import LayerClusters, cluster_layer
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.agreement import random_subsets, read, read_profiles, rows
+from idc_core.coverage.agreement import evaluate_criteria, evaluate_profiles, random_subsets
 from idc_core.coverage.cells import Codes, assign, encode, total
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
@@ -38,16 +38,12 @@ FORMAT = 1
 MOST = 12
 """IDC is read for every number of important neurons up to this one, or a larger one that is asked for."""
 
-EVERYWHERE = ("nc", "kmnc", "nbc", "snac", "tknc", "tknp", "nlc")
-"""Criteria that look at all layers."""
 
-LAST = ("lsc", "dsc", "mdsc")
-"""Criteria that look at the network's default layer, as IDC does."""
-
-CLASSES_ONLY = ("dsc",)
-"""Criteria that compare classes."""
-
-OTHERS = EVERYWHERE + LAST
+def other_criteria() -> list[str]:
+    """Return the criteria that are measured beside IDC: those that share a pass and do not depend on tests' order."""
+    return [
+        name for name, kind in CRITERIA.items() if issubclass(kind, StreamedCriterion) and not kind.card.order_matters
+    ]
 
 
 @dataclass(frozen=True)
@@ -126,7 +122,8 @@ class Readings:
         self.rule, self.most, self.fresh, self.on_progress = rule, most, fresh, on_progress
         self.layers = tuple(model.card.layers)
         self.layer = model.card.default_layer
-        self.names = tuple(one for one in OTHERS if test.task == "classification" or one not in CLASSES_ONLY)
+        classifier = test.task == "classification"
+        self.names = [one for one in other_criteria() if classifier or not CRITERIA[one].card.needs_classes]
         self._bases: dict[int, Base] = {}
 
     def read(self, ask: Ask) -> Record:
@@ -194,7 +191,7 @@ class Readings:
     def _read(self, ask: Ask) -> Record:
         base, suite = self._base(ask.tests), self._suite(ask)
         if ask.kind == "original":
-            traces = rows(self._originals, np.arange(ask.tests))
+            traces = self._originals.only(np.arange(ask.tests))
         else:
             inputs = (block for _, block in suite.blocks(on_progress=self._telling(ask)))
             traces = collect(self.model, inputs, self.layers, on_progress=self._telling(ask))
@@ -256,7 +253,7 @@ class Readings:
 
     def _base(self, tests: int) -> Base:
         if tests not in self._bases:
-            traces = rows(self._originals, np.arange(tests))
+            traces = self._originals.only(np.arange(tests))
             self._bases[tests] = Base(self._cells(traces), self._measured(traces, f"{tests:,} original tests"))
         return self._bases[tests]
 
@@ -289,7 +286,7 @@ class Readings:
         found = {}
         for name in self.names:
             kind: Any = CRITERIA[name]  # each has a constructor of its own
-            found[name] = kind(self.model, (self.layer,) if name in LAST else self.layers)
+            found[name] = kind(self.model, (self.layer,) if kind.card.one_layer else self.layers)
         return found
 
     def _growth(self, ms: Sequence[int], orders: int, sizes: int, seed: int) -> Record:
@@ -299,10 +296,10 @@ class Readings:
         for m, codes in zip(ms, self._codes(states, self._originals, ms), strict=True):
             numbers = np.unique(codes, return_inverse=True)[1].reshape(-1, 1)
             cells = total([one.k for one in states.clusters[:m]])
-            found[f"idc{m}"] = read_profiles(Profiles.of_codes(numbers, cells), {}, subsets).growth
+            found[f"idc{m}"] = evaluate_profiles(Profiles.of_codes(numbers, cells), {}, subsets).growth
         criteria = self._unfitted()
-        readings = read(
+        results = evaluate_criteria(
             list(criteria.values()), self._trained, self._originals, {}, subsets, on_progress=self.on_progress
         )
-        found |= {name: reading.growth for name, reading in zip(criteria, readings, strict=True)}
+        found |= {name: one.growth for name, one in zip(criteria, results, strict=True)}
         return {"sizes": subsets.sizes.tolist(), "scores": {name: rows_.tolist() for name, rows_ in found.items()}}

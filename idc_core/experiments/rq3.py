@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from idc_core.errors import SettingError
-from idc_core.experiments.criterion_scores import OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
 from idc_core.experiments.random_neurons import check_seeds
 from idc_core.experiments.rq2 import cells_row, deviation, grouped, mean, natural, noisy
 from idc_core.experiments.unit_store import Record
@@ -115,7 +115,7 @@ def _rows(readings: Readings, tests: int, asks: Sequence[Ask], ms: Sequence[int]
             row = cells_row(found, readings.layer, m)[1]
             before = cells_row([start], readings.layer, m)[1]["idc"]
             rows.append(about | _scores(f"idc{m}", before, row))
-        rows += [about | _other(name, start, found) for name in OTHERS]
+        rows += [about | _other(name, start, found) for name in other_criteria()]
     left = dict.fromkeys(ask.name for ask in asks if ask not in possible)
     return rows + [{"tests": tests, "suite": name, "note": "attacks need a classifier"} for name in left]
 

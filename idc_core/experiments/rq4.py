@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
-from idc_core.experiments.criterion_scores import OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
 from idc_core.experiments.rq2 import noisy
 from idc_core.experiments.rq3 import EVERYWHERE, FAST, attacked
 from idc_core.experiments.unit_store import Record
@@ -56,7 +56,7 @@ def rq4(readings: Readings, ms: Sequence[int] = (6, 12), share: float = 0.02) ->
     classifier = readings.test.task == "classification"
     asks = [ask for ask in suites(len(readings.test), share) if classifier or not ask.attacked]
     found = [readings.read(ask) for ask in asks]
-    names = [f"idc{m}" for m in ms] + [name for name in OTHERS if name in found[0]["scores"]]
+    names = [f"idc{m}" for m in ms] + [name for name in other_criteria() if name in found[0]["scores"]]
     values = np.array([[_score(one, readings.layer, name) for one in found] for name in names])
     grown = readings.growth(ms, ORDERS)
     growth = np.array([grown["scores"][name] for name in names])

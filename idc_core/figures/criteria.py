@@ -1,4 +1,4 @@
-"""Figures of the Criteria page: scores of suites, growth over random subsets, and mistakes met in several orders."""
+"""Figures of the Criteria page: scores of suites, growth over random subsets, and faults detected by several orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.coverage.prioritisation import Finding
+from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
 from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
@@ -25,7 +25,7 @@ def suite_scores(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a panel a criterion with a bar a suite.
+    """Draw a panel per criterion with a bar per suite.
 
     Parameters
     ----------
@@ -35,14 +35,6 @@ def suite_scores(
         Labels; the first suite stands out.
     written : sequence of sequences of str
         Every score as it is written beside its bar.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
     """
     colours = palette(dark)
     fills = [colours.accent] + [colours.counts[2]] * (len(suites) - 1)
@@ -59,7 +51,7 @@ def growth_panels(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a panel a criterion with its score over growing random subsets: the mean, and a band from least to most.
+    """Draw a panel per criterion with its score over growing random subsets: the mean, and a band from least to most.
 
     Parameters
     ----------
@@ -67,18 +59,8 @@ def growth_panels(
         Numbers of tests.
     growth : ndarray of float64 (criteria, orders, s)
         Scores.
-    criteria : sequence of str
-        Labels.
     shares : sequence of bool
         Whether each criterion's score is a share, drawn in per cent.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
     """
     colours = palette(dark)
     figure, places = panels(criteria)
@@ -113,49 +95,34 @@ def growth_panels(
     return figure.update_layout(margin_b=56)
 
 
-def mistakes(
-    finding: Finding, labels: Mapping[str, str], marked: Sequence[str], title: str, *, dark: bool = False
+def fault_curves(
+    detection: FaultDetection, labels: Mapping[str, str], marked: Sequence[str], title: str, *, dark: bool = False
 ) -> go.Figure:
-    """Draw which share of the misclassified tests the first ones of every order hold.
+    """Draw the share of the misclassified tests among the first tests of every order.
 
-    Parameters
-    ----------
-    finding : Finding
-        Curves of the orders and of random ones.
-    labels : mapping of str to str
-        Names of the orders, by key.
-    marked : sequence of str
-        Keys of the orders that stand out, at most as many as `STYLES`; the others are drawn thin.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    At most `STYLES` orders, named by their keys in `marked`, stand out; the others are drawn thin.
     """
     colours = palette(dark)
     figure = go.Figure()
     figure.add_scatter(
-        x=np.concatenate([finding.tests, finding.tests[::-1]]),
-        y=100 * np.concatenate([finding.high, finding.low[::-1]]),
+        x=np.concatenate([detection.tests, detection.tests[::-1]]),
+        y=100 * np.concatenate([detection.high, detection.low[::-1]]),
         fill="toself",
         fillcolor=colours.counts[1],
         opacity=0.5,
         line={"width": 0},
         hoverinfo="skip",
-        name=f"{len(finding.random)} random orders",
+        name=f"{len(detection.random)} random orders",
     )
-    thin = [key for key in finding.curves if key not in marked]
+    thin = [key for key in detection.curves if key not in marked]
     for place, key in enumerate(thin):
         figure.add_scatter(
-            x=finding.tests,
-            y=100 * finding.curves[key],
+            x=detection.tests,
+            y=100 * detection.curves[key],
             mode="lines",
             line={"color": colours.muted, "width": 1},
             opacity=0.5,
-            name="the other orders",
+            name="other orders",
             legendgroup="others",
             showlegend=place == 0,
             text=[labels[key]],
@@ -164,14 +131,14 @@ def mistakes(
     inks = (colours.accent, colours.ink, colours.error)
     for key, dash, ink in zip(marked, STYLES, inks, strict=False):
         figure.add_scatter(
-            x=finding.tests,
-            y=100 * finding.curves[key],
+            x=detection.tests,
+            y=100 * detection.curves[key],
             mode="lines",
             line={"color": ink, "width": 2.5, "dash": dash},
-            name=f"{labels[key]} (APFD {finding.apfd[key]:.3f})",
+            name=f"{labels[key]} (APFD {detection.apfd[key]:.3f})",
             hovertemplate=f"{labels[key]}<br>%{{x:,}} tests: %{{y:.3g}} %<extra></extra>",
         )
-    figure.update_xaxes(title="tests run, in the order", rangemode="tozero", tickformat=",d")
-    figure.update_yaxes(title="misclassified tests met (%)", range=[0, 102])
+    figure.update_xaxes(title="tests run", rangemode="tozero", tickformat=",d")
+    figure.update_yaxes(title="misclassified tests detected (%)", range=[0, 102])
     finish(figure, title, colours, height=420)
     return figure.update_layout(margin_b=110)

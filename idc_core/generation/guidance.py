@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.boundary import KMNC, NBC, SNAC
 from idc_core.coverage.cells import encode
 from idc_core.coverage.closest_inputs import adjacent
 from idc_core.coverage.idc import IDC
-from idc_core.coverage.neuron import NC, TKNC
-from idc_core.coverage.registry import Criterion
+from idc_core.coverage.registry import Aim, Criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation.cell_search import CellSpace
@@ -66,28 +64,6 @@ class Guide(Protocol):
 
     def account(self, pictures: Tensor) -> None:
         """Note what found pictures cover."""
-
-
-Aim = Callable[[Any, Ints], tuple[Ints, Floats]]
-"""From a criterion and targets (n,): the neuron behind each, and the activation it should get."""
-
-
-def _raise(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
-    return targets, np.full(len(targets), np.inf)
-
-
-def _sides(criterion: NBC, targets: Ints) -> tuple[Ints, Floats]:
-    return targets // 2, np.where(targets % 2, np.inf, -np.inf)
-
-
-def _sections(criterion: KMNC, targets: Ints) -> tuple[Ints, Floats]:
-    neurons = targets // criterion.k
-    span = criterion.high[neurons] - criterion.low[neurons]
-    return neurons, criterion.low[neurons] + (targets % criterion.k + 0.5) / criterion.k * span
-
-
-AIMS: dict[type[Criterion], Aim] = {NC: _raise, TKNC: _raise, SNAC: _raise, NBC: _sides, KMNC: _sections}
-"""Criteria whose targets are activations of single neurons; IDC's cells have a guide of their own."""
 
 
 class TargetGuide:
@@ -171,11 +147,11 @@ def make_guide(criterion: Criterion, example: Tensor) -> Guide:
     """
     if isinstance(criterion, IDC):
         return CellGuide(criterion)
-    aim = AIMS.get(type(criterion))
+    aim = criterion.card.aim
     if aim is None or not isinstance(criterion, TargetCriterion):
-        known = ", ".join(["idc", *sorted(one.card.name for one in AIMS)])
         raise SettingError(
-            f"{criterion.card.label} gives a search no activation to aim at; guide it by one of {known}, or by none."
+            f"{criterion.card.label} gives a search no activation to aim at; guide it by one of "
+            f"{', '.join(guides())}, or by none."
         )
     return TargetGuide(criterion, aim, example)
 
@@ -201,8 +177,9 @@ def _aims(neurons: NDArray[Any], goals: NDArray[Any], units: NDArray[Any]) -> Ai
     )
 
 
-GUIDES: tuple[str, ...] = (*(one.card.name for one in AIMS), "idc")
-"""Names of the criteria that can guide a search; one is chosen for all of its models."""
+def guides() -> list[str]:
+    """Return the names of the criteria that can guide a search: those whose cards say how to aim, and IDC."""
+    return [*(name for name, kind in CRITERIA.items() if kind.card.aim is not None), "idc"]
 
 
 def make_guidance(
@@ -220,7 +197,7 @@ def make_guidance(
     Parameters
     ----------
     name : str
-        One of `GUIDES`.
+        One of `guides`.
     models : sequence of Module
     train : Tensor, array or Dataset, (n, ...)
         What criteria learn from; neuron coverage and its k most active neurons learn nothing.
@@ -246,8 +223,8 @@ def make_guidance(
     ModelError, DataError
         As the criteria's `fit` and `update`.
     """
-    if name not in GUIDES:
-        raise SettingError(f"Expected a criterion that can guide a search, one of {', '.join(GUIDES)}, got {name!r}.")
+    if name not in guides():
+        raise SettingError(f"Expected a criterion that can guide a search, one of {', '.join(guides())}, got {name!r}.")
     kind: Any = CRITERIA[name]
     found: list[Criterion] = []
     for number, model in enumerate(models):

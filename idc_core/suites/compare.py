@@ -12,9 +12,9 @@ from torch import nn
 
 from idc_core.analysis.analysis import Analysis
 from idc_core.clustering.points import Floats
+from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC
-from idc_core.coverage.overlap import among
 from idc_core.errors import DataError, SettingError
 from idc_core.parameters import is_whole
 from idc_core.progress import Progress, part_of

@@ -67,11 +67,24 @@ class Traces:
         return np.asarray(self.scores.argmax(1), np.int64)
 
     def only(self, positions: NDArray[np.int64]) -> "Traces":
-        """Return what the network showed on some of the inputs, copied."""
+        """Return the traces of some of the inputs, copied."""
         activations, relevance = (
             {layer: values[positions] for layer, values in held.items()} for held in (self.activations, self.relevance)
         )
         return Traces(self.scores[positions], activations, relevance, self.shapes)
+
+    @classmethod
+    def joined(cls, *parts: "Traces") -> "Traces":
+        """Return the traces of several sets of inputs, one after the other; layers that a part lacks are left out."""
+        activations, relevance = (
+            {
+                layer: np.concatenate([values[layer] for values in held])
+                for layer in held[0]
+                if all(layer in values for values in held)
+            }
+            for held in ([part.activations for part in parts], [part.relevance for part in parts])
+        )
+        return cls(np.concatenate([part.scores for part in parts]), activations, relevance, parts[0].shapes)
 
 
 def trace(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.coverage.overlap import Gained, gained
+from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting, shelf

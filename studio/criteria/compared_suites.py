@@ -1,4 +1,4 @@
-"""The suites that criteria are compared on: parts of the bench's tests, and others that the network can take."""
+"""The suites that criteria are compared on: parts of the setup's tests, and other suites that the network can take."""
 
 from __future__ import annotations
 
@@ -10,61 +10,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.progress import Progress
+from idc_core.tracing.trace import Traces, collect
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
 from studio.engine.results import ENGINE, View
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
-    from idc_core.suites.suite import Part as SuitePart
-    from idc_core.tracing.trace import Traces
+    from idc_core.suites.suite import Part
 
 Ints = NDArray[np.int64]
 
 WHOLE = "all"
-"""Name of the suite that holds all tests of the bench."""
+"""Name of the suite that holds all tests."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """A suite that is a part of the bench's tests, so that it needs no pass of its own.
+class PartOfTests:
+    """A suite that is a part of the setup's tests, so that it needs no pass of its own.
 
     Attributes
     ----------
-    name, label, help : str
-        Short name, the name for a person, and one line on what is in it.
+    name, label : str
+        Short name, and the name for a person.
     positions : callable
-        From a view to positions among the chosen tests, int64 (k,); none where the part has no meaning there.
-    of_numbers : str
-        The label where right answers are numbers; empty where it is the same.
+        From a view to positions among the chosen tests, int64 (k,); none where the part is not defined.
+    regression_label : str
+        The label for regression; empty where it is the same.
     """
 
     name: str
     label: str
-    help: str
     positions: Callable[[View], Ints]
-    of_numbers: str = ""
+    regression_label: str = ""
 
     def named(self, view: View) -> str:
-        """Return the label on a bench."""
-        return self.label if view.is_classifier else self.of_numbers or self.label
+        """Return the label on a setup."""
+        return self.label if view.is_classifier else self.regression_label or self.label
 
 
 @dataclass(frozen=True)
-class Other:
-    """A suite of other inputs.
-
-    Attributes
-    ----------
-    name, label, help : str
-        As in `Part`.
-    open : callable
-        From what shows progress and a view to a fingerprint of the inputs and what the bench's layer shows on them.
-    """
+class OtherSuite:
+    """A suite of other inputs; `open` gives a fingerprint of the inputs and their traces of the setup's layer."""
 
     name: str
     label: str
-    help: str
     open: Callable[[Waiting, View], tuple[str, Traces]]
 
 
@@ -77,7 +67,7 @@ def _random_half(view: View) -> Ints:
     return np.sort(np.random.default_rng(0).permutation(count)[: -(-count // 2)]).astype(np.int64)
 
 
-def _answered(right: bool) -> Callable[[View], Ints]:
+def _predicted(right: bool) -> Callable[[View], Ints]:
     def positions(view: View) -> Ints:
         return _none() if view.correct is None else np.flatnonzero(view.correct[view.chosen] == right)
 
@@ -92,7 +82,7 @@ def _uncertain(view: View) -> Ints:
 
 
 def _half(first: bool) -> Callable[[View], Ints]:
-    """Cut the tests by what they are: the first classes and the others, or the smaller right answers and the larger."""
+    """Cut the tests by target: the first half of the classes or of the values, or the second half."""
 
     def positions(view: View) -> Ints:
         targets = view.test.targets[view.chosen]
@@ -104,76 +94,61 @@ def _half(first: bool) -> Callable[[View], Ints]:
     return positions
 
 
-PARTS: dict[str, Part] = {
+PARTS: dict[str, PartOfTests] = {
     part.name: part
     for part in (
-        Part(WHOLE, "All tests", "The tests of the bench.", lambda view: np.arange(len(view.chosen))),
-        Part("half", "Random half", "Half of the tests, drawn at random (seed 0).", _random_half),
-        Part(
-            "first",
-            "First classes",
-            "Tests of the first half of the classes, or of answers.",
-            _half(True),
-            "Smaller answers",
-        ),
-        Part(
-            "last",
-            "Last classes",
-            "Tests of the second half of the classes, or of answers.",
-            _half(False),
-            "Larger answers",
-        ),
-        Part("uncertain", "Least sure quarter", "The quarter of least confidence.", _uncertain),
-        Part("right", "Classified correctly", "The tests that the network gets right.", _answered(True)),
-        Part("wrong", "Misclassified", "The tests that the network gets wrong.", _answered(False)),
+        PartOfTests(WHOLE, "All tests", lambda view: np.arange(len(view.chosen))),
+        PartOfTests("half", "Random half", _random_half),
+        PartOfTests("first", "First classes", _half(True), "Smaller targets"),
+        PartOfTests("last", "Last classes", _half(False), "Larger targets"),
+        PartOfTests("uncertain", "Least confident 25 %", _uncertain),
+        PartOfTests("right", "Classified correctly", _predicted(True)),
+        PartOfTests("wrong", "Misclassified", _predicted(False)),
     )
 }
 """Parts by name; the first one is always shown."""
 
 
 def parts(view: View) -> dict[str, Ints]:
-    """Return the parts that have tests on this bench: positions among the chosen tests, by name."""
+    """Return the parts that hold tests on this setup: positions among the chosen tests, by name."""
     found = {name: part.positions(view) for name, part in PARTS.items()}
     return {name: positions for name, positions in found.items() if len(positions)}
 
 
-def others(view: View) -> dict[str, Other]:
-    """Return the other suites that the network of a bench can take, by name: those of the laboratory."""
+def others(view: View) -> dict[str, OtherSuite]:
+    """Return the other suites that the network of a setup can take, by name: those of the Test sets page."""
     return {
-        name: Other(name, f"{one.label} added" if one.joins else one.label, one.help, _opener(name))
+        name: OtherSuite(name, f"{one.label} added" if one.joins else one.label, _opener(name))
         for name, one in suite_catalog.offers(view).items()
     }
 
 
 def _opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
     def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
-        from idc_core.coverage.agreement import joined, rows
         from idc_core.suites import parts_of
 
         suite, own = suite_catalog.open_suite(waiting, view, name), suite_catalog.base_suite(view).parts[0].fingerprint
         traces = [
-            rows(view.test_traces, view.chosen)
+            view.test_traces.only(view.chosen)
             if part.fingerprint == own
             else _run(waiting, view, part, f"making and running {lower(suite.label)}")
             for part, _ in parts_of(suite)
         ]
-        return suite.fingerprint, joined(*traces)
+        return suite.fingerprint, Traces.joined(*traces)
 
     return opened
 
 
-def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
-    """Return what the bench's layer shows on a part of a suite, passed through the network once."""
+def _run(waiting: Waiting, view: View, part: Part, doing: str) -> Traces:
+    """Return the traces of a part of a suite in the setup's layer, passed through the network once."""
     layer = view.bench.layer
 
     def work(report: Progress) -> Traces:
-        from idc_core.coverage.agreement import joined
         from idc_core.suites.responses import blocks_of
-        from idc_core.tracing.trace import collect
 
         # One after the other: making tests passes through the network too.
         blocks = blocks_of(part, report)
-        return joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
+        return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
     found: Traces = waiting.get("suites", (ENGINE, view.model.card.fingerprint, part.fingerprint, layer), doing, work)
     return found

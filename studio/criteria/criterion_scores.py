@@ -1,4 +1,4 @@
-"""What every criterion says of a bench's tests: parameters from the address, one job a criterion."""
+"""The criteria's scores for the tests of a setup: one job per criterion, and one per criterion and other suite."""
 
 from __future__ import annotations
 
@@ -7,297 +7,163 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.agreement import Reading, compare, random_subsets, read, read_profiles, rows
-from idc_core.coverage.prioritisation import UNCERTAINTIES, Finding, Order, find_mistakes, orders_by
-from idc_core.coverage.registry import PAIRWISE
+from idc_core.coverage.agreement import (
+    CriterionResult,
+    Subsets,
+    evaluate_criteria,
+    evaluate_profiles,
+    random_subsets,
+    score_suites,
+)
+from idc_core.coverage.prioritisation import FaultDetection, Order, detect_faults, orders_by
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.criteria import compared_suites
-from studio.criteria.compared_suites import Other
+from studio.criteria.compared_suites import OtherSuite
 from studio.engine.jobs import Waiting
 from studio.engine.results import ENGINE, View
-
-OF_CLASSES = ("dsc",)
-"""Criteria that compare a test with other classes, which tests answered with a number do not have."""
+from studio.widgets.text import percent
 
 MANY_PAIRS = 20_000_000
-"""Pairs of a test and a training input beyond which the slow criteria wait until they are chosen."""
+"""Pairs of a test and a training input beyond which pairwise criteria wait until they are chosen."""
 
-UNITS = {"tknp": "patterns", "cc": "clusters", "nlc": "activation\u00b2"}
-"""Units of the scores that are no share."""
-
-Settings = dict[str, Any]
+CriterionSettings = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter that the page offers.
-
-    Attributes
-    ----------
-    criteria : tuple of str
-        Whose it is.
-    name, label, help : str
-        Name in their constructor; the name for a person; what it does, without range and default.
-    low, high, step : float
-        Range of a number; unused where there are options.
-    options : tuple of str
-        What can be chosen instead of a number.
-    """
-
-    criteria: tuple[str, ...]
-    name: str
-    label: str
-    help: str
-    low: float = 0
-    high: float = 0
-    step: float = 1
-    options: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Name of the control and in the address."""
-        return f"{'-'.join(self.criteria)}-{self.name}"
-
-    @property
-    def default(self) -> Any:
-        """What the criteria take by themselves."""
-        return CRITERIA[self.criteria[0]].card.defaults[self.name]
-
-    def draw(self) -> Any:
-        """Draw the control and return what is chosen."""
-        if self.options:
-            text = f"{self.help} Default {self.default}."
-            return st.selectbox(
-                self.label, self.options, self.options.index(self.default), key=self.key, bind="query-params", help=text
-            )
-        kind = type(self.default)
-        text = f"{self.help} From {self.low:g} to {self.high:g}; default {self.default:g}."
-        return st.number_input(
-            self.label,
-            kind(self.low),
-            kind(self.high),
-            self.default,
-            kind(self.step),
-            key=self.key,
-            bind="query-params",
-            help=text,
-        )
+def pairwise() -> list[str]:
+    """Return the criteria that compare every test with many other inputs."""
+    return [name for name, kind in CRITERIA.items() if kind.card.pairwise]
 
 
-PARAMETERS = (
-    Parameter(("nc",), "threshold", "NC: threshold", "An activation above it counts as active.", 0, 20, 0.05),
-    Parameter(
-        ("nc",),
-        "scale",
-        "NC: what is compared",
-        options=("none", "layer"),
-        help="The activation itself (none), or scaled for each input to 0..1 over its layer (layer).",
-    ),
-    Parameter(("tknc",), "k", "TKNC: neurons k", "The k most active neurons count.", 1, 20),
-    Parameter(("tknp",), "k", "TKNP: neurons k", "A pattern is the set of the k most active neurons.", 1, 20),
-    Parameter(("kmnc",), "k", "KMNC: sections k", "Into how many sections a neuron's range is cut.", 2, 10_000, 100),
-    Parameter(
-        ("nbc",), "margin", "NBC: margin", "By how many standard deviations a neuron's range is widened.", 0, 5, 0.5
-    ),
-    Parameter(
-        ("snac",), "margin", "SNAC: margin", "By how many standard deviations a neuron's range is widened.", 0, 5, 0.5
-    ),
-    Parameter(("lsc",), "upper", "LSC: upper bound", "Surprise above it, in nats, is in no bucket.", 10, 10_000, 100),
-    Parameter(
-        ("dsc",), "upper", "DSC: upper bound", "Surprise above it, a ratio of distances, is in no bucket.", 0.5, 20, 0.5
-    ),
-    Parameter(
-        ("mdsc",),
-        "upper",
-        "MDSC: upper bound",
-        "Surprise above it, in standard deviations, is in no bucket.",
-        5,
-        1000,
-        10,
-    ),
-    Parameter(
-        ("lsc", "dsc", "mdsc"),
-        "buckets",
-        "LSC, DSC, MDSC: buckets",
-        "Into how many buckets surprise is cut.",
-        10,
-        10_000,
-        100,
-    ),
-    Parameter(
-        ("nlc",),
-        "divide",
-        "NLC: divided by",
-        options=("neurons", "pairs", "nothing"),
-        help="What the norm of a layer's covariance is divided by: its neurons, their pairs, or nothing.",
-    ),
-    Parameter(
-        ("cc",),
-        "threshold",
-        "CC: threshold",
-        "Squared distance of activations at which a new cluster begins.",
-        0,
-        10_000,
-        5,
-    ),
-)
-"""The parameters that can be changed; their defaults are the criteria's own."""
+def of_classes() -> list[str]:
+    """Return the criteria that compare classes."""
+    return [name for name, kind in CRITERIA.items() if kind.card.needs_classes]
 
 
-def settings_of(values: dict[str, Any]) -> dict[str, Settings]:
-    """Return the settings of every criterion from the values of the controls, by their keys."""
-    found: dict[str, Settings] = {name: {} for name in CRITERIA}
-    for parameter in PARAMETERS:
-        for name in parameter.criteria:
-            found[name][parameter.name] = values[parameter.key]
-    return found
+def slow(view: View) -> list[str]:
+    """Return the criteria that take seconds on this setup."""
+    return pairwise() if len(view.train) * len(view.chosen) > MANY_PAIRS else []
+
+
+def misfits(view: View) -> list[str]:
+    """Return the criteria that are not defined on this setup."""
+    return [] if view.is_classifier else of_classes()
 
 
 def usual(view: View) -> list[str]:
-    """Return the criteria that are measured without being asked for."""
+    """Return the criteria that are measured by default."""
     return [name for name in CRITERIA if name not in (*slow(view), *misfits(view))]
 
 
-def slow(view: View) -> tuple[str, ...]:
-    """Return the criteria that take seconds on this bench."""
-    return tuple(PAIRWISE) if len(view.train) * len(view.chosen) > MANY_PAIRS else ()
-
-
-def misfits(view: View) -> tuple[str, ...]:
-    """Return the criteria that have no meaning on this bench."""
-    return () if view.is_classifier else OF_CLASSES
-
-
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """What the criteria say of a bench.
+class MeasuredCriteria:
+    """The criteria's results on a setup.
 
     Attributes
     ----------
-    readings : dict of str to Reading
+    results : dict of str to CriterionResult
         By criterion; `scores` holds the other suites too.
     orders : list of Order
         Of the chosen tests, uncertainties last.
     suites : dict of str to int
         Numbers of tests, by name of the suite: parts first.
-    sizes : ndarray of int64
-        Sizes of the growing subsets.
+    subsets : Subsets
+        The growing random subsets.
     problems : list of str
         A sentence for each criterion or suite that is left out.
     key : hashable
         What all of it depends on.
     """
 
-    readings: dict[str, Reading]
+    results: dict[str, CriterionResult]
     orders: list[Order]
     suites: dict[str, int]
-    sizes: Any
+    subsets: Subsets
     problems: list[str]
     key: Hashable
 
 
-def measure(view: View, names: Sequence[str], settings: dict[str, Settings], others: Sequence[Other]) -> Measured:
-    """Ask criteria about a bench's tests, its parts and other suites; show progress while it takes long.
-
-    Parameters
-    ----------
-    view : View
-        The bench.
-    names : sequence of str
-        Keys of `CRITERIA`.
-    settings : dict
-        Their settings, by name.
-    others : sequence of Other
-        Suites beside the parts of the tests.
-
-    Returns
-    -------
-    Measured
-        Without what was not finished, where the person pressed Stop.
-    """
+def measure_criteria(
+    view: View, names: Sequence[str], settings: dict[str, CriterionSettings], others: Sequence[OtherSuite]
+) -> MeasuredCriteria:
+    """Measure criteria on a setup's tests, their parts and other suites, with progress; Stop leaves the rest out."""
     waiting = Waiting(len(names) * (1 + len(others)) + 3 * len(others))
-    held = compared_suites.parts(view)
-    readings: dict[str, Reading] = {}
+    parts = compared_suites.parts(view)
+    results: dict[str, CriterionResult] = {}
     orders: list[Order] = []
     problems: list[str] = []
-    counts = {name: len(positions) for name, positions in held.items()}
+    counts = {name: len(positions) for name, positions in parts.items()}
     try:
         for name in names:
-            answer = _read(waiting, view, name, settings[name])
+            answer = _evaluate(waiting, view, name, settings[name])
             if isinstance(answer, str):
                 problems.append(answer)
             else:
-                readings[name], own = answer
+                results[name], own = answer
                 orders += own
         for other in others:
-            _add(waiting, view, other, settings, readings, counts, problems)
+            _add(waiting, view, other, settings, results, counts, problems)
     except CancelledError:
-        left = [CRITERIA[name].card.label for name in names if name not in readings]
+        left = [CRITERIA[name].card.label for name in names if name not in results]
         problems.append(f"Stopped before it was finished{': ' + ', '.join(left) if left else ''}.")
     scores = view.test_traces.scores[view.chosen]
     orders += orders_by({}, scores if view.is_classifier else None)
-    subsets = _subsets(view)
-    key = (_bench(view), tuple(readings), repr(settings), tuple(counts.items()))
-    return Measured(readings, orders, counts, subsets.sizes, problems, key)
+    key = (_setup(view), tuple(results), repr(settings), tuple(counts.items()))
+    return MeasuredCriteria(results, orders, counts, random_subsets(len(view.chosen)), problems, key)
 
 
-def _subsets(view: View) -> Any:
-    return random_subsets(len(view.chosen))
-
-
-def _bench(view: View) -> tuple[Hashable, ...]:
+def _setup(view: View) -> tuple[Hashable, ...]:
     card, bench = view.model.card, view.bench
     return (ENGINE, card.fingerprint, view.train.fingerprint, view.test.fingerprint, bench.layer, bench.classes)
 
 
-def _depends(view: View, name: str, settings: Settings) -> tuple[Hashable, ...]:
-    """Return what the reading of a criterion depends on beyond the bench's inputs."""
+def _depends(view: View, name: str, settings: CriterionSettings) -> tuple[Hashable, ...]:
     own: tuple[Hashable, ...] = tuple(settings.items())
     if name == "idc":
         own = (view.analysis.m, *view.analysis.settings.items())
-    return (*_bench(view), name, *own)
+    return (*_setup(view), name, *own)
 
 
-def _read(waiting: Waiting, view: View, name: str, settings: Settings) -> tuple[Reading, list[Order]] | str:
-    layer, label = view.bench.layer, CRITERIA[name].card.label
+def _evaluate(
+    waiting: Waiting, view: View, name: str, settings: CriterionSettings
+) -> tuple[CriterionResult, list[Order]] | str:
+    layer, kind = view.bench.layer, CRITERIA[name]
+    make: Any = kind  # each has a constructor of its own
 
-    def work(report: Progress) -> tuple[Reading, list[Order]] | str:
-        held, subsets = compared_suites.parts(view), _subsets(view)
-        tests = rows(view.test_traces, view.chosen)
+    def work(report: Progress) -> tuple[CriterionResult, list[Order]] | str:
+        parts, subsets = compared_suites.parts(view), random_subsets(len(view.chosen))
+        tests = view.test_traces.only(view.chosen)
         if name == "idc":
-            profiles = view.analysis.cell_profiles(tests.activations[layer])
-            reading = read_profiles(profiles, held, subsets)
+            result = evaluate_profiles(view.analysis.cell_profiles(tests.activations[layer]), parts, subsets)
         else:
             try:
-                one = CRITERIA[name](view.model, layer, **settings)
-                (reading,) = read([one], view.train_traces, tests, held, subsets, on_progress=report)
+                one = make(view.model, layer, **settings)
+                (result,) = evaluate_criteria([one], view.train_traces, tests, parts, subsets, on_progress=report)
             except CancelledError:
                 raise
             except IdcError as error:
                 # Kept like a result: it would be the same the next time.
-                return f"{label} is left out. {error}"
-        return reading, orders_by({name: reading.profiles})
+                return f"{kind.card.label} is left out. {error}"
+        return result, orders_by({name: result.profiles})
 
-    found: tuple[Reading, list[Order]] | str = waiting.get(
-        "criteria", _depends(view, name, settings), f"measuring {label}", work
-    )
+    key = _depends(view, name, settings)
+    found: tuple[CriterionResult, list[Order]] | str
+    found = waiting.get("criteria", key, f"measuring {kind.card.label}", work)
     return found
 
 
 def _add(
     waiting: Waiting,
     view: View,
-    other: Other,
-    settings: dict[str, Settings],
-    readings: dict[str, Reading],
+    other: OtherSuite,
+    settings: dict[str, CriterionSettings],
+    results: dict[str, CriterionResult],
     counts: dict[str, int],
     problems: list[str],
 ) -> None:
-    """Add the scores of another suite to the readings."""
+    """Add the scores of another suite to the results."""
     try:
         fingerprint, traces = other.open(waiting, view)
     except CancelledError:
@@ -311,51 +177,35 @@ def _add(
     layer = view.bench.layer
 
     def score(name: str) -> float:
+        make: Any = CRITERIA[name]
+
         def work(report: Progress) -> float:
             if name == "idc":
                 return view.analysis.cell_profiles(traces.activations[layer]).coverage()
-            one = {name: CRITERIA[name](view.model, layer, **settings[name])}
-            found = compare(one, view.train_traces, {other.name: traces}, on_progress=report)
-            return float(found.scores[0, 0])
+            one = make(view.model, layer, **settings[name])
+            return float(score_suites([one], view.train_traces, [traces], on_progress=report)[0, 0])
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
         value: float = waiting.get("scores", key, label, work)
         return value
 
-    for name, reading in readings.items():
-        readings[name] = replace(reading, scores={**reading.scores, other.name: score(name)})
+    for name, result in results.items():
+        results[name] = replace(result, scores={**result.scores, other.name: score(name)})
     counts[other.name] = len(traces.scores)
 
 
-def mistakes(view: View, measured: Measured) -> Finding | None:
-    """Return how early every order meets the misclassified tests; None where none is, or nothing is right or wrong."""
+def faults(view: View, measured: MeasuredCriteria) -> FaultDetection | None:
+    """Return how early every order detects the misclassified tests; None without misclassified tests or classes."""
     if view.correct is None or view.correct[view.chosen].all():
         return None
-    return find_mistakes(measured.orders, ~view.correct[view.chosen])
+    return detect_faults(measured.orders, ~view.correct[view.chosen])
 
 
-def is_share(reading: Reading) -> bool:
-    """Whether a score is a share of the targets."""
-    return bool(reading.profiles.total)
-
-
-def written(reading: Reading, score: float) -> str:
+def written(name: str, score: float) -> str:
     """Write a score in its criterion's unit."""
-    from studio.widgets.text import percent
-
     if np.isnan(score):
         return ""
-    if is_share(reading):
+    if not CRITERIA[name].card.unit:
         return percent(score)
     return f"{score:,.0f}" if score == round(score) else f"{score:.3g}"
-
-
-def order_label(order: Order) -> str:
-    """Name an order for a person."""
-    if order.by == "uncertainty":
-        return UNCERTAINTIES[order.name].label
-    short = order.name.upper()
-    if order.by == "additional":
-        return f"{short}, most new coverage"
-    return f"{short}, largest gain" if order.name == "nlc" else f"{short}, most surprising"

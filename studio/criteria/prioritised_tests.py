@@ -1,25 +1,44 @@
-"""Which tests an order runs first, and how early each order meets the misclassified ones."""
+"""The order in which each criterion would run the tests, and how early each order detects the misclassified ones."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.prioritisation import UNCERTAINTIES, FaultDetection, Order
 from idc_core.figures import criteria as figures
-from studio.criteria import criterion_scores
 from studio.engine.results import View
 from studio.widgets import layout
 from studio.widgets.text import lower, plural, signed
 
-if TYPE_CHECKING:
-    from idc_core.coverage.prioritisation import Finding, Order
-
 PICKS, TEXTS = 20, 6
 """First tests of an order that are shown: pictures, and texts, which take a row each."""
+
+
+def order_label(order: Order) -> str:
+    """Name an order for a person."""
+    if order.by == "uncertainty":
+        return UNCERTAINTIES[order.name].label
+    how = "most new coverage" if order.by == "additional" else CRITERIA[order.name].card.by_value
+    return f"{order.name.upper()}, {how}"
+
+
+def faults_sentence(found: FaultDetection | None, orders: dict[str, Order]) -> str:
+    """Say which order detects the misclassified tests first."""
+    if found is None:
+        return ""
+    best = max(found.apfd, key=lambda key: found.apfd[key])
+    text = f" The order by {lower(order_label(orders[best]))} detects misclassified tests earliest: APFD "
+    text += f"{found.apfd[best]:.3f} (random orders: {found.random.mean():.3f})."
+    own = [key for key in found.apfd if orders[key].by == "additional"]
+    cover = max(own, key=lambda key: found.apfd[key], default=best)
+    if cover != best:
+        text += f" The best order by new coverage is {orders[cover].name.upper()} ({found.apfd[cover]:.3f})."
+    return text
 
 
 def choose_order(orders: dict[str, Order]) -> Order:
@@ -27,38 +46,37 @@ def choose_order(orders: dict[str, Order]) -> Order:
     key = st.selectbox(
         "Order by",
         list(orders),
-        format_func=lambda key: criterion_scores.order_label(orders[key]),
+        format_func=lambda key: order_label(orders[key]),
         key="order",
         bind="query-params",
         width=320,
-        help="The criterion whose order stands out in the figure, and whose first tests are shown. Most new "
-        "coverage takes the test that adds most to those before it. Default IDC, most new coverage.",
+        help="The order that is highlighted in the chart, and whose first tests are shown. Most new coverage always "
+        "runs the test next that adds most to those before it. Default IDC, most new coverage.",
     )
     return orders[key]
 
 
-def draw_mistakes(
-    view: View, found: Finding, orders: dict[str, Order], chosen: Order, depends: Hashable
+def draw_faults(
+    view: View, found: FaultDetection, orders: dict[str, Order], chosen: Order, depends: Hashable
 ) -> pd.DataFrame:
-    """Draw how early every order meets the misclassified tests. Returns the table."""
+    """Draw how early every order detects the misclassified tests. Returns the table."""
     ranked = sorted(found.apfd, key=lambda key: -found.apfd[key])
     low, mean, high = found.random.min(), found.random.mean(), found.random.max()
-    mistakes = 0 if view.correct is None else int((~view.correct[view.chosen]).sum())
+    wrong = 0 if view.correct is None else int((~view.correct[view.chosen]).sum())
     better = sum(value > high for value in found.apfd.values())
     title = (
-        f"{better} of {len(ranked)} orders meet the {plural(mistakes, 'misclassified test')} earlier than every random "
-        f"one; {criterion_scores.order_label(orders[ranked[0]])} first (APFD {found.apfd[ranked[0]]:.3f})"
+        f"{better} of {len(ranked)} orders detect the {plural(wrong, 'misclassified test')} earlier than all random "
+        f"orders; {order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f})"
     )
     marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
-    labels = {key: criterion_scores.order_label(order) for key, order in orders.items()}
+    labels = {key: order_label(order) for key, order in orders.items()}
     layout.chart(
         view,
         "mistakes",
-        lambda dark: figures.mistakes(found, labels, marked, title, dark=dark),
+        lambda dark: figures.fault_curves(found, labels, marked, title, dark=dark),
         alt=title,
-        read="the curve shows which share of the misclassified tests are among the first ones run in an order; the "
-        "earlier it rises, the fewer tests have to be labelled to find them. The band holds the random orders. APFD is "
-        "the area below a curve, 0.5 for a random order and close to 1 at best.",
+        read="Each curve is an order of the tests. x: tests run; y: share of the misclassified tests among them. The "
+        "band holds the random orders. APFD is the area below a curve: 0.5 for a random order, close to 1 at best.",
         depends=(depends, chosen.key),
     )
     table = pd.DataFrame(
@@ -73,7 +91,7 @@ def draw_mistakes(
         alt="APFD of every order",
     )
     st.caption(
-        f"{len(found.random)} random orders (seeds 0 to {len(found.random) - 1}): {mean:.3f} on average, from "
+        f"{len(found.random)} random orders (seeds 0 to {len(found.random) - 1}): mean APFD {mean:.3f}, range "
         f"{low:.3f} to {high:.3f}."
     )
     return table
@@ -83,13 +101,13 @@ def draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
     most = PICKS if view.test.inputs.ndim == 4 else TEXTS
     picks = view.chosen[chosen.positions[:most]]
-    text = f"Shown are the first {plural(len(picks), 'test')} in this order"
+    text = f"The first {plural(len(picks), 'test')} in this order"
     if view.correct is not None:
-        text += f", misclassified among them: {int((~view.correct[picks]).sum())}"
-    place = np.flatnonzero(view.chosen[chosen.positions] == view.position) if view.position is not None else []
+        text += f"; {int((~view.correct[picks]).sum())} of them misclassified"
+    place = np.flatnonzero(view.chosen[chosen.positions] == (-1 if view.position is None else view.position))
     if len(place):
         text += f". The selected test is number {place[0] + 1} of {len(chosen.positions)}"
-    st.subheader(f"The first tests by {lower(criterion_scores.order_label(chosen))}", anchor=False)
+    st.subheader(f"The first tests by {lower(order_label(chosen))}", anchor=False)
     st.caption(f"{text}.")
     layout.gallery(view, picks, most, key="first-picks")
     layout.take_inputs(view, picks)

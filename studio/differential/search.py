@@ -42,7 +42,7 @@ class Settings:
     parameters : tuple of (str, value)
         Of the constraint; "rows" and "columns" of the pixels that may change, where a person marks them.
     guide : str
-        A key of `idc_core.generation.GUIDES`, or empty.
+        One of `idc_core.generation.guides`, or empty.
     weight_difference, weight_coverage, step, iterations, threshold, bound
         As `idc_core.generation.differential_search` takes them.
     """
@@ -334,7 +334,7 @@ class Gain:
 
 def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> Gain:
     """Measure by criteria what some inputs add to the chosen tests, in the bench's layer; show progress."""
-    from idc_core.coverage.agreement import joined, rows
+    from idc_core.tracing.trace import Traces
 
     waiting, layer = Waiting(1 + len(names)), view.bench.layer
     scores: dict[str, tuple[float, float]] = {}
@@ -349,8 +349,8 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
     try:
         bench = (ENGINE, view.model.card.fingerprint, layer)
         added = waiting.get("suites", (*bench, "search", depends), "running the finds through the network", passed)
-        before = rows(view.test_traces, view.chosen)
-        after = joined(before, added)
+        before = view.test_traces.only(view.chosen)
+        after = Traces.joined(before, added)
         cells = [view.analysis.cell_profiles(one.activations[layer]) for one in (before, after)]
         scores["idc"], shares["idc"] = (cells[0].coverage(), cells[1].coverage()), True
         new = len(np.unique(cells[1].targets)) - len(np.unique(cells[0].targets))
@@ -374,16 +374,16 @@ def _measure(
 ) -> None:
     """Add the scores of one criterion, or a sentence on why it has none."""
     from idc_core.coverage import CRITERIA
-    from idc_core.coverage.agreement import compare
+    from idc_core.coverage.agreement import score_suites
     from idc_core.coverage.streamed import TargetCriterion
 
     card = CRITERIA[name].card
 
     def work(report: Progress) -> tuple[float, float] | str:
-        one = {name: CRITERIA[name](view.model, view.bench.layer)}
         try:
-            suite = {"before": suites[0], "after": suites[1]}
-            found = compare(one, view.train_traces, suite, on_progress=report).scores[0]
+            make: Any = CRITERIA[name]  # each has a constructor of its own
+            one = make(view.model, view.bench.layer)
+            found = score_suites([one], view.train_traces, suites, on_progress=report)[0]
         except CancelledError:
             raise
         except IdcError as error:

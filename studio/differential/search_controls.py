@@ -202,15 +202,15 @@ def _choose_pixels(height: int, width: int) -> list[tuple[str, Any]]:
 
 def _choose_more(view: View) -> dict[str, Any]:
     from idc_core.coverage import CRITERIA
-    from idc_core.generation import GUIDES
+    from idc_core.generation import guides
 
     found: dict[str, Any] = {}
     columns = st.columns(3, gap="medium")
     with columns[0]:
         guide = st.selectbox(
             "Aim at what is uncovered",
-            [*GUIDES, NOTHING],
-            GUIDES.index("nc"),
+            [*guides(), NOTHING],
+            guides().index("nc"),
             key="guide",
             bind="query-params",
             format_func=lambda name: "nothing" if name == NOTHING else CRITERIA[name].card.label,

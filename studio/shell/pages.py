@@ -150,8 +150,8 @@ PAGES: dict[str, PageEntry] = {
             "Criteria",
             "Compare",
             ":material/compare_arrows:",
-            "Do other criteria see the same?",
-            "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",
+            "Do other coverage criteria agree with IDC?",
+            "Scores of other coverage criteria, their rank correlation with IDC, and which tests each would run first.",
         ),
         PageEntry(
             "classes",

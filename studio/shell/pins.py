@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import streamlit as st
 
-from idc_core.coverage.overlap import overlap
+from idc_core.coverage.cell_table import overlap
 from idc_core.errors import IdcError
 from studio.engine.results import View, open_view
 from studio.shell import address, bench, selection

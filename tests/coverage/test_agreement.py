@@ -21,7 +21,7 @@ from idc_core.coverage.streamed import measure
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.models import load_model
-from idc_core.tracing.trace import collect
+from idc_core.tracing.trace import Traces, collect
 from tests.lrp.networks import Written, numbers, settle
 
 IMAGES = numbers(130, 1, 6, 6, seed=3)
@@ -43,10 +43,10 @@ def make(names=tuple(CRITERIA)):
 
 @pytest.fixture(scope="module")
 def readings():
-    return dict(zip(CRITERIA, agreement.read(make(), TRAIN, TESTS, PARTS, SUBSETS), strict=True))
+    return dict(zip(CRITERIA, agreement.evaluate_criteria(make(), TRAIN, TESTS, PARTS, SUBSETS), strict=True))
 
 
-class TestReading:
+class TestEvaluate:
     # Clusters of a part by itself are other ones than those that all tests make.
     @pytest.mark.parametrize("name", [name for name in CRITERIA if name != "cc"])
     def test_parts_and_subsets_score_as_if_measured_alone(self, readings, name):
@@ -75,29 +75,29 @@ class TestReading:
     def test_traces_and_inputs_read_the_same(self, readings):
         names = [name for name in CRITERIA if name != "idc"]
         traces = collect(NETWORK, TRAIN, ["fc"]), collect(NETWORK, TESTS, ["fc"])
-        for name, one in zip(names, agreement.read(make(names), *traces, PARTS, SUBSETS), strict=True):
+        for name, one in zip(names, agreement.evaluate_criteria(make(names), *traces, PARTS, SUBSETS), strict=True):
             assert one.scores == pytest.approx(readings[name].scores), name
             assert one.growth == pytest.approx(readings[name].growth), name
 
     def test_one_pass_each(self):
         seen = []
         handle = NETWORK.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
-        agreement.read(make([name for name in CRITERIA if name != "idc"]), TRAIN, TESTS, PARTS, SUBSETS)
+        agreement.evaluate_criteria(make([name for name in CRITERIA if name != "idc"]), TRAIN, TESTS, PARTS, SUBSETS)
         handle.remove()
         assert sum(seen) == pytest.approx(len(TRAIN) + len(TESTS), abs=2)  # the shape of an output may be asked for
 
     @pytest.mark.parametrize("name", ["kmnc", "nlc"])
     def test_stops_when_asked(self, name):
         with pytest.raises(CancelledError):
-            agreement.read(make([name]), TRAIN, TESTS, PARTS, SUBSETS, on_progress=lambda *_: False)
+            agreement.evaluate_criteria(make([name]), TRAIN, TESTS, PARTS, SUBSETS, on_progress=lambda *_: False)
 
 
 def test_joined_traces_are_those_of_all_inputs():
     parts = [collect(NETWORK, inputs, ["fc"]) for inputs in (TESTS[:13], TESTS[13:])]
-    both, whole = agreement.joined(*parts), collect(NETWORK, TESTS, ["fc"])
+    both, whole = Traces.joined(*parts), collect(NETWORK, TESTS, ["fc"])
     assert both.scores == pytest.approx(whole.scores)
     assert both.activations["fc"] == pytest.approx(whole.activations["fc"])
-    assert agreement.rows(both, [20]).scores == pytest.approx(whole.scores[[20]])
+    assert both.only([20]).scores == pytest.approx(whole.scores[[20]])
 
 
 class TestSubsets:
@@ -123,11 +123,11 @@ class TestSubsets:
 
 def test_comparison_scores_every_suite_by_every_criterion():
     names = ("idc", "nc", "kmnc", "cc", "nlc", "dsc")
-    suites = {"first": TESTS[:20], "rest": TESTS[20:], "all": TESTS}
-    found = agreement.compare(dict(zip(names, make(names), strict=True)), TRAIN, suites)
-    assert (found.criteria, found.suites) == (names, tuple(suites))
-    for column, tests in enumerate(suites.values()):
-        assert found.scores[:, column] == pytest.approx(measure(make(names), TRAIN, tests))
+    suites = (TESTS[:20], TESTS[20:], TESTS)
+    found = agreement.score_suites(make(names), TRAIN, suites)
+    assert found.shape == (len(names), len(suites))
+    for column, tests in enumerate(suites):
+        assert found[:, column] == pytest.approx(measure(make(names), TRAIN, tests))
 
 
 def test_fresh_criteria_share_what_they_learned_and_nothing_they_saw():
@@ -220,7 +220,7 @@ class TestOrders:
         wrong = np.random.default_rng(1).random(40) < 0.2
         given_order = prioritisation.Order("a", "additional", np.arange(40))
         first = prioritisation.Order("b", "value", np.argsort(~wrong, kind="stable"))
-        found = prioritisation.find_mistakes([given_order, first], wrong, seeds=7)
+        found = prioritisation.detect_faults([given_order, first], wrong, seeds=7)
         slow = [sum(wrong[:k]) / sum(wrong) for k in found.tests]
         assert found.curves["a"] == pytest.approx(slow)
         assert found.curves["b-value"].tolist() == [min(1, k / wrong.sum()) for k in found.tests]
@@ -230,16 +230,16 @@ class TestOrders:
 
     def test_random_orders_are_the_baseline(self):
         wrong = np.arange(500) % 10 == 0
-        found = prioritisation.find_mistakes([], wrong, seeds=20)
+        found = prioritisation.detect_faults([], wrong, seeds=20)
         assert len(found.random) == 20
         assert found.random.mean() == pytest.approx(0.5, abs=0.03)
         assert (found.low <= found.mean).all()
         assert (found.mean <= found.high).all()
         assert (found.low[0], found.high[-1]) == (0, 1)
-        assert found.random.tolist() == prioritisation.find_mistakes([], wrong, seeds=20).random.tolist()
+        assert found.random.tolist() == prioritisation.detect_faults([], wrong, seeds=20).random.tolist()
 
     def test_refuses_what_has_no_answer(self):
         with pytest.raises(DataError, match="right on all"):
-            prioritisation.find_mistakes([prioritisation.Order("a", "value", np.arange(4))], np.zeros(4, bool))
+            prioritisation.detect_faults([prioritisation.Order("a", "value", np.arange(4))], np.zeros(4, bool))
         with pytest.raises(SettingError, match="random order"):
-            prioritisation.find_mistakes([], np.ones(4, bool), seeds=0)
+            prioritisation.detect_faults([], np.ones(4, bool), seeds=0)

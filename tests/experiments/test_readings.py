@@ -7,7 +7,7 @@ from idc_core.coverage import CRITERIA, IDC
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError
 from idc_core.experiments import criterion_scores as module
-from idc_core.experiments.criterion_scores import LAST, OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
 from idc_core.experiments.rq2 import noisy, rq2
 from idc_core.models import load_model
 from idc_core.perturbation import attack, guided_noise, random_noise
@@ -59,8 +59,10 @@ def test_a_reading_is_what_every_criterion_says_by_itself(digits, ask, make):
         assert before <= together <= before + alone
     assert len(found["cells"]["fc1"]) == 12
     assert len(found["cells"]["conv1"]) == 6  # the layer has no more
-    for name in OTHERS:
-        criterion = CRITERIA[name](model, ("fc1",) if name in LAST else tuple(model.card.layers)).fit(train)
+    for name in other_criteria():
+        criterion = CRITERIA[name](model, ("fc1",) if CRITERIA[name].card.one_layer else tuple(model.card.layers)).fit(
+            train
+        )
         alone = criterion.fresh().update(made).score
         together = criterion.fresh().update(original).update(made).score
         assert found["scores"][name] == pytest.approx([alone, together], rel=1e-6), name
@@ -148,4 +150,4 @@ def test_growth_ends_at_the_score_of_all_tests(digits):
             assert rows[:, -1] == pytest.approx(alone / total)
         else:
             assert rows[:, -1] == pytest.approx(everything["scores"][name][0])
-    assert set(grown["scores"]) == {"idc6", "idc12", *OTHERS}
+    assert set(grown["scores"]) == {"idc6", "idc12", *other_criteria()}

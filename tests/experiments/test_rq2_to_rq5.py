@@ -6,7 +6,7 @@ import torch
 from scipy.stats import kendalltau, spearmanr
 
 from idc_core.errors import SettingError
-from idc_core.experiments.criterion_scores import OTHERS, Ask, Readings
+from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
 from idc_core.experiments.rq2 import noisy, rq2
 from idc_core.experiments.rq3 import rq3
 from idc_core.experiments.rq4 import rq4, suites
@@ -74,7 +74,7 @@ def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
         "U_O+JSMA",
         "U_O+CW",
     }
-    assert {criterion for *_, criterion in found} == {"idc6", *OTHERS}
+    assert {criterion for *_, criterion in found} == {"idc6", *other_criteria()}
     few = readings.read(Ask("U_O", "original", 10))
     attacked = readings.read(Ask("FGSM", "fgsm", 10, 0, 1, {"epsilon": 0.3}))
     row = found[10, "U_O+FGSM", "kmnc"]
@@ -115,8 +115,8 @@ def test_rq4_agrees_with_scipy(readings):
             pair = np.ravel(grown["idc12"]), np.ravel(grown[name])
             assert row["spearman"] == pytest.approx(spearmanr(*pair)[0], abs=1e-9)
             checked += 1
-    assert checked == 2 * len(OTHERS)
-    assert len(rows) == 3 * 2 * (1 + len(OTHERS))
+    assert checked == 2 * len(other_criteria())
+    assert len(rows) == 3 * 2 * (1 + len(other_criteria()))
 
 
 def test_rq5_has_every_layer_in_forward_order(readings):
@@ -173,6 +173,6 @@ def test_a_regression_is_measured_without_attacks_and_classes(digits):
     ]
     silent = {row["criterion"] for row in rows if row["note"] == "this criterion needs a classifier"}
     assert silent == {"dsc"}
-    assert {row["criterion"] for row in rows if not row["note"]} == {"idc6", *OTHERS} - {"dsc"}
+    assert {row["criterion"] for row in rows if not row["note"]} == {"idc6", *other_criteria()} - {"dsc"}
     assert "dsc" not in {row["criterion"] for row in rq4(readings, (6,))}
     assert {row["suite"] for row in rq5(readings, 1, (4,))} == {"U_O", "U_O+S", "U_O+DI"}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from idc_core.coverage.prioritisation import Order, find_mistakes
-from idc_core.figures.criteria import growth_panels, mistakes, suite_scores
+from idc_core.coverage.prioritisation import Order, detect_faults
+from idc_core.figures.criteria import fault_curves, growth_panels, suite_scores
 
 CRITERIA = ("IDC", "NC", "KMNC", "NLC, activation")
 SUITES = ("All (4)", "Half (2)")
@@ -13,7 +13,7 @@ WRITTEN = [["50 %", "25 %"], ["100 %", "100 %"], ["0 %", "0 %"], ["3", ""]]
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_panel_a_criterion_with_a_bar_a_suite(dark):
+def test_a_panel_per_criterion_with_a_bar_per_suite(dark):
     figure = suite_scores(SCORES, CRITERIA, SUITES, WRITTEN, "They differ", dark=dark)
     assert [note.text for note in figure.layout.annotations] == list(CRITERIA)
     assert [list(bars.text) for bars in figure.data] == WRITTEN
@@ -43,12 +43,12 @@ def test_growth_draws_mean_and_band_in_per_cent_where_it_is_a_share():
 def test_marked_orders_stand_out_by_more_than_colour():
     wrong = np.arange(30) % 7 == 0
     orders = [Order(name, "value", np.random.default_rng(i).permutation(30)) for i, name in enumerate("abcd")]
-    finding = find_mistakes(orders, wrong, seeds=3)
+    detection = detect_faults(orders, wrong, seeds=3)
     labels = {order.key: f"Order {order.name}" for order in orders}
-    figure = mistakes(finding, labels, ["c-value", "a-value"], "C is early")
+    figure = fault_curves(detection, labels, ["c-value", "a-value"], "C is early")
     thick = [line for line in figure.data if (line.line.width or 0) > 2]
-    assert [line.name for line in thick] == [f"Order {n} (APFD {finding.apfd[f'{n}-value']:.3f})" for n in "ca"]
+    assert [line.name for line in thick] == [f"Order {n} (APFD {detection.apfd[f'{n}-value']:.3f})" for n in "ca"]
     assert len({line.line.dash for line in thick}) == 2
-    assert list(thick[0].y) == pytest.approx(100 * finding.curves["c-value"])
+    assert list(thick[0].y) == pytest.approx(100 * detection.curves["c-value"])
     assert "3 random orders" in figure.data[0].name
     assert sum(bool(line.showlegend) for line in figure.data if line.legendgroup == "others") == 1

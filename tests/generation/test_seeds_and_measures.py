@@ -10,13 +10,13 @@ from idc_core.coverage.cell_table import tabulate
 from idc_core.datasets import load_dataset
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation import (
-    GUIDES,
     SEEDS,
     Pool,
     alone,
     choose_seeds,
     differential_search,
     distances,
+    guides,
     majority,
     make_guidance,
     rounded,
@@ -160,7 +160,7 @@ def test_rounded_weights_have_few_values_and_the_network_stays():
         rounded(model, 1)
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@pytest.mark.parametrize("name", guides())
 def test_guidance_by_name(name, digits):
     models = [load_model("lenet1-digits"), load_model("lenet4-digits")]
     seeds = digits.inputs[:20]

@@ -9,7 +9,7 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
 from idc_core.suites import SUITES, make_suite
-from studio.criteria import compared_suites, criterion_scores
+from studio.criteria import compared_suites, criterion_controls, criterion_scores
 from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.shell.bench import DEFAULT
@@ -80,9 +80,10 @@ def test_finding_says_who_agrees_and_who_meets_mistakes_first(open_page):
     app = open_page("criteria")
     matrix = np.array(figure_matrix(figure(app, 1)))
     most = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))]
-    assert f"{most} agrees most with IDC (rank correlation {np.nanmax(matrix[0, 1:]):.2f})" in text(app)
+    assert f"{most} correlates most with IDC (rank correlation {np.nanmax(matrix[0, 1:]):.2f})" in text(app)
     orders = table(app, "APFD")
-    assert f"{lower(orders['order'][0])} meets misclassified ones soonest: APFD {orders['APFD'][0]:.3f}" in text(app)
+    best = f"{lower(orders['order'][0])} detects misclassified tests earliest: APFD {orders['APFD'][0]:.3f}"
+    assert best in text(app)
 
 
 def figure_matrix(spec) -> list:
@@ -109,7 +110,7 @@ def test_correlation_over_subsets_of_one_size_is_another(open_page):
     over.set_value("same").run()
     assert not app.exception
     after, second = figure_matrix(figure(app, 1)), title(figure(app, 1))
-    assert "subsets of one size" in second != first
+    assert "subsets of equal size" in second != first
     assert abs(after[0][4]) < abs(before[0][4])  # KMNC and IDC agree over suites because both grow with the tests
 
 
@@ -117,7 +118,7 @@ def test_first_picks_are_the_chosen_orders(open_page, view):
     app = open_page("criteria", order="DeepGini")
     expected = most_first(UNCERTAINTIES["deepgini"](view.test_traces.scores))[:20]
     wrong = int((~view.correct[expected]).sum())
-    assert f"Shown are the first 20 tests in this order, misclassified among them: {wrong}." in text(app)
+    assert f"The first 20 tests in this order; {wrong} of them misclassified." in text(app)
     app.selectbox(key="order").set_value("nlc-value").run()
     assert "The first tests by NLC, largest gain" in [element.value for element in app.subheader]
 
@@ -138,12 +139,13 @@ def test_parameters_change_only_their_criterion_and_are_in_the_address(open_page
     assert table(again, "All tests").set_index("criterion")["All tests"]["KMNC"] == after["KMNC"]
 
 
-def test_every_parameter_is_one_of_its_criteria():
-    for parameter in criterion_scores.PARAMETERS:
-        for name in parameter.criteria:
-            default = CRITERIA[name].card.defaults[parameter.name]
-            assert default == parameter.default
-            assert default in parameter.options or parameter.low <= default <= parameter.high
+def test_every_parameter_has_a_control_with_the_default_of_its_criteria():
+    shared = criterion_controls.shared_parameters()
+    assert "lsc-dsc-mdsc-buckets" in [criterion_controls.parameter_key(*one) for one in shared]
+    for names, parameter in shared:
+        for name in names:
+            assert CRITERIA[name].card.defaults[parameter.name] == parameter.default
+        assert parameter.default in parameter.offered or parameter.low <= parameter.default <= parameter.high
 
 
 def test_chosen_criteria_are_kept_in_the_address_and_idc_always_is(open_page):
@@ -156,7 +158,7 @@ def test_slow_criteria_wait_until_they_are_chosen(open_page, monkeypatch):
     monkeypatch.setattr(criterion_scores, "MANY_PAIRS", 10)
     app = open_page("criteria")
     assert set(NAMES) - set(table(app, "All tests")["criterion"]) == {"LSC", "DSC", "CC"}
-    assert "LSC, DSC and CC compare every test with many other inputs" in text(app)
+    assert "Not measured: LSC, DSC and CC. They compare every test with many other inputs" in text(app)
     chosen = open_page("criteria", criteria="kmnc,dsc")
     assert list(table(chosen, "All tests")["criterion"]) == ["IDC", "KMNC", "DSC"]
 
@@ -188,7 +190,7 @@ def test_pinned_bench_is_drawn_beside(open_page):
     app = open_page("criteria", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 6
-    assert "are higher here than on the pinned bench" in text(app)
+    assert "score higher here than on the pinned setup" in text(app)
 
 
 def test_made_tests_are_added_to_the_tests(open_page, view):
@@ -222,16 +224,16 @@ def test_regression_has_no_mistakes_and_says_which_criteria_do_not_fit(small_dat
     app = open_page("criteria", model="dave2-udacity")
     assert not app.exception
     assert not app.warning, "a first look is no mistake of the person's"
-    assert "Not measured: DSC, by distances to other classes." in text(app)
-    assert {"Smaller answers", "Larger answers"} <= set(table(app, "All tests").columns)
+    assert "Not measured: DSC. It compares classes" in text(app)
+    assert {"Smaller targets", "Larger targets"} <= set(table(app, "All tests").columns)
     assert "classes" not in title(figure(app))
     asked = open_page("criteria", model="dave2-udacity", criteria="dsc")
     assert "Distance surprise coverage is left out." in text(asked)
-    assert "right and wrong have no meaning here" in text(app)
+    assert "accuracy is not defined for these tests" in text(app)
     assert "Misclassified" not in table(app, "All tests").columns
 
 
 def test_few_texts_are_shown_since_each_takes_a_row(small_data, open_page):
     app = open_page("criteria", model="textcnn-20newsgroups", data="20newsgroups")
     assert not app.exception
-    assert "Shown are the first 6 tests in this order" in text(app)
+    assert "The first 6 tests in this order" in text(app)

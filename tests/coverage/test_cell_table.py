@@ -1,4 +1,4 @@
-"""What the covered cells hold, against counting by hand."""
+"""Tables of covered cells, their overlap, and cells that further inputs add, against counting by hand and sets."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage.cell_table import members, nearest, state_counts, tabulate, typical, widest_gap
+from idc_core.coverage.cell_table import gained, members, nearest, overlap, state_counts, tabulate, typical, widest_gap
 from idc_core.errors import SettingError
 
 SIZES = (2, 3, 2)
@@ -102,3 +102,61 @@ def test_shapes_that_disagree_are_refused():
         tabulate(assignments, (2, 2, 2))
     with pytest.raises(SettingError, match=r"in targets, shape \(3,\); got \(2,\)"):
         tabulate(assignments, (2, 2), targets=np.zeros(2, int), classes=1)
+
+
+GRID = (3, 2, 4)
+
+
+def tuples(sizes):
+    """Return a strategy for the cells of some inputs."""
+    return st.lists(st.tuples(*(st.integers(0, size - 1) for size in sizes)), max_size=30)
+
+
+def indices(cells, sizes):
+    return np.array(cells, np.uint8).reshape(-1, len(sizes))
+
+
+@given(tuples(GRID), tuples(GRID))
+def test_gained_cells_are_those_of_no_test(known, further):
+    found = gained(indices(known, GRID), indices(further, GRID), GRID)
+    expected = sorted(set(further) - set(known))
+    assert [tuple(cell) for cell in found.cells.tolist()] == expected
+    assert found.counts.tolist() == [further.count(cell) for cell in expected]
+    assert found.row.tolist() == [expected.index(cell) if cell in expected else -1 for cell in further]
+    assert len(found) == len(expected)
+
+
+def test_gained_cells_past_64_bits():
+    sizes = [200] * 9
+    known = np.zeros((1, 9), np.uint8)
+    further = np.stack([known[0], np.full(9, 199, np.uint8), np.full(9, 199, np.uint8)])
+    found = gained(known, further, sizes)
+    assert found.cells.tolist() == [[199] * 9]
+    assert found.counts.tolist() == [2]
+    assert found.row.tolist() == [-1, 0, 0]
+
+
+def table(cells, sizes):
+    return tabulate(indices(cells, sizes), sizes)
+
+
+@given(tuples((2, 3, 4)), tuples((2, 3, 4)))
+def test_cells_are_shared_or_not(first, second):
+    sizes = (2, 3, 4)
+    one, other = table(first, sizes), table(second, sizes)
+    found = overlap(one, other)
+    assert found.first.tolist() == [tuple(cell) in set(second) for cell in one.cells.tolist()]
+    assert found.second.tolist() == [tuple(cell) in set(first) for cell in other.cells.tolist()]
+    both, only_first, only_second = set(first) & set(second), set(first) - set(second), set(second) - set(first)
+    assert (found.both, found.only_first, found.only_second) == (len(both), len(only_first), len(only_second))
+
+
+def test_grids_past_64_bits_are_compared_too():
+    sizes = (256,) * 9
+    found = overlap(table([[1] * 9, [2] * 9], sizes), table([[2] * 9, [3] * 9], sizes))
+    assert (found.first.tolist(), found.second.tolist()) == ([False, True], [True, False])
+
+
+def test_different_grids_are_refused():
+    with pytest.raises(SettingError, match=r"\(2, 2\) and \(2, 3\)"):
+        overlap(table([[0, 0]], (2, 2)), table([[0, 0]], (2, 3)))

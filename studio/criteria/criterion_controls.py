@@ -1,0 +1,124 @@
+"""The controls of the Criteria page: which criteria, which suites, and the parameters on the criteria's cards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from idc_core.coverage import CRITERIA
+from idc_core.parameters import Parameter
+from studio.criteria import compared_suites, criterion_scores
+from studio.criteria.compared_suites import OtherSuite
+from studio.criteria.criterion_scores import CriterionSettings
+from studio.engine import suite_catalog
+from studio.engine.results import View
+from studio.shell import address
+from studio.widgets import layout
+
+CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
+
+
+def choose_criteria(view: View) -> list[str]:
+    """Choose which criteria are measured; IDC always is."""
+    said, usual = address.read(CHOSEN).split(","), criterion_scores.usual(view)
+    st.session_state[CHOSEN] = [name for name in CRITERIA if name in said] or usual
+    chosen = st.pills(
+        "Criteria",
+        list(offered()),
+        selection_mode="multi",
+        format_func=lambda name: offered()[name],
+        key=CHOSEN,
+        on_change=lambda: address.keep(CHOSEN, ",".join(st.session_state[CHOSEN])),
+        help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "
+        "other inputs. Default: all; on large data sets all but these; without classes all but "
+        f"{_labels(criterion_scores.of_classes())}.",
+    )
+    misfits = criterion_scores.misfits(view)
+    waiting = [name for name in criterion_scores.slow(view) if name not in (*chosen, *misfits)]
+    if waiting:
+        st.caption(
+            f"Not measured: {_labels(waiting)}. {'They compare' if len(waiting) > 1 else 'It compares'} every test "
+            "with many other inputs, which takes seconds to minutes on this data set. Select them to measure them."
+        )
+    if misfits:
+        them = "They compare" if len(misfits) > 1 else "It compares"
+        st.caption(f"Not measured: {_labels(misfits)}. {them} classes, and these tests have none.")
+    return [name for name in CRITERIA if name == "idc" or name in chosen]
+
+
+def offered() -> dict[str, str]:
+    """Return the short labels of the criteria that can be chosen, by name."""
+    return {name: name.upper() for name in CRITERIA}
+
+
+def choose_others(view: View) -> list[OtherSuite]:
+    """Choose other suites beside the parts of the tests."""
+    suites = compared_suites.others(view)
+    if not suites:
+        return []
+    st.session_state[OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
+    wanted = st.multiselect(
+        "Other suites",
+        list(suites),
+        format_func=lambda name: suites[name].label,
+        key=OTHERS,
+        on_change=lambda: address.keep(OTHERS, ",".join(st.session_state[OTHERS])),
+        placeholder="None",
+        width=420,
+        help="Compare the tests with other suites: tests plus perturbed or attacked tests, parts of the tests, other "
+        "test sets, your own tests. Attacks can take minutes. Their settings are on the Test sets page. Default none.",
+    )
+    return [suites[name] for name in wanted]
+
+
+def choose_settings() -> dict[str, CriterionSettings]:
+    """Choose the parameters of the criteria; return the settings of each."""
+    found: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
+    with st.expander("Parameters of the criteria"):
+        columns = st.columns(3, gap="medium")
+        for index, (names, parameter) in enumerate(shared_parameters()):
+            with columns[index % len(columns)]:
+                value = _choose_value(names, parameter)
+            for name in names:
+                found[name][parameter.name] = value
+        st.caption("The defaults are those of the papers. IDC uses m and the clusters of the setup.")
+    return found
+
+
+def shared_parameters() -> list[tuple[tuple[str, ...], Parameter]]:
+    """Return the parameters on the criteria's cards, each with the criteria that share it."""
+    found: dict[Parameter, tuple[str, ...]] = {}
+    for name, kind in CRITERIA.items():
+        for parameter in kind.card.parameters:
+            found[parameter] = (*found.pop(parameter, ()), name)  # behind the last criterion that has it
+    return [(names, parameter) for parameter, names in found.items()]
+
+
+def parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:
+    """Return the name of a parameter's control, also in the address."""
+    return f"{'-'.join(names)}-{parameter.name}"
+
+
+def _choose_value(names: tuple[str, ...], parameter: Parameter) -> Any:
+    label = f"{', '.join(map(str.upper, names))}: {parameter.label}"
+    key, default = parameter_key(names, parameter), parameter.default
+    if isinstance(default, str):
+        words = [str(word) for word in parameter.offered]
+        text = f"{parameter.help} Default {default}."
+        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", help=text)
+    kind = type(default)
+    return st.number_input(
+        label,
+        kind(parameter.low),
+        kind(parameter.high),
+        default,
+        kind(parameter.step),
+        key=key,
+        bind="query-params",
+        help=f"{parameter.help} From {parameter.low:g} to {parameter.high:g}; default {default:g}.",
+    )
+
+
+def _labels(names: list[str]) -> str:
+    return layout.names([name.upper() for name in names])

@@ -1,0 +1,252 @@
+"""Scores of the criteria as charts and tables: per suite, their rank correlation, and their growth with the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.agreement import Method, correlations, subset_correlations
+from idc_core.figures import criteria as figures
+from idc_core.figures.neurons import agreement
+from studio.criteria import compared_suites, criterion_scores
+from studio.criteria.criterion_scores import MeasuredCriteria
+from studio.engine.results import View
+from studio.widgets import layout
+from studio.widgets.text import count, plural, signed
+
+OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of equal size"}
+Name = TypeVar("Name", bound=str)
+METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
+
+
+def suite_labels(view: View, measured: MeasuredCriteria) -> dict[str, str]:
+    """Return the suites' names for a person."""
+    offered, parts = compared_suites.others(view), compared_suites.PARTS
+    return {name: parts[name].named(view) if name in parts else offered[name].label for name in measured.suites}
+
+
+def score_table(measured: MeasuredCriteria) -> NDArray[np.float64]:
+    """Return the scores of every criterion (row) for every suite (column); NaN where one is not finished."""
+    results = measured.results.values()
+    return np.array([[one.scores.get(suite, np.nan) for suite in measured.suites] for one in results])
+
+
+def score_frame(measured: MeasuredCriteria) -> pd.DataFrame:
+    """Return the scores as a table for download."""
+    table = pd.DataFrame(score_table(measured), columns=list(measured.suites))
+    table.insert(0, "criterion", list(measured.results))
+    return table
+
+
+def rank_correlations(measured: MeasuredCriteria, over: str, method: Method) -> NDArray[np.float64]:
+    """Return the rank correlation of every two criteria."""
+    if over == "suites":
+        scores = score_table(measured)
+        return correlations(scores[:, np.isfinite(scores).all(axis=0)], method)
+    growth = np.stack([one.growth for one in measured.results.values()])
+    return subset_correlations(growth, method, same_size=over == "same")
+
+
+def closest_and_farthest(
+    measured: MeasuredCriteria, found: NDArray[np.float64]
+) -> tuple[tuple[str, float], tuple[str, float]] | None:
+    """Return the criteria with the highest and the lowest correlation with IDC."""
+    pairs = [
+        (name.upper(), float(value))
+        for name, value in zip(measured.results, found[0], strict=True)
+        if name != "idc" and np.isfinite(value)
+    ]
+    return (max(pairs, key=lambda pair: pair[1]), min(pairs, key=lambda pair: pair[1])) if pairs else None
+
+
+def correlation_sentence(measured: MeasuredCriteria) -> str:
+    """Say which criteria rank the suites as IDC does, and how far that holds for subsets of equal size."""
+    found = closest_and_farthest(measured, rank_correlations(measured, "suites", "spearman"))
+    if found is None or "idc" not in measured.results:
+        return "Too few criteria or suites are measured to compare criteria with IDC."
+    (most, high), (least, low) = found
+    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} correlates most with IDC "
+    text += f"(rank correlation {signed(high, '.2f')})"
+    text += f" and {least} least ({signed(low, '.2f')}).**" if least != most else ".**"
+    alike = closest_and_farthest(measured, rank_correlations(measured, "same", "spearman"))
+    if alike is not None:
+        name, value = alike[0]
+        text += f" Among random subsets of equal size, {name} correlates most with IDC ({signed(value, '.2f')})."
+    return text
+
+
+def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
+    """Draw a panel per criterion with a bar per suite."""
+    scores, labels = score_table(measured), suite_labels(view, measured)
+    texts = [
+        [criterion_scores.written(name, score) for score in row]
+        for name, row in zip(measured.results, scores, strict=True)
+    ]
+    units = {name: CRITERIA[name].card.unit for name in measured.results}
+    titles = [f"{name.upper()}, {unit}" if unit else name.upper() for name, unit in units.items()]
+    title = _scores_title(view, measured)
+    layout.chart(
+        view,
+        key,
+        lambda dark: figures.suite_scores(
+            scores,
+            titles,
+            [f"{labels[name]} ({count(size)})" for name, size in measured.suites.items()],
+            texts,
+            title,
+            dark=dark,
+        ),
+        alt=title,
+        read="Each panel is a criterion, each bar a suite with its number of tests. x: score, as a share of the "
+        "criterion's targets or in the unit in the panel's title; each panel has its own scale. Larger suites score "
+        "higher: compare suites of similar size.",
+        depends=measured.key,
+    )
+
+
+def _scores_title(view: View, measured: MeasuredCriteria) -> str:
+    """Say whether criteria rank two suites of similar size alike, else the score of half of the tests."""
+    first, last, half = ("first", "last", "half")
+    words = ("first classes", "last classes") if view.is_classifier else ("smaller targets", "larger targets")
+    results = measured.results
+    if {first, last} <= measured.suites.keys():
+        higher = [name.upper() for name, one in results.items() if one.scores[last] > one.scores[first]]
+        others = [name.upper() for name, one in results.items() if one.scores[last] < one.scores[first]]
+        if higher and others:
+            return (
+                f"Criteria disagree: {layout.names(higher)} {'score' if len(higher) > 1 else 'scores'} the "
+                f"{words[1]} higher than the {words[0]}, {layout.names(others)} the {words[0]}"
+            )
+        if higher or others:
+            least, most = words if higher else reversed(words)
+            return f"No criterion scores the {least} higher than the {most}"
+    kept = {name: one.scores[half] / one.scores["all"] for name, one in results.items() if one.scores["all"] > 0}
+    if not kept:
+        return "The tests score 0 by every criterion"
+    most, least = max(kept, key=lambda name: kept[name]), min(kept, key=lambda name: kept[name])
+    return (
+        f"A random half of the tests keeps {100 * kept[most]:.0f} % of {most.upper()}, and {100 * kept[least]:.0f} % "
+        f"of {least.upper()}"
+    )
+
+
+def draw_table(view: View, measured: MeasuredCriteria) -> None:
+    """Show all scores in a table."""
+    labels = suite_labels(view, measured)
+    shown = [
+        {"criterion": name.upper()}
+        | {labels[suite]: criterion_scores.written(name, one.scores.get(suite, np.nan)) for suite in measured.suites}
+        for name, one in measured.results.items()
+    ]
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        pd.DataFrame(shown),
+        hide_index=True,
+        height="content",
+        column_config=dict.fromkeys(labels.values(), right),
+        alt="Scores of every criterion for every suite",
+    )
+    units = [f"{name.upper()} in {CRITERIA[name].card.unit}" for name in measured.results if CRITERIA[name].card.unit]
+    if units:
+        st.caption(f"Units of scores without %: {layout.names(units)}.")
+
+
+def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
+    """Draw the rank correlation of every two criteria. Returns the table."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        over = _choose(
+            "Compared over",
+            OVERS,
+            "over",
+            "The suites that the criteria rank: the suites above; random subsets that grow up to all tests; or random "
+            "subsets of equal size, which removes the effect of size. Default suites.",
+        )
+        method = _choose(
+            "Coefficient",
+            METHODS,
+            "coefficient",
+            "Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
+        )
+    found, labels = rank_correlations(measured, over, method), [name.upper() for name in measured.results]
+    extremes = closest_and_farthest(measured, found)
+    title = f"Over {OVERS[over]}, there are too few different scores to correlate"
+    if extremes:
+        (most, high), (least, low) = extremes
+        title = f"Over {OVERS[over]}, {most} correlates most with IDC ({high:.2f}), {least} least ({low:.2f})"
+    layout.chart(
+        view,
+        "correlation",
+        lambda dark: agreement(found, labels, title, "criterion", dark=dark),
+        alt=title,
+        read="Each square is the rank correlation of two criteria: 1 for the same ranking, 0 for unrelated rankings, "
+        "\u22121 for opposite ones. A square is empty where a criterion gives one score throughout. Most criteria "
+        "score larger suites higher, so they correlate by size alone; subsets of equal size remove this effect.",
+        depends=(measured.key, over, method),
+    )
+    return pd.DataFrame(found, index=labels, columns=labels).reset_index(names="criterion")
+
+
+def _choose(label: str, options: Mapping[Name, str], key: str, text: str) -> Name:
+    """Choose one of a few options; the first is the default."""
+    return st.segmented_control(
+        label,
+        list(options),
+        default=next(iter(options)),
+        required=True,
+        format_func=lambda name: options[name],
+        key=key,
+        bind="query-params",
+        help=text,
+    )
+
+
+def draw_growth(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
+    """Draw the growth of every criterion with the number of tests. Returns the table."""
+    growth = np.stack([one.growth for one in measured.results.values()])
+    names, sizes = [name.upper() for name in measured.results], measured.subsets.sizes
+    last = growth[:, :, -1].mean(axis=1)
+    middle = growth[:, :, (len(sizes) - 1) // 2].mean(axis=1)
+    reached = np.divide(middle, last, out=np.full(len(last), np.nan), where=last > 0)
+    title = "The tests score 0 by every criterion"
+    if np.isfinite(reached).any():
+        slow, quick = int(np.nanargmin(reached)), int(np.nanargmax(reached))
+        title = (
+            f"{plural(int(sizes[(len(sizes) - 1) // 2]), 'random test')} of {count(int(sizes[-1]))} reach "
+            f"{100 * reached[quick]:.0f}\u00a0% of the full score of {names[quick]}, "
+            f"{100 * reached[slow]:.0f}\u00a0% of {names[slow]}"
+        )
+    shares = [not CRITERIA[name].card.unit for name in measured.results]
+    layout.chart(
+        view,
+        "criteria-growth",
+        lambda dark: figures.growth_panels(sizes, growth, names, shares, title, dark=dark),
+        alt=title,
+        read="Each panel is a criterion. x: number of tests; y: score. The line is the mean over "
+        f"{len(measured.subsets.orders)} random orders of the tests (seed 0), the band their range. Where the line is "
+        "level, more tests of this kind add nothing.",
+        depends=measured.key,
+    )
+    return pd.DataFrame(
+        {
+            "criterion": np.repeat(names, len(sizes)),
+            "tests": np.tile(sizes, len(names)),
+            "mean": growth.mean(axis=1).ravel(),
+            "low": growth.min(axis=1).ravel(),
+            "high": growth.max(axis=1).ravel(),
+        }
+    )
+
+
+def compare_setups(here: MeasuredCriteria, there: MeasuredCriteria) -> str:
+    """Say on which of two setups more criteria are higher for all tests."""
+    mine, theirs = here.results, there.results
+    both = [name for name in mine if name in theirs]
+    higher = [name.upper() for name in both if mine[name].scores["all"] > theirs[name].scores["all"]]
+    text = f"Of {len(both)} criteria, {len(higher)} score higher here than on the pinned setup"
+    return f"{text}: {layout.names(higher)}." if higher else f"{text}."
