@@ -19,7 +19,7 @@ from studio.widgets.text import percent, plural, signed
 view = open_bench(frame("classes"))
 finding = st.empty()
 
-from idc_core.confusion.class_order import cluster_order, neighbours  # noqa: E402
+from idc_core.confusion.distance import cluster_order, neighbours  # noqa: E402
 from idc_core.confusion.evaluation import Evaluation, cost_effectiveness  # noqa: E402 - after the frame is painted
 from idc_core.errors import CancelledError, IdcError  # noqa: E402
 from idc_core.figures import classes as figures  # noqa: E402

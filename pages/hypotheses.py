@@ -16,14 +16,14 @@ from studio.widgets import layout
 from studio.widgets.text import count, plural
 
 if TYPE_CHECKING:
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
     from studio.hypotheses.inspections import Measured, Settings
 
 view = open_bench(frame("hypotheses"))
 finding = st.empty()
 
 from idc_core.figures import hypotheses as figures  # noqa: E402 - after the frame is painted
-from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
+from idc_core.inspection import MEASURES  # noqa: E402
 from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
 from studio.hypotheses import epochs, hypothesis_pair, important_neurons, inspections, sql_questions, verification  # noqa: E402
 from studio.hypotheses.inspections import quoted  # noqa: E402
@@ -31,24 +31,22 @@ from studio.hypotheses.inspections import quoted  # noqa: E402
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
 MOST_UNSCORED = 6
-SIGNED = ("pearson", "spearman", "difference")
 
 
 def choose_settings() -> Settings:
     """Choose what is measured."""
-    offered, usual = inspections.offered(view), inspections.usual(view)
+    usual = inspections.usual(view)
     chosen = _pills(
         FAMILY,
         "Families of hypotheses",
-        {name: FAMILIES[name].label for name in offered},
+        inspections.family_menu(view),
         usual,
         "Which things units are compared with; the number is how many hypotheses a family has here.",
-        {name: f" ({len(found)})" for name, found in offered.items()},
     )
     measures = _pills(
         MEASURE,
         "Measures",
-        {name: one.label for name, one in MEASURES.items()},
+        inspections.measure_menu(),
         ["pearson"],
         "How a unit, or by a probe all units of a layer together, is compared with a hypothesis.",
     )
@@ -60,21 +58,18 @@ def choose_settings() -> Settings:
     return inspections.Settings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
 
 
-def _pills(
-    key: str, label: str, labels: dict[str, str], usual: list[str], help: str, behind: dict[str, str] | None = None
-) -> list[str]:
+def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
     """Draw a choice of several names that the address keeps."""
     said = address.read(key).split(",")
     st.session_state[key] = [name for name in labels if name in said] or usual
-    shown = {name: text + (behind or {}).get(name, "") for name, text in labels.items()}
     chosen = st.pills(
         label,
         list(labels),
         selection_mode="multi",
-        format_func=shown.get,
+        format_func=labels.get,
         key=key,
         on_change=lambda: address.keep(key, ",".join(st.session_state[key])),
-        help=f"{help} Default {', '.join(shown[name] for name in usual)}.",
+        help=f"{help} Default {', '.join(labels[name] for name in usual)}.",
     )
     return [name for name in labels if name in chosen]
 
@@ -252,7 +247,7 @@ def draw_map(
             title,
             label,
             keys=(rows.tolist(), columns.tolist()),
-            signed=measure in SIGNED,
+            signed=PAIR_MEASURES[measure].signed,
             passes=visible[part],
             selected=selected,
             dark=dark,
@@ -293,7 +288,7 @@ def draw_whole(measured: Measured) -> pd.DataFrame | None:
     if not len(table):
         return None
     st.header("What the layer knows as a whole", anchor=False)
-    best = table[~table["measure"].isin(("majority", "chance"))].sort_values("score", ascending=False)
+    best = table[~table["measure"].map(lambda name: MEASURES[name].is_baseline)].sort_values("score", ascending=False)
     if len(best):
         first = best.iloc[0]
         st.markdown(

@@ -97,7 +97,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect
     from idc_core.inspection.epochs import course
-    from idc_core.inspection.grid import grid
+    from idc_core.inspection.result import grid
     from idc_core.models.checkpoints import all_series, whole
 
     if arguments.keep is not None or len(arguments.measures) > 1 or len(arguments.layers or ()) > 1:

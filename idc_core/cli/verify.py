@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.datasets import load_dataset
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect, library
-    from idc_core.inspection.grid import grid
+    from idc_core.inspection.result import grid
     from idc_core.inspection.verification import CONFIRMED, swapped_by_grammar, verify
     from idc_core.models import load_model
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.ground_truth import Form, check_form
 from idc_core.errors import DataError, SettingError
+from idc_core.statistics import spearman
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -201,7 +202,7 @@ def evaluate(
         truth_cutoff=float(fact_limit),
         at_deviations=_reported(found, beyond),
         at_share=_reported(found, worst),
-        spearman=_spearman(values, facts),
+        spearman=float(spearman(np.stack([values, facts]))[0, 1]),
         gain=_gain(found),
         optimal_gain=_gain(ideal),
         gain_at_points=_gain_at(found, places),
@@ -259,14 +260,6 @@ def _reported(found: Ints, reported: int) -> Reported:
         hits / reported if reported else float("nan"),
         hits / true if true else float("nan"),
     )
-
-
-def _spearman(values: Floats, facts: Floats) -> float:
-    if np.ptp(values) == 0 or np.ptp(facts) == 0:
-        return float("nan")
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(values, facts).statistic)
 
 
 def _gain(found: Ints) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.labels import check_labels, check_together
+from idc_core.confusion.ground_truth import check_labels, check_together
 from idc_core.confusion.scaled_activation import Statistics
 from idc_core.errors import DataError, SettingError
 

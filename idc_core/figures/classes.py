@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.confusion.class_order import fold
+from idc_core.confusion.distance import fold
 from idc_core.confusion.evaluation import Curve
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import SHORT, finish

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError
-from idc_core.inspection.grid import Grid
+from idc_core.inspection.result import Grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.inspection.encoders import Binned, Encoder, Exceedance, Moments, Ranks
 from idc_core.inspection.hypothesis import Kind
-from idc_core.inspection.sums import Statistic, Sums
+from idc_core.inspection.sums import Binned, Encoder, Exceedance, Moments, Ranks, Statistic, Sums
 
 Settings = tuple[tuple[str, float], ...]
 
@@ -41,6 +40,8 @@ class PairMeasure:
         None without a test.
     settings : tuple of (str, float)
         Values by name.
+    signed : bool
+        Whether scores can be negative, so that a map needs two colours.
     """
 
     name: str
@@ -52,7 +53,8 @@ class PairMeasure:
     encoder: str
     statistic: Callable[[Sums, Any], NDArray[np.float64]]
     association: Statistic | None = None
-    settings: Settings = field(default=())
+    settings: Settings = ()
+    signed: bool = False
 
     def with_settings(self, **settings: float) -> PairMeasure:
         """Return the measure with other settings.
@@ -206,6 +208,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             "moments",
             correlation,
             beyond_place,
+            signed=True,
         ),
         PairMeasure(
             "spearman",
@@ -217,6 +220,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             "ranks",
             correlation,
             beyond_place,
+            signed=True,
         ),
         PairMeasure(
             "difference",
@@ -228,6 +232,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             "moments",
             difference,
             beyond_place,
+            signed=True,
         ),
         PairMeasure(
             "information",

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from scipy import special
 from torch import Tensor
 
-from idc_core.inspection.blocks import Block, Place
-from idc_core.inspection.encoders import Encoder
+from idc_core.inspection.blocks import Block, Place, UnitRows
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure, beyond_place, correlation
 from idc_core.inspection.result import Lines
-from idc_core.inspection.rows import UnitRows
 from idc_core.inspection.sums import (
     FEWEST_GROUPS,
     FEWEST_SUPPORT,
+    Encoder,
     GroupedSums,
     Sums,
     jackknife,

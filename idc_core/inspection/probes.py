@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.inspection.blocks import Block, Place
+from idc_core.inspection.blocks import Block, Place, pieces
 from idc_core.inspection.extraction import BLOCK_ROWS, Stream
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairwise import Sureness
-from idc_core.inspection.rows import pieces
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
 from idc_core.inspection.sums import FEWEST_GROUPS, FEWEST_SUPPORT, GroupedSums, Sums, jackknife, no_association
 from idc_core.progress import Progress
@@ -64,6 +63,11 @@ class GroupMeasure:
     association: Callable[[Sums], NDArray[np.float64]] | None = None
     l2: float = 0.0
     l1: float = 0.0
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether no probe is trained."""
+        return self.loss is None
 
     def with_settings(self, **settings: float) -> GroupMeasure:
         """Return the measure with another `strength` of its penalty.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -26,8 +27,8 @@ from idc_core.progress import Progress
 
 Measure = PairMeasure | GroupMeasure
 
-MEASURES: dict[str, Measure] = {**PAIR_MEASURES, **GROUP_MEASURES}
-"""All measures by name: those of one unit, then those of groups."""
+MEASURES: ChainMap[str, Any] = ChainMap(GROUP_MEASURES, PAIR_MEASURES)
+"""All measures by name: those of one unit, then those of groups; whatever enters one of the two registries is here."""
 
 PILOT = 1024
 """Records from which thresholds, bins and ranks are taken."""
@@ -91,8 +92,9 @@ def find_measure(measure: str | Measure) -> Measure:
     if not isinstance(measure, str):
         return measure
     if measure not in MEASURES:
-        raise SettingError(f"There is no measure {measure!r}; the measures are {', '.join(MEASURES)}.")
-    return MEASURES[measure]
+        raise SettingError(f"Unknown measure {measure!r}: expected one of {', '.join(MEASURES)}.")
+    found: Measure = MEASURES[measure]
+    return found
 
 
 def inspect(

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.records import Records
-from idc_core.inspection.rows import unit_rows
+from idc_core.inspection.blocks import unit_rows
+from idc_core.inspection.hypothesis import Hypothesis, Records
 from idc_core.tracing.trace import neuron_axes, trace
 
 

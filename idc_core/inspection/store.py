@@ -19,9 +19,8 @@ import numpy as np
 
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, partial_file
-from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.query_process import connect
-from idc_core.inspection.result import COLUMNS, Inspection
+from idc_core.inspection.result import COLUMNS, Inspection, discoveries
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

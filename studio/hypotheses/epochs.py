@@ -22,7 +22,7 @@ from studio.widgets import layout
 from studio.widgets.text import percent, plural
 
 if TYPE_CHECKING:
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
 
 QUICK_S = 300
 """Seconds up to which a training is offered on the page; longer ones are for the command line."""
@@ -233,7 +233,7 @@ def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoi
 
     def work(report: Progress) -> Grid:
         from idc_core.inspection import inspect
-        from idc_core.inspection.grid import grid
+        from idc_core.inspection.result import grid
 
         models = {"epoch": series.open(one.epoch)}
         return grid(inspect(models, part, hypotheses, [measure], [layer], on_progress=report), measure, "epoch", layer)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idc_core.inspection import Hypothesis
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import Look
 
 HYPOTHESIS, UNIT = "hypothesis", "unit"
@@ -368,7 +368,7 @@ def draw_clusters(
     measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show in which of the neuron's clusters the hypothesis holds."""
-    from idc_core.inspection.grid import shares
+    from idc_core.inspection.result import shares
 
     view = measured.view
     place = view.analysis.important.tolist().index(unit)

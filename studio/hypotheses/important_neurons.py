@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from idc_core.figures import hypotheses as figures
-from idc_core.inspection.grid import meaning
+from idc_core.inspection.result import meaning
 from studio.hypotheses import hypothesis_pair
 from studio.hypotheses.inspections import Measured
 from studio.widgets import layout
 from studio.widgets.text import plural, signed
 
 if TYPE_CHECKING:
-    from idc_core.inspection.grid import Grid, Meaning
+    from idc_core.inspection.result import Grid, Meaning
 
 CHANCE = 0.05
 """Important neurons stand out where at most such a share of random sets reaches as much."""

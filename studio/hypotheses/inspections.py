@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from idc_core.datasets import Dataset
     from idc_core.inspection import Hypothesis, Inspection, Reading
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import Look
 
 RECORDS = {"256": 256, "1,024": 1024, "4,096": 4096, "all": None}
@@ -100,7 +100,7 @@ class Measured:
 
     def grid(self, measure: str, layer: str, rate: float) -> Grid:
         """Return one measure of one layer as a table of hypotheses by units."""
-        from idc_core.inspection.grid import grid
+        from idc_core.inspection.result import grid
 
         if (measure, layer, rate) not in self.memo:
             self.memo[measure, layer, rate] = grid(self.found, measure, self.view.model.card.name, layer, rate)
@@ -109,15 +109,31 @@ class Measured:
 
 def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
     """Return the hypotheses of every family that has any for the bench's tests."""
-    return _offered(view.test.fingerprint, view.test)
+    from idc_core.inspection import FAMILIES
+
+    return _offered(view.test.fingerprint, tuple(FAMILIES), view.test)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _offered(fingerprint: str, _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
-    from idc_core.inspection import FAMILIES, library
+def _offered(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
+    from idc_core.inspection import library
 
-    every = {name: library(_data, [name]) for name in FAMILIES}
+    every = {name: library(_data, [name]) for name in families}
     return {name: found for name, found in every.items() if found}
+
+
+def family_menu(view: View) -> dict[str, str]:
+    """Return the label of every family that has hypotheses for the setup's tests, with how many they are."""
+    from idc_core.inspection import FAMILIES
+
+    return {name: f"{FAMILIES[name].label} ({len(found)})" for name, found in offered(view).items()}
+
+
+def measure_menu() -> dict[str, str]:
+    """Return the label of every measure."""
+    from idc_core.inspection import MEASURES
+
+    return {name: measure.label for name, measure in MEASURES.items()}
 
 
 def usual(view: View) -> list[str]:
@@ -211,16 +227,12 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
 
 def tests_of(view: View) -> Dataset:
     """Return the tests of the chosen classes."""
-    from idc_core.inspection.subsets import take
-
-    return take(view.test, view.chosen) if view.bench.classes else view.test
+    return view.test.only(view.chosen) if view.bench.classes else view.test
 
 
 def records_of(view: View, settings: Settings) -> Dataset:
     """Return the tests that are read, as a data set of their own: those that `inspect` draws with the same seed."""
-    from idc_core.inspection.subsets import draw
-
-    return draw(tests_of(view), settings.most)
+    return tests_of(view).sample(settings.most)
 
 
 def _read(found: Inspection) -> int:

@@ -21,7 +21,7 @@ from studio.widgets.text import plural
 
 if TYPE_CHECKING:
     from idc_core.inspection import Hypothesis
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
 
 SWAPS: dict[str, Swaps] = {"random symbols": "symbols", "by the grammar": "grammar"}
@@ -77,7 +77,7 @@ def draw(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> 
 
 def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[str]:
     """Return how symbols can be swapped so that it is known whether a hypothesis still holds."""
-    from idc_core.inspection.rewriting import REWRITERS
+    from idc_core.inspection.verification import REWRITERS
 
     grammar = measured.view.test.name in REWRITERS and (hypothesis.recomputable or hypothesis.parsed)
     known = {"symbols": hypothesis.recomputable, "grammar": grammar}
@@ -86,7 +86,7 @@ def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[str]:
 
 def why_not(measured: Measured, hypothesis: Hypothesis, ways: list[str], most: int) -> str:
     """Say why a hypothesis cannot be verified; empty where it can."""
-    from idc_core.inspection.records import is_text
+    from idc_core.inspection.hypothesis import is_text
 
     if not is_text(measured.view.test):
         return "This swaps symbols of texts so that a hypothesis becomes false; these tests are no texts."

@@ -32,9 +32,9 @@ def test_it_prints_the_strongest_units_keeps_and_writes(home, capsys):
 
 def test_mistakes_are_sentences(home, capsys):
     assert main(["inspect", "lenet5-digits", "--families", "nothing", "--limit", "10"]) == 2
-    assert "no family of hypotheses 'nothing'" in capsys.readouterr().err
+    assert "Unknown family of hypotheses 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--measures", "nothing", "--limit", "10"]) == 2
-    assert "no measure 'nothing'" in capsys.readouterr().err
+    assert "Unknown measure 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--limit", "10", "--out", str(home / "no" / "where.csv")]) == 2
     assert "does not exist" in capsys.readouterr().err
 

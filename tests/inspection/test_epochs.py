@@ -6,7 +6,7 @@ import pytest
 from idc_core.errors import DataError
 from idc_core.inspection import inspect
 from idc_core.inspection.epochs import course, halfway
-from idc_core.inspection.grid import Grid, grid
+from idc_core.inspection.result import Grid, grid
 from tests.inspection.planted import Table, is_letter, noisy_table, texts
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from idc_core.inspection.blocks import Block
+from idc_core.inspection.blocks import Block, UnitRows, pieces
 from idc_core.inspection.pairwise import Sureness
-from idc_core.inspection.rows import UnitRows, pieces
 from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
 
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from idc_core.datasets import load_dataset
 from idc_core.inspection import inspect, library
 from idc_core.inspection.epochs import course
-from idc_core.inspection.grid import grid
+from idc_core.inspection.result import grid
 from idc_core.models import MODELS, checkpoints
 from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder, read_series
 from studio.engine import jobs

@@ -14,9 +14,8 @@ import idc_core.datasets as datasets
 from idc_core.datasets.sql import LEARNS_FROM
 from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
-from idc_core.inspection.grid import grid
 from idc_core.inspection.query import PREPARED
-from idc_core.inspection.subsets import draw
+from idc_core.inspection.result import grid
 from idc_core.inspection.verification import verify
 from studio.engine import jobs
 from studio.engine.jobs import shelf
@@ -241,7 +240,7 @@ def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, m
     asked = settings(families=("labels",), layers=("fc1",), measures=("pearson", "iou"))
     hook = view.model.register_forward_hook(lambda _, given, __: read.append(len(given[0])))
     # More than there are digits, so that there are more records to ask for than 1,024.
-    tests = draw(view.test, 540)
+    tests = view.test.sample(540)
     many = replace(tests, **{name: np.concatenate([getattr(tests, name)] * 3) for name in ("inputs", "targets", "ids")})
     monkeypatch.setattr(inspections, "tests_of", lambda view: many)
     monkeypatch.setattr(jobs, "GRACE_S", -1.0)
@@ -344,7 +343,7 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     assert not app.error
     opened_view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
     (digit,) = [one for one in library(opened_view.test, ["characters"]) if one.name == "is a digit"]
-    scores = inspect(opened_view.model, draw(opened_view.test, 256), [digit], ["pearson"], ["lstm"])
+    scores = inspect(opened_view.model, opened_view.test.sample(256), [digit], ["pearson"], ["lstm"])
     units = grid(scores, "pearson", opened_view.model.card.name, "lstm").units_of(0)[:5].tolist()
     found = verify(opened_view.model, "lstm", units, opened_view.test, digit, swaps="symbols")
     beaten = int((found.random < found.silhouette).sum())

@@ -5,9 +5,8 @@ import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, inspect
-from idc_core.inspection.grid import Grid, grid, meaning
+from idc_core.inspection.result import Grid, grid, meaning
 from idc_core.inspection.single_records import look
-from idc_core.inspection.subsets import draw, take
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
 
@@ -81,24 +80,24 @@ def test_meaning_of_units_all_alike_is_no_more_than_chance():
 
 def test_a_smaller_draw_is_a_part_of_a_larger_one_and_all_is_the_data_set_itself():
     data = texts()
-    small, large = draw(data, 30), draw(data, 90)
+    small, large = data.sample(30), data.sample(90)
     assert (len(small), len(large)) == (30, 90)
     assert set(small.ids) < set(large.ids)
-    assert len({one.fingerprint for one in (small, large, data, draw(data, 30, seed=1))}) == 4
+    assert len({one.fingerprint for one in (small, large, data, data.sample(30, seed=1))}) == 4
     np.testing.assert_array_equal(small.inputs, data.inputs[small.ids])
-    assert draw(data, None) is data
-    assert draw(data, 400) is data
+    assert data.sample(None) is data
+    assert data.sample(400) is data
     with pytest.raises(SettingError, match="at least 1"):
-        draw(data, 0)
+        data.sample(0)
 
 
 def test_a_hypothesis_says_the_same_of_a_part():
     data = texts()
     chosen = np.array([5, 3, 9])
-    part = take(data, chosen)
+    part = data.only(chosen)
     assert part.ids.tolist() == [5, 3, 9]
     first = inspect(Table(noisy_table()), part, [is_letter(2)], ["pearson"], ["units"])
-    again = inspect(Table(noisy_table()), take(data, chosen), [is_letter(2)], ["pearson"], ["units"])
+    again = inspect(Table(noisy_table()), data.only(chosen), [is_letter(2)], ["pearson"], ["units"])
     np.testing.assert_array_equal(first.table["score"], again.table["score"])
 
 
