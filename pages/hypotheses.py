@@ -273,7 +273,7 @@ def _place(keys: Any, key: int) -> int | None:
 
 
 def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
-    """Look at the pair that was clicked; other squares tell nothing."""
+    """RecordBehaviour at the pair that was clicked; other squares tell nothing."""
     for point in points:
         if (told := point.get("customdata")) is not None:
             hypothesis, unit = (int(one) for one in told)

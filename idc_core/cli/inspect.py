@@ -96,7 +96,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
     """Print the strongest unit of every hypothesis at every epoch that was kept, the most gained first."""
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect
-    from idc_core.inspection.epochs import course
+    from idc_core.inspection.epochs import scores_by_epoch
     from idc_core.inspection.result import grid
     from idc_core.models.checkpoints import all_series, whole
 
@@ -118,7 +118,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
         on_progress=progress,
     )
     layer = found.about["layers"][str(series.epochs[-1])][0]
-    told = course({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
+    told = scores_by_epoch({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
     lines = told.most_gained()[: max(arguments.most, 0)]
     heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in told.epochs), "GAIN", "UNIT AT LAST")
     rows = [

@@ -125,13 +125,6 @@ MOST_OPTIMAL = 150
 def cluster_order(distance: NDArray[np.floating]) -> Ints:
     """Return the defined classes, close ones next to each other, int64 (k,).
 
-    Parameters
-    ----------
-    distance : ndarray of float (classes, classes)
-        Symmetric; classes with NaN are left out.
-
-    Notes
-    -----
     The leaves of hierarchical clustering by average linkage; up to `MOST_OPTIMAL` classes in the order in which
     neighbours are closest (Bar-Joseph et al. 2001).
     """
@@ -147,22 +140,10 @@ def cluster_order(distance: NDArray[np.floating]) -> Ints:
 
 
 def fold(distance: NDArray[np.floating], order: Ints, most: int) -> tuple[Floats, list[Ints]]:
-    """Put neighbouring classes of an order together so that a table has at most so many rows.
+    """Join neighbouring classes of an order (k,) so that a table has at most `most` rows.
 
-    Parameters
-    ----------
-    distance : ndarray of float (classes, classes)
-    order : ndarray of int64 (k,)
-        Classes to draw.
-    most : int
-        Rows at most.
-
-    Returns
-    -------
-    folded : ndarray, float64 (rows, rows)
-        Distance of the closest pair of different classes between two groups; NaN where there is none.
-    groups : list of ndarray of int64
-        The classes of each row.
+    Returns the distance of the closest pair of different classes between two groups, (rows, rows), NaN where there is
+    none, and the classes of each row.
     """
     groups = [order[part] for part in np.array_split(np.arange(len(order)), min(most, len(order)))]
     table = np.asarray(distance, np.float64)[np.ix_(order, order)]

@@ -15,26 +15,21 @@ FEWEST = 10
 
 
 def check_form(form: str) -> None:
-    """Refuse an unknown form.
-
-    Raises
-    ------
-    SettingError
-    """
+    """Refuse an unknown form."""
     if form not in ("equation", "artefact"):
         raise SettingError(f"form must be 'equation' or 'artefact', not {form!r}.")
 
 
 def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewest: int = FEWEST) -> Floats:
-    """Return how often an input of one class is predicted as another one instead.
+    """Return how often an input of one class is predicted as another one instead, float64 (classes, classes).
 
     Parameters
     ----------
     true, predicted : array of int (n,), or of 0 and 1 (n, classes)
-        Right answers and predictions of the same inputs.
+        True classes and predictions of the same inputs.
     classes : int
     fewest : int
-        With several labels an input: inputs that a direction needs at least to have a value.
+        With several labels per input: inputs that a direction needs at least to have a value.
 
     Returns
     -------
@@ -62,29 +57,17 @@ def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewe
 
 
 def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWEST) -> Floats:
-    """Return how often a class is predicted beside another one that alone is there.
-
-    Parameters
-    ----------
-    true, predicted : array of 0 and 1 (n, classes)
-        Right answers and predictions of the same inputs.
-    fewest : int
-        Inputs that a direction needs at least to have a value.
+    """Return how often a class is predicted beside another one that alone is there; labels of 0 and 1 (n, classes).
 
     Returns
     -------
     ndarray, float64 (classes, classes)
         [a, b]: of the inputs with a and without b in the truth, the share with both predicted. NaN on the diagonal and
-        where undefined.
-
-    Raises
-    ------
-    DataError
-        If labels are no zeros and ones, or not of the same inputs.
+        for fewer than `fewest` inputs.
 
     Notes
     -----
-    Tian et al., ICSE 2020, section 2, type 2 errors.
+    Tian et al., ICSE 2020, section 2, type 2 errors. Errors as `type1_confusion`.
     """
     shape = np.shape(true)
     if len(shape) != 2:
@@ -94,17 +77,9 @@ def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWE
 
 
 def pair_confusion(directional: NDArray[np.floating]) -> Floats:
-    """Return the confusion of every two classes, whichever is taken for the other.
+    """Return the confusion of every two classes in either direction: the mean, or one alone where the other is missing.
 
-    Parameters
-    ----------
-    directional : ndarray of float (classes, classes)
-        From `type1_confusion` or `type2_confusion`.
-
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        Mean of the two directions, one alone where the other is missing; symmetric, NaN on the diagonal.
+    Symmetric float64 (classes, classes), NaN on the diagonal, from `type1_confusion` or `type2_confusion`.
     """
     one, other = _square(directional), _square(directional).T
     pair = np.where(np.isnan(one), other, np.where(np.isnan(other), one, (one + other) / 2))
@@ -195,21 +170,7 @@ Ints = NDArray[np.int64]
 
 
 def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArray[Any]:
-    """Return labels as int64 (n,), one class an input, or as bool (n, classes), any number of classes an input.
-
-    Parameters
-    ----------
-    labels : array
-        Whole numbers in 0..classes - 1 (n,), or zeros and ones (n, classes).
-    classes : int
-    what : str
-        Name of the labels in a refusal.
-
-    Raises
-    ------
-    DataError
-        If there are none, or they are of another form or out of range.
-    """
+    """Return labels as int64 (n,), one class per input, or as bool (n, classes); refuse others, naming `what`."""
     array = np.asarray(labels)
     if array.ndim == 2:
         if array.shape[1] != classes:
@@ -236,13 +197,7 @@ def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArr
 
 
 def check_together(true: NDArray[Any], predicted: NDArray[Any]) -> None:
-    """Refuse right answers and predictions that cannot be of the same inputs.
-
-    Raises
-    ------
-    DataError
-        If their numbers differ, or one holds a class an input and the other several.
-    """
+    """Refuse true labels and predictions whose numbers or forms differ."""
     if len(true) != len(predicted):
         raise DataError(
             f"There are {len(true):,} true labels and {len(predicted):,} predictions; expected both of the same inputs."

@@ -63,14 +63,7 @@ class ActivationCounts:
         return np.flatnonzero(self.images == 0).astype(np.int64)
 
     def update(self, values: NDArray[np.floating[Any]], predicted: ArrayLike) -> Self:
-        """Count more inputs.
-
-        Parameters
-        ----------
-        values : ndarray of float (n, neurons)
-            Mean scaled outputs.
-        predicted : array of int (n,), or of 0 and 1 (n, classes)
-            An input counts for every class it is predicted as.
+        """Count more inputs: mean scaled outputs (n, neurons), and the class or classes each is predicted as.
 
         Raises
         ------
@@ -96,13 +89,7 @@ class ActivationCounts:
         return self
 
     def merge(self, other: Self) -> Self:
-        """Add what another worker has counted.
-
-        Raises
-        ------
-        SettingError
-            If threshold, classes or neurons differ.
-        """
+        """Add what another worker has counted; SettingError if threshold, classes or neurons differ."""
         if (self.threshold, self.classes) != (other.threshold, other.classes):
             raise SettingError("Only counts of the same classes and threshold can be merged.")
         if other._active is not None:

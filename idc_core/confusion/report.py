@@ -25,7 +25,7 @@ Kind = Literal["type1", "type2"]
 
 @dataclass(frozen=True, eq=False)
 class ClassErrors:
-    """What is suspected, and what is known, of every pair of classes.
+    """Suspected and, with labels, true errors of every pair of classes.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class ClassErrors:
     bias : ndarray, float64 (classes, classes), or None
         Large where unequal treatment is suspected; None with fewer than three classes.
     directional, confusion, disparity : ndarray, float64 (classes, classes), or None
-        What labels say: confusion by direction and by pair, and disparity; None without labels.
+        From labels: confusion by direction and by pair, and disparity.
     confusion_found, bias_found : Evaluation or None
-        The scores beside the truth.
+        The scores compared with labels.
     """
 
     class_names: tuple[str, ...]
@@ -105,8 +105,7 @@ class ClassErrors:
     def shared_neurons(self, first: int, second: int, most: int = 20) -> Ints:
         """Return the neurons that both classes activate and the others do not, int64 (k,).
 
-        Ranked by the smaller of the two probabilities, less the mean of the other classes (`others`); neurons that one
-        of the two never activates are left out.
+        Ranked by the smaller of the two probabilities, less the mean of the other classes.
         """
         both = np.minimum(self.probability[:, first], self.probability[:, second])
         order: Ints = np.argsort(self.others(first, second) - both, kind="stable")

@@ -21,17 +21,9 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What inputs showed, a number a neuron, so that any threshold can be counted again without the network.
+    """Mean scaled output of every neuron for every input, so that any threshold can be counted without the network.
 
-    Attributes
-    ----------
-    layers : tuple of str
-    sizes : tuple of int
-        Their numbers of neurons.
-    values : ndarray, float32 (n, neurons)
-        Mean scaled output of every neuron, 0..1, layer after layer; read-only.
-    scores : ndarray, float32 (n, outputs)
-        What the network returned; read-only.
+    `values` is float32 (n, neurons) in 0..1, layer after layer; `scores` float32 (n, outputs); both read-only.
     """
 
     layers: tuple[str, ...]

@@ -48,17 +48,11 @@ def distance_map(
     distance : ndarray of float (classes, classes)
         Symmetric; the diagonal is left empty.
     order : ndarray of int64 (k,)
-        Classes to draw, close ones next to each other; more than `MOST_ROWS` are put together.
-    names : sequence of str
-        Of all classes.
+        Classes to draw, close ones next to each other; more than `MOST_ROWS` share rows.
     marks : mapping of str to ndarray of int64 (pairs, 2)
         Pairs that get a mark, by a key of `MARKS`; drawn up to `MOST_CLICKABLE` classes.
-    title : str
-        The finding.
     selected : (int, int), optional
         A pair that gets a frame.
-    dark : bool
-        Whether the ground is dark.
 
     Returns
     -------
@@ -173,27 +167,9 @@ def third_classes(
     most: int = 16,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw towards which of two classes each third class leans.
+    """Draw the third classes of largest bias (classes,), positive where closer to the first of the pair.
 
-    Parameters
-    ----------
-    bias : ndarray of float (classes,)
-        Positive where a third class is closer to the first of the pair; NaN is left out.
-    names : sequence of str
-        Of all classes.
-    pair : (str, str)
-        Names of the two.
-    title : str
-        The finding.
-    most : int
-        Third classes drawn at most, the largest bias first.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        `customdata` of a bar is its class.
+    At most `most` bars; `customdata` of a bar is its class.
     """
     colours = palette(dark)
     known = np.flatnonzero(np.isfinite(bias) & (bias != 0))
@@ -227,21 +203,7 @@ def third_classes(
 
 
 def cost_effectiveness(curves: Mapping[str, Curve], title: str, *, dark: bool = False) -> go.Figure:
-    """Draw which share of the true pairs is found against how many are inspected.
-
-    Parameters
-    ----------
-    curves : mapping of str to Curve
-        By what is searched for, one or two.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw the share of the true pairs that is found against the share inspected, for one or two searches by name."""
     colours = palette(dark)
     figure = go.Figure()
     figure.add_scatter(

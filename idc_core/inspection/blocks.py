@@ -38,19 +38,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What units and hypotheses did on some records.
-
-    Attributes
-    ----------
-    positions : ndarray, int64 (n,)
-        The records' positions in the data set.
-    units : dict of Place to Tensor, float32 (rows, units)
-        Rows of padding left out.
-    shapes : dict of Place to tuple of int
-        The layer's places.
-    about : mapping of Place to Tensor, float32 (units,)
-        What the units' moments are counted from.
-    """
+    """Activations of some records: `units` are float32 (rows, units) without rows of padding."""
 
     positions: NDArray[np.int64]
     units: dict[Place, Tensor]
@@ -75,13 +63,7 @@ Key = tuple[object, ...]
 
 
 class BlockStore:
-    """Keeps arrays until it is closed.
-
-    Parameters
-    ----------
-    budget : int
-        Bytes that stay in memory; later arrays go to files of a temporary folder in IDC_HOME.
-    """
+    """Keep arrays until it is closed: up to `budget` bytes in memory, the rest in a temporary folder in IDC_HOME."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
@@ -103,13 +85,7 @@ class BlockStore:
         return key in self._memory or key in self._files
 
     def put(self, key: Key, arrays: Iterable[Tensor]) -> None:
-        """Keep arrays under a key.
-
-        Raises
-        ------
-        DataError
-            If the disk has no room for them.
-        """
+        """Keep arrays under a key; DataError if the disk has no room for them."""
         given = list(arrays)
         size = sum(array.nbytes for array in given)
         if self.in_memory + size <= self.budget:
@@ -119,13 +95,7 @@ class BlockStore:
         self._write(key, given)
 
     def rest(self) -> None:
-        """Put everything on disk until it is asked for again.
-
-        Raises
-        ------
-        DataError
-            If the disk has no room for it.
-        """
+        """Put everything on disk until it is asked for again."""
         while self._memory:
             key, arrays = next(iter(self._memory.items()))
             self._write(key, arrays)
@@ -165,14 +135,7 @@ PIECES = 4
 
 @dataclass(eq=False)
 class UnitRows:
-    """What a layer's units did at some rows.
-
-    Attributes
-    ----------
-    values : Tensor, float32 (rows, units)
-    about : Tensor, float32 (units,)
-        What moments are counted from, so that single precision is exact enough.
-    """
+    """Activations of a layer's units, float32 (rows, units), and the values (units,) that moments are taken about."""
 
     values: Tensor
     about: Tensor
@@ -211,14 +174,8 @@ def unit_rows(value: Tensor, axis: int) -> tuple[Tensor, tuple[int, ...]]:
 def behaviour_rows(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return a behaviour, bool or float32, at a layer's places, (n * places,).
 
-    A value a record holds at all its places. A value a place is brought to a layer with fewer places by what each of
-    them covers: whether the thing is there at all (binary), the mean (numbers), or the class in its middle; a layer
-    with one value a record covers all places.
-
-    Raises
-    ------
-    DataError
-        If the layer's places cannot be those of the hypothesis: a symbol is no pixel.
+    A value per record holds at all its places. A value per place is brought to a coarser layer by what each of its
+    places covers: whether it is true anywhere (binary), the mean (numbers), or the class in the middle.
     """
     own = values.shape[1:]
     if own == shape:

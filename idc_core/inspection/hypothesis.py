@@ -23,14 +23,7 @@ PARSES = "parses"
 
 @dataclass(frozen=True)
 class Records:
-    """Some inputs of a data set, in any order.
-
-    Attributes
-    ----------
-    dataset : Dataset
-    positions : ndarray, int64 (n,)
-        Which of the data set's inputs, and in which order.
-    """
+    """Some inputs of a data set by their `positions` in it, int64 (n,), in any order."""
 
     dataset: Dataset
     positions: NDArray[np.int64]
@@ -143,13 +136,7 @@ class Hypothesis:
         return self.values(records).astype(np.float32, copy=False)
 
     def values(self, records: Records) -> NDArray[np.bool_] | NDArray[np.float32]:
-        """Return the same as a call, but bool where the behaviour is true or false: a quarter of the memory.
-
-        Raises
-        ------
-        DataError
-            As a call.
-        """
+        """Return the same as a call, but bool where the behaviour is true or false: a quarter of the memory."""
         found = np.asarray(self.behave(records))
         if found.shape not in ((len(records),), (len(records), *records.symbols)):
             raise DataError(
@@ -171,14 +158,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Family:
-    """An entry of the registry of hypotheses.
-
-    Attributes
-    ----------
-    name, label, help : str
-    offer : callable
-        The hypotheses of this family that make sense on a data set; none where it has nothing to say about it.
-    """
+    """An entry of the registry: `offer` returns the hypotheses that make sense on a data set, or none."""
 
     name: str
     label: str
@@ -201,13 +181,7 @@ def register_family(name: str, label: str, help: str) -> Callable[[Callable[[Dat
 
 
 def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hypothesis, ...]:
-    """Return the ready-made hypotheses for a data set.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    families : iterable of str, optional
-        Keys of `FAMILIES`; all unless given.
+    """Return the ready-made hypotheses of some families, or of all of `FAMILIES`, for a data set.
 
     Raises
     ------
@@ -219,11 +193,10 @@ def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hy
 
 
 def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
-    """Return the same hypothesis with its behaviours dealt out to other records: what is left is chance, and place.
+    """Return the hypothesis with its behaviours dealt out to other records, which leaves chance and place.
 
-    Each record gets the whole behaviour of another one, so that shares, runs and rhythms stay as they are. So does
-    where in a record things are: in centred pictures a unit that sees ink scores high with other pictures' ink too.
-    Tests of pixels leave that out, see `measures.beyond_place`.
+    Each record gets the whole behaviour of another one. In centred pictures a unit that responds to ink still scores
+    high; tests of pixels leave place out, see `measures.beyond_place`.
     """
 
     def behave(records: Records) -> NDArray[Any]:

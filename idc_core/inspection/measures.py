@@ -28,18 +28,17 @@ class PairMeasure:
     ----------
     name, label, help, citation : str
     kinds : tuple of {"binary", "number", "classes"}
-        Hypotheses that it can see.
+        Kinds of hypotheses that it accepts.
     encode : callable
         (pilot units, pilot behaviours, classes, settings) to the encoder that makes its sums.
     encoder : str
-        Measures with the same word and the same settings share the sums.
+        Measures with the same encoder and settings share the sums.
     statistic : callable
         (sums, encoder) to the score.
     association : callable or None
-        From sums to the correlation that tests for association, or to several of which one is enough, (tests, H, U);
-        None without a test.
+        Sums to the correlation that is tested, or to several of which one is enough, (tests, H, U); None without a
+        test.
     settings : tuple of (str, float)
-        Values by name.
     signed : bool
         Whether scores can be negative, so that a map needs two colours.
     """
@@ -57,13 +56,7 @@ class PairMeasure:
     signed: bool = False
 
     def with_settings(self, **settings: float) -> PairMeasure:
-        """Return the measure with other settings.
-
-        Raises
-        ------
-        SettingError
-            If it has no setting of that name, or the value is out of range.
-        """
+        """Return the measure with other settings; SettingError for an unknown name or a value out of range."""
         known = dict(self.settings)
         for name, value in settings.items():
             if name not in known:
@@ -119,11 +112,10 @@ def overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
 
 
 def beyond_place(sums: Sums) -> NDArray[np.float64]:
-    """Return Pearson's correlation of what is left when each place's mean is taken out of unit and hypothesis.
+    """Return Pearson's correlation after each place's mean is taken out of unit and hypothesis.
 
-    Pictures of one kind are alike: in centred ones there is ink in the middle, so whatever sees ink goes with whatever
-    names ink by place alone, in one picture as with another's. Dealt out to other records, what is left of a behaviour
-    here correlates 0 on average, which a plain correlation does not. Without places it is the plain correlation. NaN of
+    In centred pictures whatever responds to ink correlates with whatever names ink by place alone. Of behaviours dealt
+    out to other records, what is left here correlates 0 on average. Without places it is the plain correlation; NaN of
     a hypothesis that is the same in all records.
     """
     if "x_place" not in sums:

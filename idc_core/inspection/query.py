@@ -23,12 +23,7 @@ MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Prepared:
-    """A question that is ready to be asked.
-
-    Attributes
-    ----------
-    name, label, help, sql : str
-    """
+    """A question that is ready to be asked."""
 
     name: str
     label: str
@@ -100,15 +95,7 @@ PREPARED: dict[str, Prepared] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question gave.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    rows : list of tuple
-    cut : bool
-        Whether there were more than `MOST_ROWS`.
-    """
+    """Columns and rows that a question gave; `cut` where there were more than `MOST_ROWS`."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -116,33 +103,18 @@ class Answer:
 
 
 def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answer:
-    """Answer one question over the views `runs`, `hypotheses`, `units` and `scores`.
-
-    Parameters
-    ----------
-    sql : str
-        One SELECT.
-    path : Path, optional
-        Another database than `store_path()`.
-    seconds : float
-        After so long the question is broken off.
-
-    Returns
-    -------
-    Answer
+    """Answer one SELECT over the views `runs`, `hypotheses`, `units` and `scores`.
 
     Raises
     ------
     SettingError
-        If it is not one SELECT, is wrong, asks for what is not allowed, takes too long, too much memory, or has too
-        large an answer; the message is the database's own.
+        If it is not one SELECT, is wrong, asks for what is not allowed, takes longer than `seconds` or too much memory,
+        or has too large an answer; the message is the database's own.
     DataError
         If there is no database yet, or it cannot be opened.
 
-    Notes
-    -----
-    The database answers in a process of its own, because it can be interrupted between blocks of rows only: one value
-    of a billion characters would hold up, and fill, the process that asks.
+    Notes ----- The database answers in a process of its own, because it can be interrupted between blocks of rows only:
+    one value of a billion characters would hold up, and fill, the process that asks.
     """
     import duckdb
 

@@ -44,28 +44,26 @@ class Inspection:
     Attributes
     ----------
     table : dict of str to ndarray
-        One array a column of `COLUMNS`, all of the same length:
+        One array per column of `COLUMNS`, all of the same length:
 
         model, layer, hypothesis, measure : str
         group : str
-            Name of the group of units a probe was trained on; "" in lines about one unit by itself.
+            The group of units a probe was trained on; "" in rows about one unit by itself.
         unit : int64
-            Index in the layer; -1 in lines about a whole group. A line with both is a unit's weight in a group's probe.
+            Index in the layer; -1 in rows about a whole group. A row with both is a unit's weight in a group's probe.
         score : float64
             NaN where there is none, as for a hypothesis that is never true; `remark` says why.
         low, high : float64
-            Where the score of more such records would lie, with the run's confidence each.
+            Confidence interval of the score for more such records, with the run's confidence.
         margin : float64
             How far the score may be from the one on all records, with the run's confidence for all scores of the run
             at once; 0 where all were read.
         p_value : float64
-            How probable a score so far from no association would be without any; NaN where there is no such test, as
-            of a baseline or a unit's weight in a probe, or the hypothesis holds or fails in too few records. Of mutual
-            information it is about the surest of its bins, counted as often as there are bins; of a probe about how
-            far its answers go with the truth on records held out. Records count as independent of one another, their
-            symbols not. At the pixels of pictures it is about what is left of unit and hypothesis when each place's
-            mean is taken out: NaN of probes and of a hypothesis that is the same in all records, and perhaps 1 of a
-            unit that goes with one by place alone, whatever its score.
+            Of no association; NaN of baselines, of weights in probes, and where the hypothesis holds or fails in too
+            few records. Mutual information: of its surest bin, times the number of bins. Probes: of the correlation of
+            prediction and truth on held-out records. Records count as independent, their symbols do not. Pixels: after
+            each place's mean is taken out of unit and hypothesis, so that a unit that correlates with one by place
+            alone may have 1; NaN of probes and of a hypothesis that is the same in all records.
         records : int64
             Records read for it.
         remark : str
@@ -114,7 +112,7 @@ class Inspection:
 
 
 @dataclass(eq=False)
-class Lines:
+class ScoreRows:
     """Collects lines of the table while a run goes on."""
 
     parts: list[dict[str, Any]] = field(default_factory=list)
@@ -141,17 +139,9 @@ def names_of(hypotheses: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:
 
 
 def discoveries(inspection: Inspection, rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
-    """Return which lines of an inspection are associations at a false-discovery rate, measure by measure.
+    """Return which rows of an inspection are significant at a false-discovery rate, bool (rows,).
 
-    Parameters
-    ----------
-    inspection : Inspection
-    rate, dependent
-        As in `passing`; all scores of one measure are one family of tests.
-
-    Returns
-    -------
-    ndarray, bool (lines,)
+    All scores of one measure are one family of tests; `rate` and `dependent` as in `passing`.
     """
     found = np.zeros(len(inspection), bool)
     measures = inspection.table["measure"]
@@ -167,17 +157,9 @@ DRAWS = 5000
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The scores of every hypothesis with every unit of one layer by one measure.
+    """Scores of every hypothesis with every unit of one layer by one measure, float64 (hypotheses, units).
 
-    Attributes
-    ----------
-    names, families : tuple of str (hypotheses,)
-    score, low, high, p_value : ndarray, float64 (hypotheses, units)
-        As in `Inspection.table`.
-    passes : ndarray, bool (hypotheses, units)
-        Whether the association passes the false-discovery rate.
-    records : ndarray, int64 (hypotheses,)
-        Records read for each hypothesis.
+    `passes` says which are significant at the false-discovery rate; `records` (hypotheses,) were read for each.
     """
 
     names: tuple[str, ...]
@@ -226,19 +208,9 @@ class Grid:
 
 
 def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 0.05) -> Grid:
-    """Return the scores of single units by one measure as a table of hypotheses by units.
+    """Return the scores of single units by one measure as a matrix of hypotheses by units.
 
-    Parameters
-    ----------
-    found : Inspection
-    measure, model, layer : str
-    rate : float
-        False-discovery rate; all scores of the measure are one family of tests, whatever the layer.
-
-    Raises
-    ------
-    DataError
-        If the inspection has no such scores.
+    All scores of the measure are one family of tests, whatever the layer. DataError if there are none.
     """
     column = found.table
     mask = (column["measure"] == measure) & (column["model"] == model) & (column["layer"] == layer)
@@ -274,23 +246,21 @@ def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 
 
 
 @dataclass(frozen=True, eq=False)
-class Meaning:
-    """Whether important units go with the hypotheses more than others do.
+class ImportanceComparison:
+    """Whether important units correlate with hypotheses more than others do.
 
     Attributes
     ----------
-    best : ndarray, float64 (units,)
-        Each unit's strongest association, whatever its sign.
-    which : ndarray, int64 (units,)
-        The hypothesis of it.
+    best, which : ndarray, float64 and int64 (units,)
+        Each unit's strongest association, whatever its sign, and its hypothesis.
     still : int
-        Units that never change, and so go with nothing: they are left out of everything below.
+        Units that never change: they are left out of everything below.
     important, others : float
         Mean of `best` over the important units and over all others; NaN where there are none.
     chance : float
         Share of random sets of as many units whose mean is at least that of the important ones.
     correlation : float
-        Spearman's rank correlation of importance and `best` over the units; NaN where one of them never changes.
+        Spearman's rank correlation of importance and `best`; NaN where one of them never changes.
     """
 
     best: NDArray[np.float64]
@@ -302,38 +272,18 @@ class Meaning:
     correlation: float
 
 
-def meaning(
+def compare_importance(
     found: Grid,
     importance: NDArray[np.float64],
     important: NDArray[np.int64],
     changes: NDArray[np.bool_],
     *,
     seed: int = 0,
-) -> Meaning:
-    """Compare the strongest associations of important units with those of the others.
+) -> ImportanceComparison:
+    """Compare the strongest associations of important units (m,) with those of the others.
 
-    Parameters
-    ----------
-    found : Grid
-    importance : ndarray, float64 (units,)
-        Such as the relevance of every unit.
-    important : ndarray, int64 (m,)
-        Which units are the important ones.
-    changes : ndarray, bool (units,)
-        Whether each unit has more than one value over the records.
-    seed : int
-        Of the random sets.
-
-    Raises
-    ------
-    DataError
-        If there are not as many units as values of importance.
-
-    Notes
-    -----
-    Every unit has its best of the same number of hypotheses, so that picking the best favours none. Units that never
-    change neither matter nor go with anything; counted among the others they alone would make a difference. The chance
-    is estimated from `DRAWS` random sets, the set itself counted among them.
+    `importance` is float64 (units,), such as relevance; `changes` (units,) says which units have more than one value.
+    The chance is estimated from `DRAWS` random sets, the important one counted among them.
     """
     strength = found.strength
     if strength.shape[1] != len(importance):
@@ -346,7 +296,9 @@ def meaning(
     drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(DRAWS)])
     chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (DRAWS + 1)
     related = float(spearman(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
-    return Meaning(best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related)
+    return ImportanceComparison(
+        best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related
+    )
 
 
 def shares(holds: NDArray[np.bool_], clusters: NDArray[np.int64], count: int) -> NDArray[np.float64]:

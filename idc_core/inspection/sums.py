@@ -42,14 +42,7 @@ GROUP_BYTES = 256 * 2**20
 
 @dataclass(eq=False)
 class GroupedSums:
-    """Sums of up to `MOST_GROUPS` groups of records; when there are more, neighbours are joined.
-
-    Attributes
-    ----------
-    groups : list of Sums
-    records : list of int
-        Records of each group.
-    """
+    """Sums of up to `MOST_GROUPS` groups of records; when there are more, neighbours are joined."""
 
     groups: list[Sums] = field(default_factory=list)
     records: list[int] = field(default_factory=list)
@@ -98,22 +91,11 @@ class GroupedSums:
 
 
 def jackknife(sums: GroupedSums, statistic: Statistic) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a statistic of all records and its standard error.
+    """Return a statistic of all records and its standard error, float64 (hypotheses, units) both.
 
-    Parameters
-    ----------
-    sums : GroupedSums
-    statistic : Statistic
-
-    Returns
-    -------
-    score, error : ndarray, float64 (hypotheses, units)
-        The error is infinite with fewer than two groups, NaN where leaving out a group leaves no score.
-
-    Notes
-    -----
-    The delete-a-group jackknife for groups of unequal size: F. Busing, E. Meijer, R. van der Leeden, Delete-m
-    jackknife for unequal m, Statistics and Computing 9, 1999, equation 8.
+    The error is infinite with fewer than two groups, NaN where leaving out a group leaves no score. The delete-a-group
+    jackknife for groups of unequal size: F. Busing, E. Meijer, R. van der Leeden, Delete-m jackknife for unequal m,
+    Statistics and Computing 9, 1999, equation 8.
     """
     total, count = sums.total(), sums.count
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -149,12 +131,10 @@ def two_sided(score: NDArray[np.float64], error: NDArray[np.float64], groups: in
 def no_association(
     score: NDArray[np.float64], error: NDArray[np.float64], groups: int, records: int
 ) -> NDArray[np.float64]:
-    """Return how probable correlations so far from 0 would be without association, (H, U).
-
-    Of several tests of each pair, (tests, H, U), the least probable counts, as often as there are tests (Bonferroni).
+    """Return p values of correlations, (H, U); of several tests (tests, H, U) by Bonferroni.
 
     What two rare things do together in few records understates how it varies. Behaviours dealt out to other records
-    correlate with variance 1 / (records - 1) at most, which they reach where records are all of a piece.
+    correlate with variance 1 / (records - 1) at most.
     """
     found = two_sided(score, np.maximum(error, 1 / np.sqrt(max(records - 1, 1))), groups)
     if found.ndim == 2:
@@ -167,11 +147,7 @@ class Encoder(Protocol):
     """What turns rows into sums."""
 
     def sums(self, units: UnitRows, behaviours: Tensor, places: int = 1) -> Sums:
-        """Return the sums of some rows: units (rows, U), behaviours uint8 or float32 (rows, H).
-
-        Where records have several `places` each, all of them in order, sums that can be tested for association are
-        told place by place too.
-        """
+        """Return the sums of units (rows, U) and behaviours (rows, H); also per place where there are several."""
 
     def keep(self, hypotheses: NDArray[np.int64]) -> Self:
         """Return the encoder for some of its hypotheses only."""

@@ -49,12 +49,6 @@ class Verification:
         The same for random sets of as many other units.
     baseline, treatment : ndarray, float32 (pairs, units)
         How much each chosen unit changed at the swapped symbol.
-    p_value : float
-        Share of the sets, with the chosen one among them, that separate the pairs at least as well.
-    confirmed : bool
-        Whether these are at most `CONFIRMED` of all.
-    few : bool
-        Whether there are fewer than `FEW_PAIRS` pairs of a kind.
     """
 
     silhouette: float
@@ -98,14 +92,13 @@ def verify(
     ----------
     model : Module
     layer : str
-        With a value a symbol, or one a record.
+        With a value per symbol, or one per record.
     units : sequence of int
-        The units that score high on the hypothesis: take ten or more where none scores very high, for what many units
-        tell together a few of them need not.
+        The units that score high on the hypothesis; ten or more where none scores very high.
     dataset : Dataset
         Texts.
     hypothesis : Hypothesis
-        Binary, with a value a symbol, and a function of the text alone, or of its parse.
+        Binary, with a value per symbol, and a function of the text alone, or of its parse.
     pairs : int
         Pairs of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`; fewer are compared where no more are found.
     sets : int
@@ -115,13 +108,9 @@ def verify(
     seed : int
     swaps : {"symbols", "grammar"}, optional
         Random symbols at random places, or what the grammar of `dataset` might have written instead; the first unless
-        the hypothesis takes a parse. The grammar's texts differ in what follows the place too: only layers with a value
-        a symbol can be asked, and ones that read ahead see it.
+        the hypothesis takes a parse. The grammar's texts differ after the place too: it needs a layer with a value per
+        symbol, and layers that read ahead are affected.
     on_progress : Progress, optional
-
-    Returns
-    -------
-    Verification
 
     Raises
     ------
@@ -158,15 +147,7 @@ def verify(
 
 
 def swapped_by_grammar(dataset: Dataset, hypothesis: Hypothesis, swaps: Swaps | None = None) -> bool:
-    """Return whether `verify` would swap by the grammar, before any work.
-
-    Raises
-    ------
-    SettingError
-        If it is not known of changed texts whether the hypothesis holds, or there is no grammar.
-    DataError
-        If the data set holds no texts.
-    """
+    """Return whether `verify` would swap by the grammar; refuse what it would refuse, before any work."""
     if not is_text(dataset):
         raise DataError("Symbols can only be swapped in texts; this data set holds none.")
     by_grammar = swaps == "grammar" or (swaps is None and not hypothesis.recomputable and hypothesis.parsed)
@@ -287,15 +268,7 @@ def _silhouette(changes: Sequence[NDArray[np.float32]], units: NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Rewritten:
-    """Pairs of texts.
-
-    Attributes
-    ----------
-    before, after : Records
-        They know their parses. What follows the place may differ too, for the string must end as the grammar has it.
-    places : ndarray, int64 (n,)
-        The first place where the two differ.
-    """
+    """Pairs of texts with their parses, and the first place (n,) where the two of a pair differ."""
 
     before: Records
     after: Records

@@ -32,23 +32,7 @@ PREDICTIONS = "own-predictions"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the person chose on the page.
-
-    Attributes
-    ----------
-    layers : tuple of str
-        Layers whose neurons count.
-    threshold : float
-        Scaled output above which a neuron is active.
-    deviations : float
-        Standard deviations at which pairs are reported.
-    normalise, filtered : bool
-        As in `find_errors`.
-    kind : str or None
-        Error type of several labels.
-    groups : str
-        Classes taken together, as the person wrote them.
-    """
+    """The choices of the page: layers whose neurons count, thresholds, forms and groups as the person wrote them."""
 
     layers: tuple[str, ...]
     threshold: float
@@ -61,22 +45,10 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What the page shows.
+    """Class errors of the chosen tests, or of a person's own predictions (then without positions, scores and layers).
 
-    Attributes
-    ----------
-    evidence : Evidence
-        With groups, of the chosen tests.
-    found : ClassErrors
-    positions : ndarray of int64 (n,) or None
-        Positions among the tests of the evidence's rows; None for a person's own predictions.
-    scores : ndarray of float32 (n, classes) or None
-        What the network returned for them; None for groups.
-    layers : tuple of str
-        Layers of the neurons, with their `sizes`; empty for a person's own predictions.
-    sizes : tuple of int
-    key : hashable
-        What all of it depends on.
+    `positions` (n,) are the evidence's rows among the tests, `scores` (n, classes) the network's outputs for them, None
+    for groups; `key` is everything it depends on.
     """
 
     evidence: Evidence
@@ -250,13 +222,7 @@ def own_key() -> Hashable:
 
 
 def look(view: View, settings: Settings, own: Evidence | None) -> Looked:
-    """Find everything the page shows; a pass only where layers or tests are new.
-
-    Raises
-    ------
-    IdcError
-        If the groups make no sense, or nothing can be said of these predictions.
-    """
+    """Find everything the page shows; a pass only where layers or tests are new."""
     if own is not None:
         return _find(own, settings, None, None, (own_key(), settings.groups))
     statistics = open_statistics(view, settings.layers)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import epochs as figures
-from idc_core.inspection.epochs import Course, course, halfway
+from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
 from idc_core.progress import Progress
@@ -72,13 +72,7 @@ def draw(
 
 
 def there(view: View) -> Series | None:
-    """Return the best training whose checkpoints are there, after training again where that was asked for.
-
-    Raises
-    ------
-    IdcError
-        If checkpoints are damaged, or training failed.
-    """
+    """Return the best training whose checkpoints are there, after training again where that was asked for."""
     name = view.bench.model
     if st.session_state.get(TRAIN) == name:
         train_again(view)
@@ -92,13 +86,7 @@ def _whole(name: str, kept: Series | None) -> Series:
 
 
 def say_source(view: View, kept: Series | None, series: Series) -> None:
-    """Say where the epochs come from, and offer to train again where there are none between the ends.
-
-    Raises
-    ------
-    CancelledError
-        If the person stopped it.
-    """
+    """Say where the epochs come from, and offer to train again where there are none between the ends."""
     if find_entry(view.bench.model).recipe is None:
         st.caption(
             "These weights were published by others, without those of any epoch before: they are compared with fresh "
@@ -120,13 +108,7 @@ def say_source(view: View, kept: Series | None, series: Series) -> None:
 
 
 def train_again(view: View) -> None:
-    """Train the bench's network again and keep its epochs, or wait for who does it already.
-
-    Raises
-    ------
-    IdcError
-        If training failed.
-    """
+    """Train the setup's network again and keep its epochs, or wait for the training in progress."""
     name = view.bench.model
 
     def work(report: Progress) -> bool:
@@ -198,16 +180,8 @@ def duration(seconds: float) -> str:
     return plural(round(seconds / 60), "minute")
 
 
-def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[Course, int]:
-    """Return the scores at each epoch, and how many epochs are missing because the person stopped it.
-
-    Raises
-    ------
-    CancelledError
-        If it was stopped before two epochs were there.
-    IdcError
-        If a checkpoint is damaged.
-    """
+def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
+    """Return the scores at each epoch, and how many epochs are missing because the person stopped it."""
     waiting = Waiting(len(series.checkpoints))
     found: dict[int, Grid] = {}
     stopped = False
@@ -223,7 +197,7 @@ def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: 
             stopped = True
     if stopped and len(found) < 2:
         raise CancelledError("Stopped before two epochs were looked at.")
-    return course(found), len(series.checkpoints) - len(found)
+    return scores_by_epoch(found), len(series.checkpoints) - len(found)
 
 
 def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoint, measure: str, layer: str) -> Grid:
@@ -244,7 +218,7 @@ def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoi
     return result
 
 
-def sentence(found: Course) -> str:
+def sentence(found: ScoresByEpoch) -> str:
     """Put into words what training brought about."""
     first = int(found.most_gained()[0])
     better, worse = (int((found.clear & (sign * found.gain > 0)).sum()) for sign in (1, -1))
@@ -263,7 +237,7 @@ def sentence(found: Course) -> str:
     return f"{text}; epoch {half} is the first, of those that are there, with half of that rise."
 
 
-def ticks(found: Course, series: Series) -> list[str]:
+def ticks(found: ScoresByEpoch, series: Series) -> list[str]:
     """Return what stands below each epoch: its number, and how well the network did."""
     card = {one.epoch: one.card for one in series.checkpoints}
     if find_entry(series.model).recipe is None:
@@ -279,7 +253,7 @@ def ticks(found: Course, series: Series) -> list[str]:
 
 
 def draw_strongest(
-    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: Course, series: Series
+    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
     """Draw each hypothesis's strongest unit over the epochs."""
     told = found.most_gained()[:TOLD].tolist()
@@ -316,7 +290,7 @@ def draw_strongest(
 
 
 def draw_unit(
-    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: Course, series: Series
+    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
     """Draw what the unit that is looked at went with over the epochs."""
     hypothesis, unit = pair
@@ -349,7 +323,7 @@ def draw_unit(
     )
 
 
-def unit_title(found: Course, unit: int, layer: str) -> str:
+def unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
     """Say what a unit went with most before training, and at its end."""
     strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
     once, now = strength.argmax(1).tolist()

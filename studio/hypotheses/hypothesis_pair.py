@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from idc_core.inspection import Hypothesis
     from idc_core.inspection.result import Grid
-    from idc_core.inspection.single_records import Look
+    from idc_core.inspection.single_records import RecordBehaviour
 
 HYPOTHESIS, UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the bench's."""
@@ -194,7 +194,7 @@ def score_text(grid: Grid, hypothesis: int, unit: int) -> str:
 
 def looked_at(measured: Measured) -> NDArray[np.int64]:
     """Return the tests on which a pair is looked at: the first ones, and the selected one."""
-    view, positions = measured.view, measured.view.chosen[: inspections.LOOKED_AT]
+    view, positions = measured.view, measured.view.chosen[: inspections.SHOWN_RECORDS]
     if view.position is not None and view.position not in positions:
         positions = np.append(positions, view.position)
     return np.asarray(positions, np.int64)
@@ -217,7 +217,9 @@ def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothes
         draw_clusters(measured, seen, positions, unit, hypothesis)
 
 
-def draw_text(measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis) -> None:
+def draw_text(
+    measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+) -> None:
     """Draw what the unit does over one text, with the hypothesis under it."""
     view = measured.view
     numbers = view.test.ids[positions].tolist()
@@ -273,7 +275,7 @@ def _trace_title(
 
 
 def draw_overlays(
-    measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+    measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show the records that activate a unit most and least, with the hypothesis laid over them, and the unit's map."""
     view = measured.view
@@ -315,7 +317,7 @@ def _value(hypothesis: Hypothesis, value: float) -> str:
     return f"{value:.3g}" if hypothesis.kind != "binary" else "true" if value else "not true"
 
 
-def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
     true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
     if not len(true) or not len(false):
@@ -340,7 +342,7 @@ def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothe
     )
 
 
-def draw_by_class(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+def draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Draw what the unit does in each class."""
     values = seen.by_class(hypothesis.classes)
     known = measured.view.test.class_names
@@ -365,7 +367,7 @@ def draw_by_class(measured: Measured, seen: Look, layer: str, unit: int, hypothe
 
 
 def draw_clusters(
-    measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+    measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show in which of the neuron's clusters the hypothesis holds."""
     from idc_core.inspection.result import shares

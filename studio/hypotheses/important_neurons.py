@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from idc_core.figures import hypotheses as figures
-from idc_core.inspection.result import meaning
+from idc_core.inspection.result import compare_importance
 from studio.hypotheses import hypothesis_pair
 from studio.hypotheses.inspections import Measured
 from studio.widgets import layout
 from studio.widgets.text import plural, signed
 
 if TYPE_CHECKING:
-    from idc_core.inspection.result import Grid, Meaning
+    from idc_core.inspection.result import Grid, ImportanceComparison
 
 CHANCE = 0.05
 """Important neurons stand out where at most such a share of random sets reaches as much."""
@@ -29,7 +29,7 @@ def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None
     st.header("Do important neurons mean something?", anchor=False)
     analysis = view.analysis
     changes = measured.found.units[view.model.card.name, layer][:, 1] > 0
-    told = meaning(grid, analysis.importance, analysis.important, changes)
+    told = compare_importance(grid, analysis.importance, analysis.important, changes)
     text = meaning_sentence(told, len(analysis.important))
     st.markdown(text)
     more = "Important neurons go more with hypotheses" if told.chance <= CHANCE else "Important neurons are like others"
@@ -60,7 +60,7 @@ def draw_meaning(measured: Measured, grid: Grid, layer: str, label: str) -> None
     )
 
 
-def meaning_sentence(told: Meaning, m: int) -> str:
+def meaning_sentence(told: ImportanceComparison, m: int) -> str:
     """Compare important neurons with the others in words."""
     if not np.isfinite(told.important + told.others):
         return "All units of the layer that change are important ones, or none is: there is nothing to compare."

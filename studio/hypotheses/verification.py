@@ -129,15 +129,7 @@ def choose(ways: list[str]) -> tuple[Swaps, int]:
 
 
 def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypothesis, how: Swaps) -> Verification:
-    """Return what swapped symbols show.
-
-    Raises
-    ------
-    CancelledError
-        If the person pressed Stop.
-    IdcError
-        If too few swaps are found, or the layer has no value a symbol.
-    """
+    """Return the verification by swapped symbols."""
     view, tests = measured.view, inspections.tests_of(measured.view)
 
     def work(report: Progress) -> Verification:

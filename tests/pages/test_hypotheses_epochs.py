@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from idc_core.datasets import load_dataset
 from idc_core.inspection import inspect, library
-from idc_core.inspection.epochs import course
+from idc_core.inspection.epochs import scores_by_epoch
 from idc_core.inspection.result import grid
 from idc_core.models import MODELS, checkpoints
 from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder, read_series
@@ -65,7 +65,7 @@ def found():
     for epoch in series.epochs:
         run = inspect({"m": series.open(epoch)}, data, library(data, ["labels"]), layers=["fc2"])
         grids[epoch] = grid(run, "pearson", "m", "fc2")
-    return course(grids)
+    return scores_by_epoch(grids)
 
 
 def test_finding_and_lines_are_what_the_engine_finds(found):

@@ -41,10 +41,7 @@ def ink(records: Records) -> NDArray[np.bool_]:
 
 
 def holes(records: Records) -> NDArray[np.bool_]:
-    """Return pixels without ink from which no way over such pixels leads to the border, bool (n, H, W).
-
-    Ways lead to the four neighbours, so that strokes that touch at a corner enclose.
-    """
+    """Return pixels without ink that no such path of four-neighbours joins to the border, bool (n, H, W)."""
 
     def make() -> NDArray[np.bool_]:
         free = ~ink(records)

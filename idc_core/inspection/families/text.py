@@ -119,10 +119,7 @@ def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
 
 
 def keyword(dataset: Dataset, word: str) -> Hypothesis:
-    """Return the hypothesis that a symbol lies within a word: all its characters, or the word where symbols are words.
-
-    Of characters only whole words count, with no letter right before or behind.
-    """
+    """Return the hypothesis that a symbol lies within a word; of characters, no letter may be next to the word."""
     if not is_of_characters(dataset):
         return _one_of(f"word {_shown(word)}", "words", _codes(dataset, lambda symbol: symbol == word))
     codes = {symbol: code for code, symbol in enumerate(dataset.vocabulary)}
