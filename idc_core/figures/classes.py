@@ -23,9 +23,9 @@ MOST_NUMBERS = 12
 """Classes up to which every distance is written into its square."""
 
 MARKS = {
-    "hit": ("reported, truly confused", "circle"),
-    "false": ("reported, not confused", "circle-open"),
-    "missed": ("not reported, truly confused", "x-thin"),
+    "hit": ("reported, confirmed", "circle"),
+    "false": ("reported, not confirmed", "circle-open"),
+    "missed": ("confused, not reported", "x-thin"),
     "reported": ("reported", "circle-open"),
 }
 """What is known of a pair: its name in the legend and its mark."""
@@ -89,7 +89,7 @@ def distance_map(
     if selected is not None and all(one in place for one in selected):
         _frame(figure, place[selected[0]], place[selected[1]], small, colours)
     if not small:
-        what = f"{len(order):,} classes, close ones next to each other"
+        what = f"{len(order):,} classes, similar ones next to each other"
         figure.update_xaxes(title=what)
         figure.update_yaxes(title=what)
     height = 170 + 24 * max(8, len(labels)) if small else 620
@@ -227,7 +227,7 @@ def cost_effectiveness(curves: Mapping[str, Curve], title: str, *, dark: bool = 
                 line={"color": colour, "dash": dash, "width": width},
                 hovertemplate=f"{label}<br>%{{x:.3g}} % inspected: %{{y:.3g}} % found<extra></extra>",
             )
-    figure.update_xaxes(title="pairs inspected, the most suspected first (%)", range=[0, 101])
+    figure.update_xaxes(title="pairs inspected, most suspected first (%)", range=[0, 101])
     figure.update_yaxes(title="true pairs found (%)", range=[0, 103])
     finish(figure, title, colours, height=420)
     return figure.update_layout(margin_b=110)

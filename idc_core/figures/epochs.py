@@ -110,7 +110,7 @@ def by_epoch(
             font={"size": 12, "color": colours.ink},
         )
     figure.update_xaxes(
-        title="epochs of training that were finished",
+        title="finished epochs of training",
         tickvals=places,
         ticktext=list(epochs),
         zeroline=False,

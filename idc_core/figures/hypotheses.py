@@ -99,7 +99,7 @@ def score_map(
             )
             figure.add_shape(type="rect", line={"color": colours.error, "width": 2}, **ends)
     figure.update_xaxes(
-        title="unit, strongest associations first",
+        title="unit, strongest scores first",
         tickvals=list(range(0, len(units), step)),
         ticktext=[str(units[at]) for at in range(0, len(units), step)],
         tickangle=-90,
@@ -138,7 +138,7 @@ def _marks(
         marker={"symbol": "square", "size": 12, "opacity": 0},
         text=[
             f"{hypotheses[row]}<br>unit {units[column]}<br>{measure} {scores[row, column]:.3f}"
-            + ("" if passes[row, column] else ", not told from chance")
+            + ("" if passes[row, column] else ", not significant")
             for row, column in zip(rows, columns, strict=True)
         ],
         hovertemplate="%{text}<extra></extra>",
@@ -303,7 +303,7 @@ def by_truth(
     figure = go.Figure()
     looks = (
         (f"{hypothesis} (n = {len(true):,})", true, colours.error, "/"),
-        (f"not so (n = {len(false):,})", false, colours.accent, ""),
+        (f"others (n = {len(false):,})", false, colours.accent, ""),
     )
     for name, part, colour, pattern in looks:
         counts, _ = np.histogram(part, edges)
@@ -386,6 +386,6 @@ def importance_against(
             text=[f"unit {unit}: {names[unit]}<br>{best[unit]:.3f}" for unit in units],
             hovertemplate="%{text}<extra></extra>",
         )
-    figure.update_xaxes(title="importance: relevance summed over the training inputs")
-    figure.update_yaxes(title=f"strongest association ({measure})", rangemode="tozero")
+    figure.update_xaxes(title="importance (relevance summed over the training inputs)")
+    figure.update_yaxes(title=f"strongest score ({measure})", rangemode="tozero")
     return finish(figure, title, colours, height=420)

@@ -65,7 +65,7 @@ def among_random(
     )
     margin = 0.06 * (high - low) or 1.0
     figure.update_xaxes(
-        title="silhouette of changes that keep it true against changes that make it false",
+        title="silhouette of changes, hypothesis kept true against made false",
         zeroline=False,
         range=[low - margin, high + margin],
     )

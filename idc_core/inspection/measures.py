@@ -193,7 +193,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "pearson",
             "Pearson correlation",
-            "How far the unit rises and falls with the hypothesis, on a line.",
+            "Linear correlation of the unit's activation and the hypothesis.",
             _DEEPBASE,
             ("binary", "number"),
             lambda x, y, classes, settings: Moments.of(x, y),
@@ -205,7 +205,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "spearman",
             "Spearman correlation",
-            "The same of ranks, so that only the order of values counts.",
+            "Correlation of ranks: only the order of values counts.",
             _DEEPBASE,
             ("binary", "number"),
             lambda x, y, classes, settings: Ranks.of(x, y),
@@ -217,7 +217,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "difference",
             "Difference of means",
-            "The unit's mean where the hypothesis is true less its mean elsewhere, in parts of its range.",
+            "The unit's mean where the hypothesis is true minus its mean elsewhere, divided by its range.",
             _DEEPBASE,
             ("binary",),
             lambda x, y, classes, settings: Moments.of(x, y),
@@ -229,7 +229,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "information",
             "Mutual information",
-            "The share of the hypothesis's entropy that the unit's value tells, whatever the form of their relation.",
+            "Share of the hypothesis's entropy explained by the unit's value, for any form of dependence.",
             _DEEPBASE,
             ("binary", "number", "classes"),
             lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes),
@@ -241,7 +241,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "iou",
             "Intersection over union",
-            "Of the rows where the unit is among its highest or the hypothesis is true: the share with both.",
+            "Overlap of the unit's highest activations and the hypothesis: both, divided by either.",
             _DISSECTION,
             ("binary",),
             lambda x, y, classes, settings: Exceedance.of(x, settings["share"]),

@@ -120,13 +120,13 @@ def followed(sums: Sums) -> NDArray[np.float64]:
 
 
 def always(sums: Sums) -> NDArray[np.float64]:
-    """Return F1 of the answer that is right most often, whatever the input."""
+    """Return F1 of always predicting the more frequent value."""
     share = sums["true"][0] / sums["n"]
     return np.where(share > 0.5, 2 * share / (1 + share), 0.0)
 
 
 def by_chance(sums: Sums) -> NDArray[np.float64]:
-    """Return the expected F1 of answering yes at random, as often as the hypothesis is true: that share."""
+    """Return the expected F1 of predicting true at random, as often as the hypothesis is true: that share."""
     return np.asarray(sums["true"][0] / sums["n"])
 
 
@@ -138,7 +138,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "logistic",
             "Logistic probe",
-            "F1 of a logistic regression from all units of the group, penalised by L2.",
+            "F1 of a logistic regression on all units of the group, with L2 penalty.",
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
@@ -149,7 +149,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "logistic-l1",
             "Sparse logistic probe",
-            "The same with an L1 penalty, which leaves most units out.",
+            "The same with an L1 penalty, which selects few units.",
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
@@ -160,7 +160,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "linear",
             "Linear probe",
-            "R2 of a linear regression from all units of the group, penalised by L2.",
+            "R2 of a linear regression on all units of the group, with L2 penalty.",
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
@@ -171,7 +171,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "linear-l1",
             "Sparse linear probe",
-            "The same with an L1 penalty, which leaves most units out.",
+            "The same with an L1 penalty, which selects few units.",
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
@@ -182,7 +182,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "multiclass",
             "Multiclass probe",
-            "Mean F1 of the classes, told by a softmax regression from all units.",
+            "Mean F1 over classes of a softmax regression on all units.",
             _DEEPBASE,
             ("classes",),
             of_classes,
@@ -192,8 +192,8 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         ),
         GroupMeasure(
             "majority",
-            "Always the commonest answer",
-            "F1 of the answer that is right most often; looks at no unit.",
+            "Majority-class baseline",
+            "F1 of always predicting the more frequent value; uses no unit.",
             _DEEPBASE,
             ("binary",),
             None,
@@ -201,8 +201,8 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         ),
         GroupMeasure(
             "chance",
-            "Answers at random",
-            "F1 of answering yes as often as the hypothesis is true; looks at no unit.",
+            "Random baseline",
+            "F1 of predicting true as often as the hypothesis is true; uses no unit.",
             _DEEPBASE,
             ("binary",),
             None,

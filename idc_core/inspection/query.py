@@ -36,7 +36,7 @@ PREPARED: dict[str, Prepared] = {
     for one in (
         Prepared(
             "best-units",
-            "Best unit for each hypothesis",
+            "Best unit per hypothesis",
             "The unit that correlates most with each hypothesis, in the latest run.",
             "SELECT hypothesis, model, layer, unit, round(score, 3) AS score, round(low, 3) AS low,\n"
             "       round(high, 3) AS high, discovery\nFROM scores\n"
@@ -46,8 +46,8 @@ PREPARED: dict[str, Prepared] = {
         ),
         Prepared(
             "best-hypotheses",
-            "Best hypothesis for each unit",
-            "What each unit correlates with most, in the latest run.",
+            "Best hypothesis per unit",
+            "The hypothesis that each unit correlates with most, in the latest run.",
             "SELECT model, layer, unit, hypothesis, round(score, 3) AS score, discovery\nFROM scores\n"
             "WHERE measure = 'pearson' AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
             "QUALIFY row_number() OVER (PARTITION BY model, layer, unit ORDER BY abs(score) DESC NULLS LAST) = 1\n"
@@ -55,16 +55,16 @@ PREPARED: dict[str, Prepared] = {
         ),
         Prepared(
             "known-together",
-            "What a layer knows as a whole",
-            "How well probes on groups of units tell each hypothesis, beside answers at random.",
+            "Probes on whole layers",
+            "Scores of probes on groups of units, with baselines, in the latest run.",
             "SELECT hypothesis, model, layer, unit_group, measure, round(score, 3) AS score\nFROM scores\n"
             "WHERE unit = -1 AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
             "ORDER BY hypothesis, score DESC",
         ),
         Prepared(
             "families",
-            "Which families of hypotheses are found",
-            "Associations at the stated false-discovery rate, by family and measure.",
+            "Significant associations per family",
+            "Number of significant associations by family and measure, in all runs.",
             "SELECT h.family, s.measure, count(*) FILTER (s.discovery) AS found, count(*) AS tested\n"
             "FROM scores s JOIN hypotheses h USING (run, hypothesis)\n"
             "WHERE s.p_value IS NOT NULL AND NOT isnan(s.p_value)\n"
@@ -72,7 +72,7 @@ PREPARED: dict[str, Prepared] = {
         ),
         Prepared(
             "unexplained",
-            "Units that nothing explains",
+            "Unexplained units",
             "Units of the latest run that vary, but correlate with no hypothesis by more than 0.2.",
             "SELECT u.model, u.layer, u.unit, round(u.deviation, 3) AS deviation,\n"
             "       round(max(abs(s.score)), 3) AS strongest\n"
@@ -84,7 +84,7 @@ PREPARED: dict[str, Prepared] = {
         Prepared(
             "runs",
             "All runs",
-            "What was inspected, when, and how much was read for it.",
+            "Every run with its data, date, records and scores.",
             "SELECT r.made_at, r.run, r.name, r.dataset, r.split, r.records, max(s.records) AS records_read,\n"
             "       r.scores, r.error\nFROM runs r JOIN scores s USING (run) GROUP BY ALL ORDER BY made_at DESC",
         ),
@@ -120,14 +120,14 @@ def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answ
 
     path = path or store_path()
     if not path.is_file():
-        raise DataError("There is no inspection yet: run one and keep it, then ask.")
+        raise DataError("There is no inspection yet: run one and keep it, then query.")
     bring_up_to_date(path)
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise SettingError(f"The database does not answer this: {error}") from error
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise SettingError("Only one SELECT can be asked; nothing in the database can be changed from here.")
+        raise SettingError("Only one SELECT is allowed; nothing in the database can be changed from here.")
     return _read(_answered({"path": str(path), "sql": statements[0].query, "rows": MOST_ROWS + 1}, seconds))
 
 
@@ -137,14 +137,14 @@ def _answered(question: Question, seconds: float) -> bytes:
     try:
         done = subprocess.run(command, input=json.dumps(question).encode(), capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise SettingError(f"The question took longer than {seconds:g} s and was broken off.") from error
+        raise SettingError(f"The query took longer than {seconds:g} s and was stopped.") from error
     said = done.stderr.decode(errors="replace")
     if done.returncode == UNOPENED:
         raise DataError(f"The database of inspections {question['path']} cannot be opened ({said}).")
     if done.returncode == UNANSWERED:
         raise SettingError(f"The database does not answer this: {said}")
     if done.returncode:
-        raise SettingError("The database gave up on this question; it needs more memory than a question may have.")
+        raise SettingError("The database ran out of memory on this query; select fewer rows or columns.")
     return done.stdout
 
 

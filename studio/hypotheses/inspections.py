@@ -215,7 +215,8 @@ class SoFar:
         """Return what an inspection has read; for the one thread that inspects."""
         from idc_core.inspection import Reading
 
-        self._readings[key] = self._readings.pop(key, None) or Reading()
+        # The newest ones last.
+        self._readings[key] = self._readings.pop(key) if key in self._readings else Reading()
         for old in list(self._readings)[:-UNFINISHED]:
             self._readings.pop(old).close()
             self._found.pop(old, None)

@@ -22,8 +22,8 @@ def test_map_is_empty_where_nothing_passes_and_marks_negative_scores(dark):
     assert (squares.zmin, squares.zmax) == pytest.approx((-0.9, 0.9))
     assert [list(row) for row in squares.text] == [["", "\u2212", ""], ["", "", ""]]
     assert [tuple(one) for one in marks.customdata] == [(4, 31), (4, 2), (4, 0), (7, 31), (7, 2), (7, 0)]
-    assert "not told from chance" in marks.text[2]
-    assert "not told from chance" not in marks.text[0]
+    assert "not significant" in marks.text[2]
+    assert "not significant" not in marks.text[0]
 
 
 def test_map_frames_what_is_selected_and_starts_at_zero_without_signs():
