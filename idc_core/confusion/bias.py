@@ -45,10 +45,9 @@ def average_bias(
     form : {"equation", "artefact"}
         The published program departs from the paper, see Notes.
     filtered : bool
-        A third class that is far from both counts as 0: further than mean less one standard deviation of the distances.
+        A third class counts as 0 if it is further from both than mean less one standard deviation of the distances.
     directional : ndarray of float (classes, classes), optional
-        True confusion from labels, for ``form="artefact"`` only: the published program counts third classes only where
-        labels show some confusion with either.
+        True confusion from labels, for ``form="artefact"`` only.
     on_progress : Progress, optional
 
     Returns

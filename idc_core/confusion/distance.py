@@ -29,7 +29,7 @@ def class_distance(probability: NDArray[np.floating], normalise: bool = False) -
     Returns
     -------
     ndarray, float64 (classes, classes)
-        Symmetric with a zero diagonal; without a unit. Row and column of a class without inputs are NaN.
+        Symmetric with a zero diagonal; NaN for a class without inputs.
 
     Raises
     ------
@@ -39,8 +39,8 @@ def class_distance(probability: NDArray[np.floating], normalise: bool = False) -
     Notes
     -----
     Tian et al., ICSE 2020, equation (2), the neuron activation probability vector distance (NAPVD); with `normalise`
-    as in their program. Exact to rounding in float64: distances come from one matrix product over centred columns, and
-    those small enough to lose digits there are summed again difference by difference.
+    as in their program. Exact to rounding in float64: one matrix product over centred columns, where distances small
+    enough to lose digits are summed again difference by difference.
     """
     matrix = _checked(probability)
     known = np.flatnonzero(np.isfinite(matrix[0]))

@@ -100,8 +100,8 @@ def average_disparity(directional: NDArray[np.floating], form: Form = "equation"
     Returns
     -------
     ndarray, float64 (classes, classes)
-        Mean over third classes c of ``|confusion(a, c) - confusion(b, c)|``; symmetric, NaN on the diagonal. Third
-        classes whose confusion with a or b is undefined are left out of the mean.
+        Mean over third classes c of ``|confusion(a, c) - confusion(b, c)|``, where defined; symmetric, NaN on the
+        diagonal.
 
     Raises
     ------

@@ -21,13 +21,7 @@ THRESHOLD = 0.5
 
 
 class ActivationCounts:
-    """How many inputs of each class activate each neuron.
-
-    Parameters
-    ----------
-    classes : int
-    threshold : float
-        A neuron is active where its mean scaled output is strictly greater, 0..1.
+    """Count how many inputs of each class activate each neuron: a mean scaled output above `threshold`, 0..1.
 
     Raises
     ------
@@ -119,14 +113,13 @@ def activation_probability(
         Left as it was found.
     inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
     layers : str or sequence of str
-        Names from ``named_modules()``; convolutions and linear layers, see `collect_statistics`.
+        Convolutions and linear layers, see `collect_statistics`.
     predicted : array of int (n,), or of 0 and 1 (n, classes), optional
-        Class or classes of each input; default: what the network answers.
+        Class or classes of each input; default: the network's predictions.
     threshold : float
         A neuron is active where its mean scaled output is strictly greater, 0..1.
     multi_label : bool
-        Without `predicted`: an input has every class whose score, before a sigmoid, is positive, instead of the class
-        with the highest score.
+        Without `predicted`: an input has every class of positive score, instead of the class with the highest score.
     batch_size : int, optional
     on_progress : Progress, optional
 
@@ -142,7 +135,7 @@ def activation_probability(
 
     Notes
     -----
-    Tian et al., ICSE 2020, section 3: the neuron activation probability matrix. No right answer is needed.
+    Tian et al., ICSE 2020, section 3: the neuron activation probability matrix. No labels are needed.
     """
     names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     given = None if predicted is None else np.asarray(predicted)

@@ -150,25 +150,19 @@ def find_errors(
     evidence : Evidence
     threshold : float
         A neuron is active where its mean scaled output is strictly greater, 0..1; unused for a probability matrix.
-    normalise : bool
-        As in `class_distance`.
-    filtered : bool
-        As in `average_bias`.
+    normalise, filtered : bool
+        As in `class_distance` and `average_bias`.
     kind : {"type1", "type2"}, optional
-        Which error labels are searched for; default type 2 with several labels an input, else type 1.
+        Error type of the labels; default type 2 with several labels per input, else type 1.
     deviations, share : float
         As in `evaluate`.
     on_progress : Progress, optional
 
-    Returns
-    -------
-    ClassErrors
-
     Raises
     ------
     DataError, SettingError
-        As the functions of `idc_core.confusion`; SettingError also for type 2 errors with one label an input, DataError
-        where fewer than two classes are predicted.
+        As the functions of `idc_core.confusion`; SettingError also for type 2 errors with one label per input,
+        DataError where fewer than two classes are predicted.
 
     Notes
     -----

@@ -97,20 +97,20 @@ Behaviour = Callable[[Records], NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """A function from records to what a unit would do if it detected the thing that the hypothesis names.
+    """A function from records to the activation of a unit that would detect the named property.
 
     Attributes
     ----------
     name : str
-        Unique within a run; for people too.
+        Unique within a run.
     family : str
         A key of `FAMILIES`, or the person's own.
     kind : {"binary", "number", "classes"}
         Behaviours are 0 or 1; numbers; or class indices in 0..classes - 1, without an order.
     behave : callable
-        Records to (n,) for a value a record, or (n, *places) for one a symbol or pixel.
+        Records to (n,) for a value per record, or (n, *places) for one per symbol or pixel.
     classes : int
-        How many there are where the kind is "classes"; else 2 for binary and 0 for numbers.
+        How many there are where the kind is "classes".
     recomputable : bool
         Whether the behaviour follows from the inputs alone, so that it is known of changed inputs too.
     parsed : bool
@@ -126,13 +126,7 @@ class Hypothesis:
     parsed: bool = False
 
     def __call__(self, records: Records) -> NDArray[np.float32]:
-        """Return the behaviour on records: float32 (n,) or (n, *places).
-
-        Raises
-        ------
-        DataError
-            If the behaviour has another shape, or values that the kind does not have.
-        """
+        """Return the behaviour on records, float32 (n,) or (n, *places); DataError for other shapes or values."""
         return self.values(records).astype(np.float32, copy=False)
 
     def values(self, records: Records) -> NDArray[np.bool_] | NDArray[np.float32]:

@@ -55,7 +55,7 @@ def test_epochs_follow_the_strongest_units_over_training(home, capsys):
     assert "keeps no run" in capsys.readouterr().err
 
 
-def test_verify_swaps_symbols_and_tells_whether_units_answer(home, capsys):
+def test_verify_swaps_symbols_and_tells_whether_units_respond(home, capsys):
     arguments = ["verify", "charlstm-sql", "is a digit", "--limit", "200", "--units", "20"]
     arguments += ["--pairs", "40", "--sets", "19", "--out", str(home / "sets.csv")]
     assert main(arguments) == 0

@@ -71,7 +71,7 @@ def test_by_truth_draws_each_group_as_shares_of_its_own():
     figure = figures.by_truth(np.array([1.0, 1, 2]), np.array([0.0]), "title", "unit 3", "a hole")
     assert [sum(bar.y) for bar in figure.data] == [pytest.approx(100), pytest.approx(100)]
     assert figure.data[0].name == "a hole (n = 3)"
-    assert figures.by_truth(np.ones(3), np.ones(0), "title", "unit 3", "a hole").data[1].name == "not so (n = 0)"
+    assert figures.by_truth(np.ones(3), np.ones(0), "title", "unit 3", "a hole").data[1].name == "others (n = 0)"
 
 
 def test_important_units_are_marked_by_shape_and_every_unit_is_drawn_once():

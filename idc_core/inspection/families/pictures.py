@@ -106,7 +106,7 @@ def is_picture(dataset: Dataset) -> bool:
     return bool(dataset.inputs.ndim == 4)
 
 
-@register_family("regions", "Ink and regions", "There is ink, or ink in a part of the picture.")
+@register_family("regions", "Ink and regions", "Ink at the pixel, anywhere or in one part of the picture.")
 def regions(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer ink everywhere, in each half and in the middle, and brightness itself."""
     if not is_picture(dataset):
@@ -121,7 +121,7 @@ def regions(dataset: Dataset) -> Iterator[Hypothesis]:
 
 
 @register_family(
-    "shapes", "Holes, edges and strokes", "The pixel lies in a hole, on an edge or on a stroke of a direction."
+    "shapes", "Holes, edges and strokes", "The pixel lies in a hole, or on an edge or stroke of one direction."
 )
 def shapes(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer holes, and edges and strokes of four directions."""
@@ -134,7 +134,7 @@ def shapes(dataset: Dataset) -> Iterator[Hypothesis]:
         yield Hypothesis(f"{name} stroke", "shapes", "binary", partial(stroke_at, angle=angle))
 
 
-@register_family("looks", "The whole picture", "The picture has a hole, is bright, is tall.")
+@register_family("looks", "The whole picture", "Properties of the whole picture: holes, brightness, extent.")
 def looks(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer what is true of a picture as a whole."""
     if not is_picture(dataset):

@@ -65,7 +65,7 @@ def is_of_characters(dataset: Dataset) -> bool:
     return is_text(dataset) and dataset.is_spelt
 
 
-@register_family("characters", "Kinds of characters", "The symbol is a digit, a vowel, punctuation and so on.")
+@register_family("characters", "Kinds of characters", "The symbol is a letter, digit, vowel, bracket, and so on.")
 def characters(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis a class of characters of which the vocabulary has some, but not all."""
     if not is_of_characters(dataset):
@@ -76,7 +76,7 @@ def characters(dataset: Dataset) -> Iterator[Hypothesis]:
             yield _one_of(f"is {name}", "characters", codes)
 
 
-@register_family("symbols", "Single symbols", "The symbol is one of the commonest characters or words.")
+@register_family("symbols", "Single symbols", "The symbol is one of the most frequent characters or words.")
 def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis for each of the commonest symbols, and the symbol itself."""
     if not is_text(dataset) or not dataset.vocabulary:
@@ -88,7 +88,7 @@ def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
             yield _one_of(f"is {_shown(dataset.vocabulary[code])}", "symbols", np.array([code]))
 
 
-@register_family("runs", "Runs of symbols", "The symbol ends one of the commonest runs of two or three.")
+@register_family("runs", "n-grams", "The symbol ends one of the most frequent 2-grams or 3-grams.")
 def runs(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis for each of the commonest runs of each length; true at the run's last symbol."""
     if not is_text(dataset) or not dataset.vocabulary:
@@ -156,7 +156,7 @@ def words(dataset: Dataset) -> Iterator[Hypothesis]:
             yield keyword(dataset, word)
 
 
-@register_family("position", "Position", "How far into the record, or into the word, the symbol lies.")
+@register_family("position", "Position", "Position of the symbol in the record or in the word.")
 def position(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer counters of symbols and halves of the record; of characters also the place in the word."""
     if not is_text(dataset):
@@ -183,7 +183,7 @@ def _shown(symbol: str) -> str:
 
 
 @register_family(
-    "grammar", "Grammar rules", "The character lies inside, begins or ends a node of the parse; how deep it lies."
+    "grammar", "Grammar rules", "The character lies inside, starts or ends a node of the parse; its depth."
 )
 def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer, for strings made by the project's grammar, inside, starts and ends for every rule, and the depth."""
