@@ -1,4 +1,4 @@
-"""Statistics that several packages share: rank correlations."""
+"""Statistics that several packages share: rank correlations, false-discovery control."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
 
 Floats = NDArray[np.float64]
 
@@ -46,4 +48,41 @@ def kendall(values: NDArray[Any]) -> Floats:
         found[row, row] = 1.0
         for other in varied[:place]:
             found[row, other] = found[other, row] = kendalltau(values[row], values[other]).statistic
+    return found
+
+
+def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
+    """Return which tests are significant at a false-discovery rate.
+
+    Parameters
+    ----------
+    p_values : ndarray, float64 (n,)
+        NaN for what was not tested: it is not significant, and does not count.
+    rate : float
+        Share of the significant tests that may be false on average.
+    dependent : bool
+        Whether tests may depend on one another in any way, as units of one layer do.
+
+    Returns
+    -------
+    ndarray, bool (n,)
+
+    Raises
+    ------
+    SettingError
+        If the rate is not between 0 and 1.
+
+    Notes
+    -----
+    Y. Benjamini, D. Yekutieli, The control of the false discovery rate in multiple testing under dependency, Annals of
+    Statistics 29(4), 2001, theorem 1.3; without dependence Benjamini and Hochberg's procedure of 1995.
+    """
+    if not 0 < rate < 1:
+        raise SettingError(f"The false-discovery rate must be between 0 and 1, not {rate!r}.")
+    found = np.zeros(len(p_values), bool)
+    tested = ~np.isnan(p_values)
+    if tested.any():
+        from scipy.stats import false_discovery_control
+
+        found[tested] = false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
     return found

@@ -1,4 +1,4 @@
-"""`confusion`: which classes a network seems to confuse, and between which it seems unfair, without labels."""
+"""`confusion`: which classes a network seems to confuse, and between which it seems biased, without labels."""
 
 from __future__ import annotations
 
@@ -27,35 +27,43 @@ MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
     "confusion": lambda found: found.confusion,
     "disparity": lambda found: found.disparity,
 }
-"""What a limit can be on; the last two need right answers."""
+"""Quantities that a limit can be on; the last two need labels."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the parser of `confusion`."""
     parser = subparsers.add_parser(
         "confusion",
-        help="rank the pairs of classes that a network seems to confuse or to treat unequally, without labels",
-        description="Compares how often the inputs predicted as each class activate the neurons: classes that activate "
-        "them alike are suspected of being confused (DeepInspect). Where right answers are known, the true confusion "
-        f"is shown beside it. Ends with status {OVER_THE_LIMIT} if a pair named by --at-most is over its limit.",
+        help="rank pairs of classes by suspected confusion and bias, without labels",
+        description="Compares how often the inputs predicted as each class activate the neurons. Classes that activate "
+        "them similarly are suspected of confusion (DeepInspect). With labels, the true confusion is printed too. Exit "
+        f"status {OVER_THE_LIMIT} if a pair of --at-most is over its limit.",
         allow_abbrev=False,
     )
     add = parser.add_argument
     add("--model", default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
     add("--data", metavar="NAME", help="the data set whose test split is run (the network's own)")
-    add("--own", type=Path, metavar="FILE", help="a file of own predictions instead: npz or csv")
-    add("--scaled", action="store_true", help="activations of --own are scaled to 0..1 already")
+    add("--own", type=Path, metavar="FILE", help="a file of custom predictions instead: npz or csv")
+    add("--scaled", action="store_true", help="activations of --own are already scaled to 0..1")
     add("--layers", metavar="NAME,NAME,...", help="layers whose neurons count (all convolutions and linear layers)")
     add("--threshold", type=float, default=0.5, metavar="X", help="scaled output above which a neuron is active (0.5)")
-    add("--normalise", action="store_true", help="divide by the neurons that either class activates, as published")
-    add("--unfiltered", action="store_true", help="average bias over all third classes, far ones too")
-    add("--kind", choices=("type1", "type2"), help="which true errors: instead of, or beside the right class")
-    groups = "take classes together, such as 'pets: cat, dog; vehicles: car, truck'"
+    add(
+        "--normalise",
+        action="store_true",
+        help="divide distances by the root of the neurons that either class activates, as published",
+    )
+    add("--unfiltered", action="store_true", help="average bias over all third classes, also far ones")
+    add(
+        "--kind",
+        choices=("type1", "type2"),
+        help="true errors: instead of the true class (type1), or in addition to it (type2)",
+    )
+    groups = "join classes, such as 'pets: cat, dog; vehicles: car, truck'"
     add("--groups", default="", metavar="TEXT", help=groups)
     add("--top", type=int, default=20, metavar="N", help="how many pairs to print (%(default)s)")
-    limit = "a pair and the most that is allowed, such as cat:dog=1.5; can be given several times"
+    limit = "a pair and its maximum, such as cat:dog=1.5; can be given several times"
     add("--at-most", action="append", default=[], metavar="PAIR=X", help=limit)
-    measure = "what the limits are on: " + ", ".join(MEASURES) + " (%(default)s: standard deviations below the mean)"
+    measure = "the quantity limited: " + ", ".join(MEASURES) + " (%(default)s: standard deviations below the mean)"
     add("--measure", choices=tuple(MEASURES), default="suspicion", help=measure)
     add("--limit-test", type=int, metavar="N", help="use only the first N tests")
     add("--json", type=Path, metavar="FILE", help="also write everything to FILE")
@@ -97,7 +105,7 @@ def _own(arguments: argparse.Namespace) -> tuple[Evidence, str]:
 
     for option, value in (("--data", arguments.data), ("--layers", arguments.layers)):
         if value is not None:
-            raise SettingError(f"{option} says what a network is run on; it has no meaning beside --own.")
+            raise SettingError(f"{option} is for networks: leave it out with --own.")
     return own_evidence(arguments.own, scaled=arguments.scaled), str(arguments.own)
 
 
@@ -141,7 +149,7 @@ def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]
     """Return, for each limit, the pair's value and whether it is over."""
     values = MEASURES[measure](found)
     if limits and values is None:
-        raise SettingError(f"There is no {measure} here to hold a limit to: choose another --measure.")
+        raise SettingError(f"There is no {measure} here to limit: choose another --measure.")
     lines = []
     for first, second, most in limits:
         value = float(values[first, second])
@@ -220,10 +228,12 @@ def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]])
     """Return the text that the command prints."""
     parts = [title]
     if found.unseen:
-        parts.append(f"no input is predicted as {', '.join(found.unseen)}: nothing can be said of these classes")
-    rows: list[tuple[str, ...]] = [("RANK", "PAIR", "DISTANCE", "SUSPICION", "BIAS", "CONFUSION", "SEEN")]
+        parts.append(f"no input is predicted as {', '.join(found.unseen)}: these classes are not analysed")
+    rows: list[tuple[str, ...]] = [("RANK", "PAIR", "DISTANCE", "SUSPICION", "BIAS", "CONFUSION", "LABELS")]
     for one in records(found, top):
-        seen = {None: "", True: "confused", False: "" if not one["reported"] else "not confused"}[one["truly_confused"]]
+        labels = {None: "", True: "confirmed", False: "" if not one["reported"] else "not confirmed"}[
+            one["truly_confused"]
+        ]
         rows.append(
             (
                 f"{one['rank']:,}",
@@ -231,15 +241,14 @@ def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]])
                 f"{one['distance']:.4f}",
                 f"{one['suspicion']:+.2f}",
                 *(_short(one[name]) for name in ("bias", "confusion")),
-                seen,
+                labels,
             )
         )
     if top:
         parts.append(table(rows, "><>>>><"))
     reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())
     parts.append(
-        f"{reported:,} of {len(found.suspected):,} pairs are closer than mean less one standard deviation "
-        f"({found.confusion_cutoff:.4f})"
+        f"{reported:,} of {len(found.suspected):,} pairs are closer than mean - 1 SD ({found.confusion_cutoff:.4f})"
     )
     for name, beside in (("confusion", found.confusion_found), ("bias", found.bias_found)):
         if beside is not None:
@@ -256,9 +265,9 @@ def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]])
 def _summary(name: str, found: Evaluation) -> str:
     at = found.at_deviations
     return (
-        f"{name} beside the labels: {at.true_positives} of {found.true_pairs} true pairs among {at.reported} reported "
-        f"(precision {_short(at.precision)}, recall {_short(at.recall)}), rank correlation {_short(found.spearman)}, "
-        f"gain over a random order {_short(found.gain)}"
+        f"{name} compared with labels: {at.true_positives} of {found.true_pairs} true pairs are among {at.reported} "
+        f"reported (precision {_short(at.precision)}, recall {_short(at.recall)}), rank correlation "
+        f"{_short(found.spearman)}, gain over a random order {_short(found.gain)}"
     )
 
 

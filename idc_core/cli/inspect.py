@@ -1,4 +1,4 @@
-"""`inspect`: which units of a network behave like things that can be named."""
+"""`inspect`: which units of a network respond to properties of the inputs that can be named."""
 
 from __future__ import annotations
 
@@ -20,27 +20,32 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the parser of `inspect`."""
     parser = subparsers.add_parser(
         "inspect",
-        help="find units that behave like a thing you can name",
+        help="find units that respond to properties of the inputs that you can name",
         description="Scores every unit of a network against hypotheses about its inputs: a character class, a keyword, "
-        "a grammar rule, ink above the middle, a hole. Prints the best unit for each hypothesis and measure.",
+        "a grammar rule, ink above the middle, a hole. Prints the best unit per hypothesis and measure.",
         allow_abbrev=False,
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help="the network, for example charlstm-sql")
     add("--data", metavar="NAME", help="the data set (the network's own)")
-    add("--split", choices=("test", "train"), default="test", help="which part of it (%(default)s)")
+    add("--split", choices=("test", "train"), default="test", help="its split (%(default)s)")
     add("--limit", type=int, metavar="N", help="use only the first N records")
     add("--layers", nargs="+", metavar="NAME", help="layers to inspect (the network's default layer)")
-    add("--families", nargs="+", metavar="NAME", help="families of hypotheses (all that fit the data)")
+    add("--families", nargs="+", metavar="NAME", help="families of hypotheses (all with hypotheses for the data)")
     add("--measures", nargs="+", metavar="NAME", default=["pearson"], help="measures (pearson)")
-    add("--error", type=float, metavar="X", help="stop reading once every score is this sure")
+    add(
+        "--error",
+        type=float,
+        metavar="X",
+        help="stop once every score is within X of its final value (95 %% simultaneous confidence)",
+    )
     add("--rate", type=float, default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
     add("--seed", type=int, default=0, metavar="N", help="fixes the order of the records (%(default)s)")
-    add("--most", type=int, default=30, metavar="N", help="lines to print (%(default)s)")
+    add("--most", type=int, default=30, metavar="N", help="rows to print (%(default)s)")
     add(
         "--epochs",
         action="store_true",
-        help="instead follow each hypothesis's strongest unit over the epochs of training whose weights were kept",
+        help="instead print each hypothesis's strongest unit per epoch of training whose weights were kept",
     )
     add("--keep", metavar="NAME", help="keep the run in the database of inspections under this name")
     add("--out", type=Path, metavar="FILE", help="also write every score to FILE as CSV")
@@ -73,15 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     passed = discoveries(found, arguments.rate)
     lines = _best(found)[: max(arguments.most, 0)]
-    heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "PASSES")
+    heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "SIGNIFICANT")
     print(table([heading, *(_row(found, line, bool(passed[line])) for line in lines)], "<<<>>>>><"))
     tested = int((found.table["p_value"] >= 0).sum())
     print(
         f"\n{len(found):,} scores of {len(hypotheses)} hypotheses; {int(passed.sum()):,} of {tested:,} tested "
-        f"associations pass a false-discovery rate of {arguments.rate:g}."
+        f"associations are significant at a false-discovery rate of {arguments.rate:g}."
     )
     for name, remark in _unscored(found):
-        print(f"{name}: {remark}, so that there is no score.")
+        print(f"{name}: no score ({remark}).")
     if arguments.keep is not None:
         from idc_core.inspection.store import keep, store_path
 
@@ -93,16 +98,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress) -> int:
-    """Print the strongest unit of every hypothesis at every epoch that was kept, the most gained first."""
+    """Print the strongest unit of every hypothesis at every kept epoch, largest gain first."""
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect
-    from idc_core.inspection.epochs import course
-    from idc_core.inspection.grid import grid
+    from idc_core.inspection.epochs import scores_by_epoch
+    from idc_core.inspection.result import grid
     from idc_core.models.checkpoints import all_series, whole
 
     if arguments.keep is not None or len(arguments.measures) > 1 or len(arguments.layers or ()) > 1:
         raise SettingError(
-            "--epochs follows one measure of one layer, and keeps no run: leave out the others, and --keep."
+            "--epochs takes one measure and one layer, and keeps no run: leave out the others, and --keep."
         )
     name, measure = arguments.model, arguments.measures[0]
     series = whole(name, next(iter(all_series(name)), None))
@@ -118,7 +123,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
         on_progress=progress,
     )
     layer = found.about["layers"][str(series.epochs[-1])][0]
-    told = course({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
+    told = scores_by_epoch({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
     lines = told.most_gained()[: max(arguments.most, 0)]
     heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in told.epochs), "GAIN", "UNIT AT LAST")
     rows = [
@@ -132,8 +137,8 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
     ]
     print(table([heading, *rows], "<" + ">" * (len(heading) - 1)))
     print(
-        f"\nThe strongest score of any unit of {layer} by {measure}, whatever its sign. {int(told.clear.sum())} of "
-        f"{len(told.names)} hypotheses differ clearly between the first epoch and the last."
+        f"\nStrongest absolute score of any unit of {layer} by {measure}. {int(told.clear.sum())} of {len(told.names)} "
+        "hypotheses differ clearly between the first epoch and the last (95 % intervals do not overlap)."
     )
     if arguments.out is not None:
         write_whole(arguments.out, told.frame().to_csv(index=False), "--out")

@@ -1,4 +1,4 @@
-"""`verify`: whether a network's units answer to a hypothesis itself, or to what goes with it."""
+"""`verify`: whether a network's units respond to a hypothesis itself, or to something correlated with it."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the parser of `verify`."""
     parser = subparsers.add_parser(
         "verify",
-        help="swap symbols to see whether units answer to a hypothesis itself",
-        description="Takes the units whose score on a hypothesis is highest, swaps symbols of texts so that it stays "
-        "true or becomes false, and tells whether these units separate the two kinds of swaps better than random "
-        "units do.",
+        help="swap symbols to test whether units respond to a hypothesis itself",
+        description="Swaps symbols of texts so that a hypothesis stays true or becomes false. Tests whether the units "
+        "with the highest scores on it separate the two kinds of swaps better than random units.",
         allow_abbrev=False,
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help="the network, for example charlstm-sql")
     add("hypothesis", metavar="HYPOTHESIS", help="its name as `inspect` prints it, for example 'is a digit'")
     add("--data", metavar="NAME", help="the data set (the network's own)")
-    add("--split", choices=("test", "train"), default="test", help="which part of it (%(default)s)")
+    add("--split", choices=("test", "train"), default="test", help="its split (%(default)s)")
     add("--limit", type=int, metavar="N", help="use only the first N records")
     add("--layer", metavar="NAME", help="the layer (the network's default layer)")
     add("--measure", metavar="NAME", default="pearson", help="the measure that ranks its units (%(default)s)")
-    add("--units", type=int, default=10, metavar="N", help="take so many of the highest (%(default)s)")
-    add("--swaps", choices=("symbols", "grammar"), help="random symbols, or what the grammar might have written")
-    add("--pairs", type=int, default=200, metavar="N", help="swaps of each kind (%(default)s)")
+    add("--units", type=int, default=10, metavar="N", help="number of units with the highest scores (%(default)s)")
+    add("--swaps", choices=("symbols", "grammar"), help="random symbols, or other derivations by the grammar")
+    add("--pairs", type=int, default=200, metavar="N", help="swaps per kind (%(default)s)")
     add("--sets", type=int, default=99, metavar="N", help="random sets of as many units (%(default)s)")
     add("--seed", type=int, default=0, metavar="N", help="fixes swaps and random sets (%(default)s)")
     add("--out", type=Path, metavar="FILE", help="also write the silhouette of every set to FILE as CSV")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Verify, print what the swaps showed, write what was asked for, and return the exit status."""
+    """Verify, print and write the result, and return the exit status."""
     from idc_core.datasets import load_dataset
     from idc_core.errors import SettingError
     from idc_core.inspection import inspect, library
-    from idc_core.inspection.grid import grid
+    from idc_core.inspection.result import grid
     from idc_core.inspection.verification import CONFIRMED, swapped_by_grammar, verify
     from idc_core.models import load_model
 
@@ -84,12 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     print(table([heading, row], "<>>>>"))
     print(
-        f"\n{hypothesis.name}: {'confirmed' if told.confirmed else 'not confirmed'}. It is confirmed where at most "
-        f"{100 * CONFIRMED:g} % of the sets, these units among them, tell the two kinds of swaps apart as well; random "
-        f"sets have a silhouette of {told.random.mean():+.3f} on average."
+        f"\n{hypothesis.name}: {'confirmed' if told.confirmed else 'not confirmed'}. Confirmed: at most "
+        f"{100 * CONFIRMED:g} % of the sets, the chosen one included, separate the two kinds of swaps as well. Mean "
+        f"silhouette of random sets: {told.random.mean():+.3f}."
     )
     if told.few:
-        print("So few swaps of one kind were found that others might tell another story.")
+        print("Few swaps of one kind were found: the result is uncertain.")
     if arguments.out is not None:
         chosen = {"units": "highest scores", "silhouette": told.silhouette}
         drawn = [{"units": "random", "silhouette": one} for one in told.random.tolist()]

@@ -20,15 +20,7 @@ SMALLEST = 1e-5
 
 @dataclass(frozen=True)
 class Triplet:
-    """Two classes and a third one that is closer to the first than to the second.
-
-    Attributes
-    ----------
-    near, far, third : int
-        Classes.
-    bias : float
-        How unequal the two distances are, 0..1.
-    """
+    """Two classes and a third one that is closer to the first, `near`, than to the second, by how much (0..1)."""
 
     near: int
     far: int
@@ -53,10 +45,9 @@ def average_bias(
     form : {"equation", "artefact"}
         The published program departs from the paper, see Notes.
     filtered : bool
-        A third class that is far from both counts as 0: further than mean less one standard deviation of the distances.
+        A third class counts as 0 if it is further from both than mean less one standard deviation of the distances.
     directional : ndarray of float (classes, classes), optional
-        True confusion from labels; the published program counts third classes only where labels show some confusion
-        with either. For ``form="artefact"`` only: scores by the equations never see a label.
+        True confusion from labels, for ``form="artefact"`` only.
     on_progress : Progress, optional
 
     Returns
@@ -98,24 +89,9 @@ def average_bias(
 def most_biased(
     distance: NDArray[np.floating], most: int = 20, form: Form = "equation", filtered: bool = True
 ) -> list[Triplet]:
-    """Return the triplets of largest bias among all, largest first.
+    """Return at most `most` triplets of largest bias, largest first; parameters and errors as `average_bias`.
 
-    Parameters
-    ----------
-    distance, form, filtered
-        As in `average_bias`; no labels.
-    most : int
-        How many at most.
-
-    Returns
-    -------
-    list of Triplet
-        Equal ones in the order of third class, near and far class.
-
-    Raises
-    ------
-    DataError
-        As `average_bias`.
+    Equal ones come in the order of third class, near and far class. No labels.
     """
     known, found, gate = _prepared(distance, form, None)
     best: list[Triplet] = []
@@ -139,13 +115,8 @@ def most_biased(
 def third_classes(distance: NDArray[np.floating], first: int, second: int, filtered: bool = True) -> Floats:
     """Return the bias of a pair towards every third class by equation (3), float64 (classes,).
 
-    Positive where the third class is closer to `first`, negative where it is closer to `second`; NaN for the two
-    themselves and for undefined classes; 0 where `filtered` leaves a third class out that is far from both.
-
-    Raises
-    ------
-    DataError
-        As `average_bias`.
+    Positive where the third class is closer to `first`; NaN for the two themselves and for undefined classes; 0 where
+    `filtered` leaves a third class out that is far from both.
     """
     _, found, _ = _prepared(distance, "equation", None)
     one, other = np.asarray(distance, np.float64)[[first, second]]
@@ -159,10 +130,7 @@ def third_classes(distance: NDArray[np.floating], first: int, second: int, filte
 
 
 def near_cutoff(distance: NDArray[np.floating], form: Form = "equation") -> float:
-    """Return the distance from which on a third class counts as far: mean less one standard deviation.
-
-    Over the pairs of classes; for ``form="artefact"`` over the whole matrix with its diagonal.
-    """
+    """Return the distance from which on a third class counts as far: mean less one standard deviation."""
     check_form(form)
     return _cut(_prepared(distance, form, None)[1], form)
 

@@ -14,10 +14,7 @@ Ints = NDArray[np.int64]
 
 
 def confused(evidence: Evidence, first: int, second: int) -> Ints:
-    """Return the inputs of one of two classes that are predicted as the other one, int64 (k,).
-
-    With several labels: inputs with one of the two in the truth and the other one only in the prediction.
-    """
+    """Return the inputs of one of two classes that are predicted as the other one, int64 (k,)."""
     true, predicted = evidence.true, evidence.predicted
     if true is None or predicted is None:
         return np.zeros(0, np.int64)
@@ -35,13 +32,7 @@ def confused_in(evidence: Evidence, pairs: Ints) -> Ints:
 
 
 def between(scores: NDArray[np.floating[Any]], first: int, second: int) -> Ints:
-    """Return the inputs whose two highest scores are those of two classes, the closest scores first, int64 (k,).
-
-    Parameters
-    ----------
-    scores : ndarray of float (n, classes)
-        Before the softmax.
-    """
+    """Return the inputs whose two highest scores (n, classes) are those of two classes, closest first, int64 (k,)."""
     if scores.shape[1] < 2:
         return np.zeros(0, np.int64)
     highest = np.sort(np.argpartition(-scores, 1, axis=1)[:, :2], axis=1)
@@ -60,19 +51,10 @@ def layer_relevance(relevance: NDArray[np.floating[Any]], rows: Ints) -> Floats:
 def shared_cells(
     first: NDArray[np.integer[Any]], second: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.integer[Any]], Ints]:
-    """Return the cells that inputs of both classes reach.
+    """Return the cells that inputs of both classes reach, int (k, m), and either class's inputs in each, int64 (k, 2).
 
-    Parameters
-    ----------
-    first, second : ndarray of int (n, m)
-        Clusters of the inputs of either class.
-
-    Returns
-    -------
-    cells : ndarray of int (k, m)
-        Most inputs of the rarer class first.
-    counts : ndarray, int64 (k, 2)
-        Inputs of either class in each.
+    `first` and `second` are the clusters of either class's inputs, int (n, m). Most inputs of the rarer class come
+    first.
     """
     cells, place = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
     place = place.reshape(-1)

@@ -1,4 +1,4 @@
-"""How differently two classes activate the neurons: the distance by which DeepInspect finds confused classes."""
+"""Distances of classes by how they activate the neurons (DeepInspect), and orders of classes by these distances."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def class_distance(probability: NDArray[np.floating], normalise: bool = False) -
     Returns
     -------
     ndarray, float64 (classes, classes)
-        Symmetric with a zero diagonal; without a unit. Row and column of a class without inputs are NaN.
+        Symmetric with a zero diagonal; NaN for a class without inputs.
 
     Raises
     ------
@@ -39,8 +39,8 @@ def class_distance(probability: NDArray[np.floating], normalise: bool = False) -
     Notes
     -----
     Tian et al., ICSE 2020, equation (2), the neuron activation probability vector distance (NAPVD); with `normalise`
-    as in their program. Exact to rounding in float64: distances come from one matrix product over centred columns, and
-    those small enough to lose digits there are summed again difference by difference.
+    as in their program. Exact to rounding in float64: one matrix product over centred columns, where distances small
+    enough to lose digits are summed again difference by difference.
     """
     matrix = _checked(probability)
     known = np.flatnonzero(np.isfinite(matrix[0]))
@@ -116,3 +116,48 @@ def _checked(probability: NDArray[np.floating]) -> NDArray[np.floating]:
             "or, for a class that no input is predicted as, none."
         )
     return matrix
+
+
+MOST_OPTIMAL = 150
+"""Classes up to which neighbouring leaves are put next to each other as well as can be; that is cubic and more."""
+
+
+def cluster_order(distance: NDArray[np.floating]) -> Ints:
+    """Return the defined classes, close ones next to each other, int64 (k,).
+
+    The leaves of hierarchical clustering by average linkage; up to `MOST_OPTIMAL` classes in the order in which
+    neighbours are closest (Bar-Joseph et al. 2001).
+    """
+    known = np.flatnonzero(np.isfinite(np.diag(distance))).astype(np.int64)
+    if len(known) < 3:
+        return known
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    pairs = np.asarray(distance, np.float64)[np.ix_(known, known)][np.triu_indices(len(known), 1)]
+    tree = linkage(pairs, "average", optimal_ordering=len(known) <= MOST_OPTIMAL)
+    order: Ints = known[leaves_list(tree)]
+    return order
+
+
+def fold(distance: NDArray[np.floating], order: Ints, most: int) -> tuple[Floats, list[Ints]]:
+    """Join neighbouring classes of an order (k,) so that a table has at most `most` rows.
+
+    Returns the distance of the closest pair of different classes between two groups, (rows, rows), NaN where there is
+    none, and the classes of each row.
+    """
+    groups = [order[part] for part in np.array_split(np.arange(len(order)), min(most, len(order)))]
+    table = np.asarray(distance, np.float64)[np.ix_(order, order)]
+    np.fill_diagonal(table, np.inf)
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    folded = np.minimum.reduceat(np.minimum.reduceat(table, starts, axis=0), starts, axis=1)
+    folded[~np.isfinite(folded)] = np.nan
+    return folded, groups
+
+
+def neighbours(distance: NDArray[np.floating], first: int, second: int, most: int) -> Ints:
+    """Return a pair and the classes closest to either of the two, at most so many, int64 (k,)."""
+    near = np.minimum(distance[first], distance[second])
+    near[[first, second]] = -1.0
+    order = np.argsort(near, kind="stable")
+    closest: Ints = order[np.isfinite(near[order])][:most]
+    return closest

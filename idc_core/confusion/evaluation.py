@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.ground_truth import Form, check_form
 from idc_core.errors import DataError, SettingError
+from idc_core.statistics import spearman
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,15 +23,7 @@ DRAWN = 500
 
 @dataclass(frozen=True)
 class Reported:
-    """The pairs that a cut-off reports, beside the truth.
-
-    Attributes
-    ----------
-    reported, true_positives, false_positives : int
-        Pairs.
-    precision, recall : float
-        0..1; nan where nothing is reported, or nothing is true.
-    """
+    """The pairs that a cut-off reports, compared with the truth; precision and recall are NaN where undefined."""
 
     reported: int
     true_positives: int
@@ -41,7 +34,7 @@ class Reported:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A score beside the truth.
+    """A score of pairs of classes compared with the truth.
 
     Attributes
     ----------
@@ -50,14 +43,13 @@ class Evaluation:
     true_pairs : int
         Pairs whose truth is beyond its cut-off.
     score_cutoff, truth_cutoff : float
-        Mean and standard deviation, added or subtracted.
     at_deviations, at_share : Reported
         The pairs beyond the score's cut-off, and as large a share of the worst ones.
     spearman : float
-        Rank correlation of score and truth; nan where either is constant.
+        Rank correlation of score and truth; NaN where either is constant.
     gain, optimal_gain : float
-        By how much the area under the cost-effectiveness curve is larger than a random order's, of this score and of
-        the best possible order; nan where no pair is true.
+        Area under the cost-effectiveness curve relative to a random order's, of this score and of the best possible
+        order; NaN where no pair is true.
     gain_at_points : float
         The same from 40 points only, by the trapezoid rule, as published for bias.
     gain_artefact : float
@@ -80,15 +72,9 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Which share of the true pairs is found, the most suspicious pairs inspected first.
+    """Share of the true pairs that is found, the most suspicious pairs inspected first: float64 (k,) each.
 
-    Attributes
-    ----------
-    inspected : ndarray, float64 (k,)
-        Share of the pairs, 0..1.
-    found, optimal : ndarray, float64 (k,)
-        Share of the true pairs among them, by this score and by the best possible order; a random order finds the
-        share it inspects.
+    `optimal` is the best possible order; a random order finds the share it inspects.
     """
 
     inspected: Floats
@@ -97,19 +83,9 @@ class Curve:
 
 
 def suspects(score: NDArray[np.floating], errors: Errors = "low") -> Ints:
-    """Return the pairs of classes from most to least suspicious.
+    """Return the defined pairs of classes from most to least suspicious, int64 (pairs, 2), smaller class first.
 
-    Parameters
-    ----------
-    score : ndarray of float (classes, classes)
-        Symmetric; NaN where undefined, such pairs are left out.
-    errors : {"low", "high"}
-        Whether a small score is suspicious (distance) or a large one (bias).
-
-    Returns
-    -------
-    ndarray, int64 (pairs, 2)
-        Smaller class first; equal scores in the order of the classes.
+    Small scores are suspicious for `errors` "low" (distance), large ones for "high" (bias).
     """
     rows, columns = np.triu_indices(len(score), 1)
     values = _directed(np.asarray(score, np.float64)[rows, columns], errors)
@@ -139,16 +115,13 @@ def evaluate(
 
     Parameters
     ----------
-    score : ndarray of float (classes, classes)
-        Distance or average bias; symmetric, NaN where undefined.
-    truth : ndarray of float (classes, classes)
-        Pair confusion or average disparity from labels; symmetric, NaN where undefined. Pairs further than so many
-        standard deviations above the mean are true.
+    score, truth : ndarray of float (classes, classes)
+        Distance or average bias, and pair confusion or average disparity from labels; symmetric, NaN where undefined.
     errors : {"low", "high"}
         Whether a small score is suspicious (distance) or a large one (bias).
     form : {"equation", "artefact"}
-        The published program finds the number of reported and true pairs of a bias by way of a percentile, which adds a
-        pair or not by rounding; see Notes.
+        The published program finds the number of reported and true pairs of a bias through a percentile, which adds a
+        pair or not by rounding.
     deviations : float
         Standard deviations (population) of both cut-offs.
     share : float
@@ -201,7 +174,7 @@ def evaluate(
         truth_cutoff=float(fact_limit),
         at_deviations=_reported(found, beyond),
         at_share=_reported(found, worst),
-        spearman=_spearman(values, facts),
+        spearman=float(spearman(np.stack([values, facts]))[0, 1]),
         gain=_gain(found),
         optimal_gain=_gain(ideal),
         gain_at_points=_gain_at(found, places),
@@ -259,14 +232,6 @@ def _reported(found: Ints, reported: int) -> Reported:
         hits / reported if reported else float("nan"),
         hits / true if true else float("nan"),
     )
-
-
-def _spearman(values: Floats, facts: Floats) -> float:
-    if np.ptp(values) == 0 or np.ptp(facts) == 0:
-        return float("nan")
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(values, facts).statistic)
 
 
 def _gain(found: Ints) -> float:

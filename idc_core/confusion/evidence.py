@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.labels import check_labels, check_together
+from idc_core.confusion.ground_truth import check_labels, check_together
 from idc_core.confusion.scaled_activation import Statistics
 from idc_core.errors import DataError, SettingError
 
@@ -26,12 +26,10 @@ class Evidence:
     Attributes
     ----------
     class_names : tuple of str
-    predicted : ndarray or None
-        int64 (n,), or bool (n, classes) with several labels an input; None where only a probability matrix is known.
-    true : ndarray or None
-        Right answers in the same form; None where there are none.
+    predicted, true : ndarray or None
+        Classes int64 (n,), or bool (n, classes) with several labels per input; None where not known.
     values : ndarray of float (n, neurons) or None
-        Mean scaled outputs, so that any threshold can be counted; None where only a probability matrix is known.
+        Mean scaled outputs, so that any threshold can be counted.
     probability : ndarray of float (neurons, classes) or None
         Given instead of `values`.
 
@@ -81,12 +79,7 @@ class Evidence:
         return self.values.shape[1] if self.values is not None else len(np.asarray(self.probability))
 
     def grouped(self, groups: Groups) -> Evidence:
-        """Return the evidence with some classes taken together; the others stay, before the groups.
-
-        Parameters
-        ----------
-        groups : mapping of str to sequence of int
-            Classes of each group, by its name; no class may be in two.
+        """Return the evidence with some classes joined into named groups; the others stay, before the groups.
 
         Raises
         ------
@@ -112,21 +105,10 @@ class Evidence:
 
 
 def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequence[str]) -> Evidence:
-    """Return the evidence of a network's own answers to a data set.
+    """Return the evidence of a network's own predictions on a data set, from its statistics on the same inputs.
 
-    Parameters
-    ----------
-    statistics : Statistics
-        From `collect_statistics` on the data set's inputs.
-    data : Dataset
-        Its right answers are taken along only where its classes are the network's.
-    class_names : sequence of str
-        The classes that the network answers with.
-
-    Raises
-    ------
-    DataError
-        If the network does not tell classes apart, or the statistics are of other inputs.
+    True classes are taken along only where the data set's classes are the network's. DataError if the network does not
+    separate classes, or the statistics are of other inputs.
     """
     if len(class_names) < 2:
         raise DataError("This network answers with a number: there are no classes that it could confuse.")
@@ -139,7 +121,7 @@ def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequenc
 
 
 def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
-    """Read groups that a person wrote, such as ``pets: cat, dog``; one a line, or separated by semicolons.
+    """Read groups such as ``pets: cat, dog``, one per line or separated by semicolons.
 
     Raises
     ------

@@ -1,11 +1,10 @@
-"""What labels say: how often classes are truly confused, and how unequally. Unlike the distances it needs labels."""
+"""Labels of inputs, and the confusion and disparity of classes that they show."""
 
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from idc_core.confusion.labels import check_labels, check_together
 from idc_core.errors import DataError, SettingError
 
 Floats = NDArray[np.float64]
@@ -16,26 +15,21 @@ FEWEST = 10
 
 
 def check_form(form: str) -> None:
-    """Refuse an unknown form.
-
-    Raises
-    ------
-    SettingError
-    """
+    """Refuse an unknown form."""
     if form not in ("equation", "artefact"):
         raise SettingError(f"form must be 'equation' or 'artefact', not {form!r}.")
 
 
 def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewest: int = FEWEST) -> Floats:
-    """Return how often an input of one class is predicted as another one instead.
+    """Return how often an input of one class is predicted as another one instead, float64 (classes, classes).
 
     Parameters
     ----------
     true, predicted : array of int (n,), or of 0 and 1 (n, classes)
-        Right answers and predictions of the same inputs.
+        True classes and predictions of the same inputs.
     classes : int
     fewest : int
-        With several labels an input: inputs that a direction needs at least to have a value.
+        With several labels per input: inputs that a direction needs at least to have a value.
 
     Returns
     -------
@@ -63,29 +57,17 @@ def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewe
 
 
 def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWEST) -> Floats:
-    """Return how often a class is predicted beside another one that alone is there.
-
-    Parameters
-    ----------
-    true, predicted : array of 0 and 1 (n, classes)
-        Right answers and predictions of the same inputs.
-    fewest : int
-        Inputs that a direction needs at least to have a value.
+    """Return how often a class is predicted beside another one that alone is there; labels of 0 and 1 (n, classes).
 
     Returns
     -------
     ndarray, float64 (classes, classes)
         [a, b]: of the inputs with a and without b in the truth, the share with both predicted. NaN on the diagonal and
-        where undefined.
-
-    Raises
-    ------
-    DataError
-        If labels are no zeros and ones, or not of the same inputs.
+        for fewer than `fewest` inputs.
 
     Notes
     -----
-    Tian et al., ICSE 2020, section 2, type 2 errors.
+    Tian et al., ICSE 2020, section 2, type 2 errors. Errors as `type1_confusion`.
     """
     shape = np.shape(true)
     if len(shape) != 2:
@@ -95,17 +77,9 @@ def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWE
 
 
 def pair_confusion(directional: NDArray[np.floating]) -> Floats:
-    """Return the confusion of every two classes, whichever is taken for the other.
+    """Return the confusion of every two classes in either direction: the mean, or one alone where the other is missing.
 
-    Parameters
-    ----------
-    directional : ndarray of float (classes, classes)
-        From `type1_confusion` or `type2_confusion`.
-
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        Mean of the two directions, one alone where the other is missing; symmetric, NaN on the diagonal.
+    Symmetric float64 (classes, classes), NaN on the diagonal, from `type1_confusion` or `type2_confusion`.
     """
     one, other = _square(directional), _square(directional).T
     pair = np.where(np.isnan(one), other, np.where(np.isnan(other), one, (one + other) / 2))
@@ -126,8 +100,8 @@ def average_disparity(directional: NDArray[np.floating], form: Form = "equation"
     Returns
     -------
     ndarray, float64 (classes, classes)
-        Mean over third classes c of ``|confusion(a, c) - confusion(b, c)|``; symmetric, NaN on the diagonal. Third
-        classes whose confusion with a or b is undefined are left out of the mean.
+        Mean over third classes c of ``|confusion(a, c) - confusion(b, c)|``, where defined; symmetric, NaN on the
+        diagonal.
 
     Raises
     ------
@@ -190,3 +164,61 @@ def _square(directional: NDArray[np.floating]) -> Floats:
     if found.ndim != 2 or found.shape[0] != found.shape[1]:
         raise DataError(f"Expected one value for every two classes, (classes, classes); found {found.shape}.")
     return found
+
+
+Ints = NDArray[np.int64]
+
+
+def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArray[Any]:
+    """Return labels as int64 (n,), one class per input, or as bool (n, classes); refuse others, naming `what`."""
+    array = np.asarray(labels)
+    if array.ndim == 2:
+        if array.shape[1] != classes:
+            raise DataError(f"The {what} have {array.shape[1]} columns; expected one for each of {classes} classes.")
+        if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+            raise DataError(f"The {what} hold other values than 0 and 1; expected 1 where an input has the class.")
+        found: NDArray[Any] = array.astype(bool)
+    elif array.ndim == 1 and array.dtype.kind in "iu":
+        outside = np.flatnonzero((array < 0) | (array >= classes))
+        if len(outside):
+            raise DataError(
+                f"The {what} must lie in 0..{classes - 1}, but {len(outside):,} of {len(array):,} do not; the first "
+                f"is {array[outside[0]]}, of input {outside[0]}."
+            )
+        found = array.astype(np.int64)
+    else:
+        raise DataError(
+            f"The {what} must be whole numbers of shape (n,), or zeros and ones of shape (n, {classes}); found "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    if not len(found):
+        raise DataError(f"There are no {what}: expected at least one.")
+    return found
+
+
+def check_together(true: NDArray[Any], predicted: NDArray[Any]) -> None:
+    """Refuse true labels and predictions whose numbers or forms differ."""
+    if len(true) != len(predicted):
+        raise DataError(
+            f"There are {len(true):,} true labels and {len(predicted):,} predictions; expected both of the same inputs."
+        )
+    if true.ndim != predicted.ndim:
+        raise DataError(
+            "Expected true labels and predictions of one form: a class an input, or 0 and 1 for each class."
+        )
+
+
+def pairs_of(labels: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Return inputs and classes (k,), one pair for each class that an input has, sorted by class."""
+    if labels.ndim == 2:
+        classes, rows = np.nonzero(labels.T)
+        return rows.astype(np.int64), classes.astype(np.int64)
+    rows = np.argsort(labels, kind="stable")
+    return rows.astype(np.int64), labels[rows]
+
+
+def count_classes(labels: NDArray[Any], classes: int) -> Ints:
+    """Return how many inputs have each class, int64 (classes,)."""
+    if labels.ndim == 2:
+        return np.asarray(labels.sum(0), np.int64)
+    return np.bincount(labels, minlength=classes).astype(np.int64)

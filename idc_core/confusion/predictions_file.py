@@ -29,12 +29,11 @@ MARK = "|"
 def own_evidence(
     file: Path | bytes, name: str = "", *, scaled: bool = False, class_names: Sequence[str] = ()
 ) -> Evidence:
-    """Read a person's own predictions.
+    """Read a person's own predictions from an npz file or a CSV table; nothing in it is ever executed.
 
     Parameters
     ----------
     file : Path or bytes
-        An npz file or a CSV table, see Notes. Nothing in it is ever executed.
     name : str
         The file's name, where `file` is its content; an ending of .csv says that it is a table.
     scaled : bool
@@ -42,25 +41,19 @@ def own_evidence(
     class_names : sequence of str
         Names of the classes where the file has none; default their numbers.
 
-    Returns
-    -------
-    Evidence
-
     Raises
     ------
     DataError
         If the file is damaged or too large, an array is missing or of another form, labels are out of range, or
         activations and labels are of different inputs.
 
-    Notes
-    -----
-    An npz file holds `probability`, (neurons, classes) in 0..1, or `activations`, (n, neurons), with `predicted`; both
-    with `true` where right answers are known, `class_names`, and for activations `layer_sizes`, the numbers of neurons
-    of the layers that they are scaled over (one layer unless given). Labels are whole numbers (n,) or zeros and ones
-    (n, classes). Where `ids` (of the activations' inputs) and `label_ids` (of the labels' inputs) are there, they must
-    be the same. A CSV table has a heading. With a column `predicted` a row is an input, its other columns but `true`
-    and `id` its activations, and labels are names or numbers, several with a "|" between them. Without it a row is a
-    neuron, and every column a class with its probability.
+    Notes ----- An npz file holds `probability`, (neurons, classes) in 0..1, or `activations`, (n, neurons), with
+    `predicted`; optional `true`, `class_names`, and for activations `layer_sizes`, the numbers of neurons of the layers
+    that they are scaled over (one layer unless given). Labels are whole numbers (n,) or zeros and ones (n, classes).
+    Where `ids` (of the activations' inputs) and `label_ids` (of the labels' inputs) are there, they must be the same. A
+    CSV table has a heading. With a column `predicted` each row is an input, its columns but `true` and `id` are
+    activations, and labels are names or numbers, several separated by "|". Without it each row is a neuron, and each
+    column a class with its probability.
 
     From channel means only, the scale of an input's layer runs between its channels' means, not between all values.
     """

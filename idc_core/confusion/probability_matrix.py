@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from idc_core.confusion.labels import check_labels, count_classes, pairs_of
+from idc_core.confusion.ground_truth import check_labels, count_classes, pairs_of
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress
@@ -21,13 +21,7 @@ THRESHOLD = 0.5
 
 
 class ActivationCounts:
-    """How many inputs of each class activate each neuron.
-
-    Parameters
-    ----------
-    classes : int
-    threshold : float
-        A neuron is active where its mean scaled output is strictly greater, 0..1.
+    """Count how many inputs of each class activate each neuron: a mean scaled output above `threshold`, 0..1.
 
     Raises
     ------
@@ -63,14 +57,7 @@ class ActivationCounts:
         return np.flatnonzero(self.images == 0).astype(np.int64)
 
     def update(self, values: NDArray[np.floating[Any]], predicted: ArrayLike) -> Self:
-        """Count more inputs.
-
-        Parameters
-        ----------
-        values : ndarray of float (n, neurons)
-            Mean scaled outputs.
-        predicted : array of int (n,), or of 0 and 1 (n, classes)
-            An input counts for every class it is predicted as.
+        """Count more inputs: mean scaled outputs (n, neurons), and the class or classes each is predicted as.
 
         Raises
         ------
@@ -96,13 +83,7 @@ class ActivationCounts:
         return self
 
     def merge(self, other: Self) -> Self:
-        """Add what another worker has counted.
-
-        Raises
-        ------
-        SettingError
-            If threshold, classes or neurons differ.
-        """
+        """Add what another worker has counted; SettingError if threshold, classes or neurons differ."""
         if (self.threshold, self.classes) != (other.threshold, other.classes):
             raise SettingError("Only counts of the same classes and threshold can be merged.")
         if other._active is not None:
@@ -132,14 +113,13 @@ def activation_probability(
         Left as it was found.
     inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
     layers : str or sequence of str
-        Names from ``named_modules()``; convolutions and linear layers, see `collect_statistics`.
+        Convolutions and linear layers, see `collect_statistics`.
     predicted : array of int (n,), or of 0 and 1 (n, classes), optional
-        Class or classes of each input; default: what the network answers.
+        Class or classes of each input; default: the network's predictions.
     threshold : float
         A neuron is active where its mean scaled output is strictly greater, 0..1.
     multi_label : bool
-        Without `predicted`: an input has every class whose score, before a sigmoid, is positive, instead of the class
-        with the highest score.
+        Without `predicted`: an input has every class of positive score, instead of the class with the highest score.
     batch_size : int, optional
     on_progress : Progress, optional
 
@@ -155,7 +135,7 @@ def activation_probability(
 
     Notes
     -----
-    Tian et al., ICSE 2020, section 3: the neuron activation probability matrix. No right answer is needed.
+    Tian et al., ICSE 2020, section 3: the neuron activation probability matrix. No labels are needed.
     """
     names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     given = None if predicted is None else np.asarray(predicted)

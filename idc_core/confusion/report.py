@@ -25,7 +25,7 @@ Kind = Literal["type1", "type2"]
 
 @dataclass(frozen=True, eq=False)
 class ClassErrors:
-    """What is suspected, and what is known, of every pair of classes.
+    """Suspected and, with labels, true errors of every pair of classes.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class ClassErrors:
     bias : ndarray, float64 (classes, classes), or None
         Large where unequal treatment is suspected; None with fewer than three classes.
     directional, confusion, disparity : ndarray, float64 (classes, classes), or None
-        What labels say: confusion by direction and by pair, and disparity; None without labels.
+        From labels: confusion by direction and by pair, and disparity.
     confusion_found, bias_found : Evaluation or None
-        The scores beside the truth.
+        The scores compared with labels.
     """
 
     class_names: tuple[str, ...]
@@ -105,8 +105,7 @@ class ClassErrors:
     def shared_neurons(self, first: int, second: int, most: int = 20) -> Ints:
         """Return the neurons that both classes activate and the others do not, int64 (k,).
 
-        Ranked by the smaller of the two probabilities, less the mean of the other classes (`others`); neurons that one
-        of the two never activates are left out.
+        Ranked by the smaller of the two probabilities, less the mean of the other classes.
         """
         both = np.minimum(self.probability[:, first], self.probability[:, second])
         order: Ints = np.argsort(self.others(first, second) - both, kind="stable")
@@ -151,25 +150,19 @@ def find_errors(
     evidence : Evidence
     threshold : float
         A neuron is active where its mean scaled output is strictly greater, 0..1; unused for a probability matrix.
-    normalise : bool
-        As in `class_distance`.
-    filtered : bool
-        As in `average_bias`.
+    normalise, filtered : bool
+        As in `class_distance` and `average_bias`.
     kind : {"type1", "type2"}, optional
-        Which error labels are searched for; default type 2 with several labels an input, else type 1.
+        Error type of the labels; default type 2 with several labels per input, else type 1.
     deviations, share : float
         As in `evaluate`.
     on_progress : Progress, optional
 
-    Returns
-    -------
-    ClassErrors
-
     Raises
     ------
     DataError, SettingError
-        As the functions of `idc_core.confusion`; SettingError also for type 2 errors with one label an input, DataError
-        where fewer than two classes are predicted.
+        As the functions of `idc_core.confusion`; SettingError also for type 2 errors with one label per input,
+        DataError where fewer than two classes are predicted.
 
     Notes
     -----

@@ -21,17 +21,9 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What inputs showed, a number a neuron, so that any threshold can be counted again without the network.
+    """Mean scaled output of every neuron for every input, so that any threshold can be counted without the network.
 
-    Attributes
-    ----------
-    layers : tuple of str
-    sizes : tuple of int
-        Their numbers of neurons.
-    values : ndarray, float32 (n, neurons)
-        Mean scaled output of every neuron, 0..1, layer after layer; read-only.
-    scores : ndarray, float32 (n, outputs)
-        What the network returned; read-only.
+    `values` is float32 (n, neurons) in 0..1, layer after layer; `scores` float32 (n, outputs); both read-only.
     """
 
     layers: tuple[str, ...]
@@ -67,27 +59,20 @@ def collect_statistics(
         Left as it was found.
     inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
     layers : str or sequence of str
-        Names from ``named_modules()``; see Notes on which part of a layer counts.
+        Names from ``named_modules()``: convolutions and linear layers, see Notes.
     batch_size : int, optional
-        Default: chosen from the network's size.
     on_progress : Progress, optional
-
-    Returns
-    -------
-    Statistics
 
     Raises
     ------
     ModelError, UnsupportedOperationError, DataError, SettingError
         As `idc_core.tracing.trace.trace`; DataError also where an output is not finite.
 
-    Notes
-    -----
-    Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, "Testing DNN Image Classifiers for Confusion & Bias Errors", ICSE
-    2020, section 3: the output of a layer is scaled to 0..1 by the smallest and the largest value that this input
-    shows anywhere in the layer; a neuron's number is the mean of its scaled map over positions. A constant output
+    Notes ----- Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, "Testing DNN Image Classifiers for Confusion & Bias
+    Errors", ICSE 2020, section 3: the output of a layer is scaled to 0..1 by the smallest and the largest value of this
+    input anywhere in the layer; a neuron's number is the mean of its scaled map over positions. A constant output
     scales to zeros. As in the published program, the output is the module's own, before batch norm and activation
-    function: name convolutions and linear layers.
+    function.
     """
     values, scores = [], []
     sizes: tuple[int, ...] = ()

@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.errors import SettingError
+
 Task = Literal["classification", "regression"]
 Split = Literal["train", "test"]
 
@@ -67,6 +69,20 @@ class Dataset:
         content = content_fingerprint(Items(inputs, targets, self.vocabulary), self.class_names)
         texts = tuple(self.texts[one] for one in positions) if self.texts else ()
         return replace(self, inputs=inputs, targets=targets, texts=texts, ids=ids, fingerprint=content)
+
+    def sample(self, most: int | None, *, seed: int = 0) -> "Dataset":
+        """Return at most so many items, drawn at random; a smaller sample of the same seed is a part of a larger one.
+
+        Raises
+        ------
+        SettingError
+            If `most` is below 1.
+        """
+        if most is not None and most < 1:
+            raise SettingError(f"The records to read must be at least 1, or None for all, not {most!r}.")
+        if most is None or most >= len(self):
+            return self
+        return self.only(np.random.default_rng(seed).permutation(len(self))[:most].astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.confusion.class_order import fold
+from idc_core.confusion.distance import fold
 from idc_core.confusion.evaluation import Curve
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import SHORT, finish
@@ -23,9 +23,9 @@ MOST_NUMBERS = 12
 """Classes up to which every distance is written into its square."""
 
 MARKS = {
-    "hit": ("reported, truly confused", "circle"),
-    "false": ("reported, not confused", "circle-open"),
-    "missed": ("not reported, truly confused", "x-thin"),
+    "hit": ("reported, confirmed", "circle"),
+    "false": ("reported, not confirmed", "circle-open"),
+    "missed": ("confused, not reported", "x-thin"),
     "reported": ("reported", "circle-open"),
 }
 """What is known of a pair: its name in the legend and its mark."""
@@ -48,17 +48,11 @@ def distance_map(
     distance : ndarray of float (classes, classes)
         Symmetric; the diagonal is left empty.
     order : ndarray of int64 (k,)
-        Classes to draw, close ones next to each other; more than `MOST_ROWS` are put together.
-    names : sequence of str
-        Of all classes.
+        Classes to draw, close ones next to each other; more than `MOST_ROWS` share rows.
     marks : mapping of str to ndarray of int64 (pairs, 2)
         Pairs that get a mark, by a key of `MARKS`; drawn up to `MOST_CLICKABLE` classes.
-    title : str
-        The finding.
     selected : (int, int), optional
         A pair that gets a frame.
-    dark : bool
-        Whether the ground is dark.
 
     Returns
     -------
@@ -95,7 +89,7 @@ def distance_map(
     if selected is not None and all(one in place for one in selected):
         _frame(figure, place[selected[0]], place[selected[1]], small, colours)
     if not small:
-        what = f"{len(order):,} classes, close ones next to each other"
+        what = f"{len(order):,} classes, similar ones next to each other"
         figure.update_xaxes(title=what)
         figure.update_yaxes(title=what)
     height = 170 + 24 * max(8, len(labels)) if small else 620
@@ -173,27 +167,9 @@ def third_classes(
     most: int = 16,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw towards which of two classes each third class leans.
+    """Draw the third classes of largest bias (classes,), positive where closer to the first of the pair.
 
-    Parameters
-    ----------
-    bias : ndarray of float (classes,)
-        Positive where a third class is closer to the first of the pair; NaN is left out.
-    names : sequence of str
-        Of all classes.
-    pair : (str, str)
-        Names of the two.
-    title : str
-        The finding.
-    most : int
-        Third classes drawn at most, the largest bias first.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        `customdata` of a bar is its class.
+    At most `most` bars; `customdata` of a bar is its class.
     """
     colours = palette(dark)
     known = np.flatnonzero(np.isfinite(bias) & (bias != 0))
@@ -227,21 +203,7 @@ def third_classes(
 
 
 def cost_effectiveness(curves: Mapping[str, Curve], title: str, *, dark: bool = False) -> go.Figure:
-    """Draw which share of the true pairs is found against how many are inspected.
-
-    Parameters
-    ----------
-    curves : mapping of str to Curve
-        By what is searched for, one or two.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw the share of the true pairs that is found against the share inspected, for one or two searches by name."""
     colours = palette(dark)
     figure = go.Figure()
     figure.add_scatter(
@@ -265,7 +227,7 @@ def cost_effectiveness(curves: Mapping[str, Curve], title: str, *, dark: bool = 
                 line={"color": colour, "dash": dash, "width": width},
                 hovertemplate=f"{label}<br>%{{x:.3g}} % inspected: %{{y:.3g}} % found<extra></extra>",
             )
-    figure.update_xaxes(title="pairs inspected, the most suspected first (%)", range=[0, 101])
+    figure.update_xaxes(title="pairs inspected, most suspected first (%)", range=[0, 101])
     figure.update_yaxes(title="true pairs found (%)", range=[0, 103])
     finish(figure, title, colours, height=420)
     return figure.update_layout(margin_b=110)

@@ -63,28 +63,17 @@ def by_epoch(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a line a hypothesis over the epochs; those that are told apart bear their names, the others are grey.
+    """Draw one line per hypothesis over the epochs; at most `MOST_TOLD` of them, `told`, bear names, others are grey.
 
     Parameters
     ----------
     epochs : sequence of str, n
-        What stands below each epoch; they stand at equal distances.
+        Tick labels, at equal distances.
     values : ndarray of float64 (n, hypotheses)
-    names : sequence of str (hypotheses,)
-    told : sequence of int
-        Hypotheses to tell apart, `MOST_TOLD` at most with the chosen one.
-    title, axis : str
-        The finding, and what the values are.
     keys : ndarray of int64 (n, hypotheses, k)
         What a click tells of each mark, in `customdata`.
     chosen : int, optional
         A hypothesis to draw thicker than all others.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
     """
     colours = palette(dark)
     first = [] if chosen is None else [chosen]
@@ -121,7 +110,7 @@ def by_epoch(
             font={"size": 12, "color": colours.ink},
         )
     figure.update_xaxes(
-        title="epochs of training that were finished",
+        title="finished epochs of training",
         tickvals=places,
         ticktext=list(epochs),
         zeroline=False,

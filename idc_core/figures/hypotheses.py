@@ -46,33 +46,23 @@ def score_map(
     selected: tuple[int | None, int | None] = (None, None),
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a square a hypothesis and unit; empty where the association does not pass.
+    """Draw one square per hypothesis and unit; empty where the association is not significant (`passes`).
 
     Parameters
     ----------
-    scores : ndarray of float64 (hypotheses, units)
-    hypotheses : sequence of str
-    units : sequence of int
-        Indices in the layer.
-    title : str
-        The finding.
-    measure : str
-        What the colours are.
+    scores, passes : ndarray of float64 and bool (hypotheses, units)
     keys : (sequence of int, sequence of int)
         What clicks tell of each row and column.
     signed : bool
         Whether scores can be negative.
-    passes : ndarray of bool (hypotheses, units)
     selected : (int or None, int or None)
         Row and column to frame.
-    dark : bool
-        Whether the ground is dark.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Up to `MOST_MARKS` squares a second trace holds a mark for each that a page can make clickable; its `customdata`
-        is (key of the hypothesis, key of the unit).
+        Up to `MOST_MARKS` squares a second trace holds a mark per square that a page can make clickable; its
+        `customdata` is (key of the hypothesis, key of the unit).
     """
     colours = palette(dark)
     shown = np.where(passes, scores, np.nan).astype(np.float32)
@@ -109,7 +99,7 @@ def score_map(
             )
             figure.add_shape(type="rect", line={"color": colours.error, "width": 2}, **ends)
     figure.update_xaxes(
-        title="unit, strongest associations first",
+        title="unit, strongest scores first",
         tickvals=list(range(0, len(units), step)),
         ticktext=[str(units[at]) for at in range(0, len(units), step)],
         tickangle=-90,
@@ -137,7 +127,7 @@ def _marks(
     keys: tuple[Sequence[int], Sequence[int]],
     passes: NDArray[np.bool_],
 ) -> go.Scatter:
-    """Return a mark a square, not to be seen but to be clicked: heatmaps tell of no clicks."""
+    """Return one invisible mark per square: heatmaps tell of no clicks."""
     rows, columns = (axis.ravel() for axis in np.mgrid[0 : len(hypotheses), 0 : len(units)])
     return go.Scatter(
         x=columns.tolist(),
@@ -148,7 +138,7 @@ def _marks(
         marker={"symbol": "square", "size": 12, "opacity": 0},
         text=[
             f"{hypotheses[row]}<br>unit {units[column]}<br>{measure} {scores[row, column]:.3f}"
-            + ("" if passes[row, column] else ", not told from chance")
+            + ("" if passes[row, column] else ", not significant")
             for row, column in zip(rows, columns, strict=True)
         ],
         hovertemplate="%{text}<extra></extra>",
@@ -177,25 +167,9 @@ def ranked_scores(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the strongest scores as marks with their confidence intervals, strongest on top.
+    """Draw the strongest scores (n,) as marks with their confidence intervals, strongest on top.
 
-    Parameters
-    ----------
-    names : sequence of str, n
-    keys : sequence of int, n
-        What clicks tell, in `customdata`.
-    scores, low, high : ndarray of float64 (n,)
-    passes : ndarray of bool (n,)
-        Filled marks pass the false-discovery rate, open ones do not.
-    title, measure : str
-    chosen : int, optional
-        The key to frame.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `customdata` of a mark is its key; filled marks are significant (`passes`); the `chosen` key is framed.
     """
     colours = palette(dark)
     around = [np.nan_to_num(high - scores), np.nan_to_num(scores - low)]
@@ -252,21 +226,7 @@ def string_trace(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw what a unit does at every symbol of a text, and the hypothesis under it.
-
-    Parameters
-    ----------
-    symbols : sequence of str, n
-    activations, behaviour : ndarray of float (n,)
-    title, unit, hypothesis : str
-        The finding, and the names of the two.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw a unit's activation at each of n symbols of a text, and the hypothesis's behaviour under it."""
     colours = palette(dark)
     places = list(range(len(symbols)))
     common: dict[str, Any] = {"x": places, "text": list(symbols), "showlegend": False}
@@ -336,28 +296,14 @@ def by_truth(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw how often a unit has which mean, where a hypothesis is true of the record and where it is not.
-
-    Parameters
-    ----------
-    true, false : ndarray of float
-        The unit's mean over each record.
-    title, unit, hypothesis : str
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Each group is drawn as shares of its own records.
-    """
+    """Draw histograms of a unit's mean per record where a hypothesis is true and where it is false, as shares."""
     colours = palette(dark)
     values = np.concatenate([true, false]).astype(np.float64)
     edges = np.linspace(values.min(), max(values.max(), values.min() + 1e-9), 25)
     figure = go.Figure()
     looks = (
         (f"{hypothesis} (n = {len(true):,})", true, colours.error, "/"),
-        (f"not so (n = {len(false):,})", false, colours.accent, ""),
+        (f"others (n = {len(false):,})", false, colours.accent, ""),
     )
     for name, part, colour, pattern in looks:
         counts, _ = np.histogram(part, edges)
@@ -380,23 +326,7 @@ def by_truth(
 def by_class(
     values: Sequence[NDArray[np.floating]], names: Sequence[str], title: str, unit: str, *, dark: bool = False
 ) -> go.Figure:
-    """Draw what a unit does in each class, the class of the highest mean on top.
-
-    Parameters
-    ----------
-    values : sequence of ndarray of float
-        The unit's values of each class; none where it is empty.
-    names : sequence of str
-        Of the classes.
-    title, unit : str
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        A mark at each mean, a line over the middle half of the values.
-    """
+    """Draw a unit's values per class, the highest mean on top: a mark at each mean, a line over the middle half."""
     colours = palette(dark)
     there = [at for at, own in enumerate(values) if len(own)]
     there.sort(key=lambda at: -float(values[at].mean()))
@@ -438,24 +368,7 @@ def importance_against(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw every unit by its importance and its strongest association.
-
-    Parameters
-    ----------
-    importance, best : ndarray of float64 (units,)
-    important : ndarray of int64 (m,)
-        Units to mark.
-    names : sequence of str (units,)
-        Each unit's best hypothesis.
-    title, measure : str
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        `customdata` of a mark is its unit.
-    """
+    """Draw every unit by its importance and strongest association, important ones marked; `customdata` is the unit."""
     colours = palette(dark)
     figure = go.Figure()
     rest = np.setdiff1d(np.arange(len(best)), important)
@@ -473,6 +386,6 @@ def importance_against(
             text=[f"unit {unit}: {names[unit]}<br>{best[unit]:.3f}" for unit in units],
             hovertemplate="%{text}<extra></extra>",
         )
-    figure.update_xaxes(title="importance: relevance summed over the training inputs")
-    figure.update_yaxes(title=f"strongest association ({measure})", rangemode="tozero")
+    figure.update_xaxes(title="importance (relevance summed over the training inputs)")
+    figure.update_yaxes(title=f"strongest score ({measure})", rangemode="tozero")
     return finish(figure, title, colours, height=420)

@@ -17,25 +17,7 @@ BINS = 40
 def among_random(
     random: NDArray[np.float64], chosen: float, label: str, title: str, *, dark: bool = False
 ) -> go.Figure:
-    """Draw a dot a random set, piled up where they are alike, and the chosen units as a diamond on a line.
-
-    Parameters
-    ----------
-    random : ndarray, float64 (sets,)
-        Silhouettes of random sets of units.
-    chosen : float
-        The silhouette of the chosen units.
-    label : str
-        Which units these are.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw one dot per random set's silhouette (sets,), piled up where alike, and the chosen units as a diamond."""
     colours = palette(dark)
     low, high = float(min(random.min(), chosen)), float(max(random.max(), chosen))
     width = (high - low) / BINS or 1.0
@@ -83,7 +65,7 @@ def among_random(
     )
     margin = 0.06 * (high - low) or 1.0
     figure.update_xaxes(
-        title="silhouette of changes that keep it true against changes that make it false",
+        title="silhouette of changes, hypothesis kept true against made false",
         zeroline=False,
         range=[low - margin, high + margin],
     )

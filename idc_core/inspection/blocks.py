@@ -1,20 +1,24 @@
-"""Blocks that are read again: in memory as far as the budget goes, on disk beyond."""
+"""Rows of units and hypotheses, and blocks of them: in memory as far as the budget goes, on disk beyond."""
 
 from __future__ import annotations
 
+import itertools
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError
 from idc_core.files import cache_folder
-from idc_core.inspection.rows import UnitRows, pieces
+from idc_core.inspection.hypothesis import Hypothesis, Records
 
 Place = tuple[str, str]
 """A model's name and a layer's."""
@@ -34,19 +38,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What units and hypotheses did on some records.
-
-    Attributes
-    ----------
-    positions : ndarray, int64 (n,)
-        The records' positions in the data set.
-    units : dict of Place to Tensor, float32 (rows, units)
-        Rows of padding left out.
-    shapes : dict of Place to tuple of int
-        The layer's places.
-    about : mapping of Place to Tensor, float32 (units,)
-        What the units' moments are counted from.
-    """
+    """Activations of some records: `units` are float32 (rows, units) without rows of padding."""
 
     positions: NDArray[np.int64]
     units: dict[Place, Tensor]
@@ -71,13 +63,7 @@ Key = tuple[object, ...]
 
 
 class BlockStore:
-    """Keeps arrays until it is closed.
-
-    Parameters
-    ----------
-    budget : int
-        Bytes that stay in memory; later arrays go to files of a temporary folder in IDC_HOME.
-    """
+    """Keep arrays until it is closed: up to `budget` bytes in memory, the rest in a temporary folder in IDC_HOME."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
@@ -99,13 +85,7 @@ class BlockStore:
         return key in self._memory or key in self._files
 
     def put(self, key: Key, arrays: Iterable[Tensor]) -> None:
-        """Keep arrays under a key.
-
-        Raises
-        ------
-        DataError
-            If the disk has no room for them.
-        """
+        """Keep arrays under a key; DataError if the disk has no room for them."""
         given = list(arrays)
         size = sum(array.nbytes for array in given)
         if self.in_memory + size <= self.budget:
@@ -115,13 +95,7 @@ class BlockStore:
         self._write(key, given)
 
     def rest(self) -> None:
-        """Put everything on disk until it is asked for again.
-
-        Raises
-        ------
-        DataError
-            If the disk has no room for it.
-        """
+        """Put everything on disk until it is asked for again."""
         while self._memory:
             key, arrays = next(iter(self._memory.items()))
             self._write(key, arrays)
@@ -153,3 +127,110 @@ class BlockStore:
             parent.mkdir(parents=True, exist_ok=True)
             self._folder = tempfile.TemporaryDirectory(prefix="blocks.", dir=parent)
         return Path(self._folder.name) / f"{index}-{number}.npy"
+
+
+PIECES = 4
+"""Groups that a block of records is cut into: more, smaller groups tell the error more sharply."""
+
+
+@dataclass(eq=False)
+class UnitRows:
+    """Activations of a layer's units, float32 (rows, units), and the values (units,) that moments are taken about."""
+
+    values: Tensor
+    about: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def moved(self) -> Tensor:
+        """Return the values less what moments are counted from: float32 (rows, units)."""
+        return self.values - self.about
+
+    @cached_property
+    def moments(self) -> NDArray[np.float64]:
+        """Sums of the moved values and of their squares: float64 (2, units)."""
+        moved = self.moved()
+        return np.stack([one.double().numpy() for one in (moved.sum(0), moved.square_().sum(0))])
+
+
+def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
+    """Cut a block between records: the rows of each piece, and its records. Uneven records stay in one piece."""
+    if rows != records * places:
+        return [(slice(0, rows), records)]
+    ends = [records * at // PIECES for at in range(PIECES + 1)]
+    return [
+        (slice(first * places, end * places), end - first) for first, end in itertools.pairwise(ends) if end > first
+    ]
+
+
+def unit_rows(value: Tensor, axis: int) -> tuple[Tensor, tuple[int, ...]]:
+    """Return a layer's output (n, ...) as float32 (n * places, units) and its places: (), (symbols,) or (H, W)."""
+    last = value.movedim(axis, -1)
+    shape = tuple(last.shape[1:-1])
+    return last.reshape(-1, last.shape[-1]).float(), shape
+
+
+def behaviour_rows(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a behaviour, bool or float32, at a layer's places, (n * places,).
+
+    A value per record holds at all its places. A value per place is brought to a coarser layer by what each of its
+    places covers: whether it is true anywhere (binary), the mean (numbers), or the class in the middle.
+    """
+    own = values.shape[1:]
+    if own == shape:
+        return values.reshape(-1)
+    if not own:
+        return np.repeat(values, int(np.prod(shape)))
+    if shape and len(shape) != len(own):
+        raise DataError(
+            f"Hypothesis {hypothesis.name!r} has a value at each of {own} places, the layer one at each of {shape}: "
+            "these do not lie on one another. Choose a layer whose places follow those of the input."
+        )
+    target = shape or (1,) * len(own)
+    return _pooled(values, hypothesis, target).reshape(-1)
+
+
+def _pooled(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
+    if hypothesis.kind == "classes":
+        for axis, (size, wanted) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
+            middle = ((np.arange(wanted) + 0.5) * size / wanted).astype(np.int64)
+            values = values.take(middle, axis)
+        return values
+    given = torch.from_numpy(values.astype(np.float32, copy=False))[:, None]
+    pools: dict[tuple[int, bool], Callable[[Tensor, Any], Tensor]] = {
+        (1, True): F.adaptive_max_pool1d,
+        (1, False): F.adaptive_avg_pool1d,
+        (2, True): F.adaptive_max_pool2d,
+        (2, False): F.adaptive_avg_pool2d,
+    }
+    pooled: NDArray[np.float32] = pools[len(shape), hypothesis.kind == "binary"](given, shape).numpy()[:, 0]
+    return pooled
+
+
+def present_rows(records: Records, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
+    """Return which of the n * places rows look at anything but padding; None where all do."""
+    if not records.is_text or not shape or len(shape) != 1:
+        return None
+    present = records.present
+    if present.all():
+        return None
+    if shape != records.symbols:
+        given = torch.from_numpy(present.astype(np.float32))[:, None]
+        present = F.adaptive_max_pool1d(given, shape[0]).numpy()[:, 0] > 0
+    return np.flatnonzero(present)
+
+
+def stack_rows(
+    values: Sequence[NDArray[Any]],
+    hypotheses: Sequence[Hypothesis],
+    shape: tuple[int, ...],
+    rows: NDArray[np.int64] | None,
+    kind: type[np.uint8] | type[np.float32] = np.float32,
+) -> Tensor:
+    """Return all behaviours at a layer's places, (rows, hypotheses); each one's lie side by side in memory."""
+    columns = []
+    for value, hypothesis in zip(values, hypotheses, strict=True):
+        column = behaviour_rows(value, hypothesis, shape)
+        columns.append(column if rows is None else column[rows])
+    return torch.from_numpy(np.stack(columns, dtype=kind, casting="unsafe")).T

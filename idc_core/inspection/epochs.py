@@ -11,24 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError
-from idc_core.inspection.grid import Grid
+from idc_core.inspection.result import Grid
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """The scores of one layer's units by one measure over the epochs of training.
-
-    Attributes
-    ----------
-    epochs : tuple of int
-        Epochs that were finished, ascending; 0 is before training.
-    names : tuple of str (hypotheses,)
-    score, low, high : ndarray, float64 (epochs, hypotheses, units)
-        As in `Grid`; NaN where there is none.
-    """
+class ScoresByEpoch:
+    """Scores of one layer's units at several epochs of training, float64 (epochs, hypotheses, units)."""
 
     epochs: tuple[int, ...]
     names: tuple[str, ...]
@@ -56,10 +47,7 @@ class Course:
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Whether the ranges of a hypothesis's strongest score at the two ends lie apart: bool (hypotheses,).
-
-        Where a range is not known, nothing is clear.
-        """
+        """Whether the intervals of the first and last epoch's strongest scores do not overlap: bool (hypotheses,)."""
         score, low, high = (self._of_strongest(values) for values in (self.score, self.low, self.high))
         # The range of a strength: that of a negative score is turned round.
         ends = np.where(score < 0, [-high, -low], [low, high])
@@ -86,19 +74,8 @@ class Course:
         return pd.DataFrame({**columns, "gain": self.gain, "clear": self.clear})
 
 
-def course(found: Mapping[int, Grid]) -> Course:
-    """Put the scores of several epochs together.
-
-    Parameters
-    ----------
-    found : mapping of int to Grid
-        By epoch; the last one's order of hypotheses is kept.
-
-    Raises
-    ------
-    DataError
-        If there is no epoch, or epochs differ in hypotheses or units.
-    """
+def scores_by_epoch(found: Mapping[int, Grid]) -> ScoresByEpoch:
+    """Stack the scores of several epochs of the same hypotheses and units, in the last one's order of hypotheses."""
     epochs = tuple(sorted(found))
     shapes = {one.score.shape for one in found.values()}
     if len(shapes) != 1 or len({frozenset(one.names) for one in found.values()}) != 1:
@@ -109,17 +86,11 @@ def course(found: Mapping[int, Grid]) -> Course:
         np.stack([getattr(found[epoch], what)[rows] for epoch, rows in zip(epochs, order, strict=True)])
         for what in ("score", "low", "high")
     )
-    return Course(epochs, names, score, low, high)
+    return ScoresByEpoch(epochs, names, score, low, high)
 
 
 def halfway(epochs: Sequence[int], values: NDArray[np.floating]) -> int | None:
-    """Return the first epoch at which at least half of the whole rise is there; None where nothing rose.
-
-    Parameters
-    ----------
-    epochs : sequence of int
-    values : ndarray of float (epochs,)
-    """
+    """Return the first epoch with at least half of the rise from first to last value; None where nothing rose."""
     rise = float(values[-1] - values[0])
     if rise <= 0:
         return None

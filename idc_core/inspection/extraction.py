@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.blocks import Block, BlockStore, Place
-from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.records import Records
-from idc_core.inspection.rows import present_rows, stack_rows, unit_rows
+from idc_core.inspection.blocks import Block, BlockStore, Place, present_rows, stack_rows, unit_rows
+from idc_core.inspection.hypothesis import Hypothesis, Records
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import neuron_axes, trace
 
@@ -29,17 +27,10 @@ FIRST_RECORDS, FEWEST_RECORDS, BLOCKS = 32, 16, 32
 
 
 def block_ends(count: int, places: int) -> NDArray[np.int64]:
-    """Return where the blocks of so many records end, int64 (blocks,).
+    """Return where the blocks of `count` records end, int64 (blocks,), for at most `places` rows per record.
 
-    The first ones are small, so that few records are cut into many; the more has been read, the larger they are. So the
-    blocks of 1,024 records are the first ones of any more: who reads on reads none of them again.
-
-    Parameters
-    ----------
-    count : int
-        Records.
-    places : int
-        Rows of a record in the layer that has most of them.
+    The first blocks are small, so that few records are cut into many, and later ones double. The blocks of 1,024
+    records are the first ones of any larger number, so that reading on repeats none of them.
     """
     largest = max(FEWEST_RECORDS, BLOCK_ROWS // places)
     size = max(1, min(FIRST_RECORDS, largest, count // BLOCKS))
@@ -53,23 +44,10 @@ def block_ends(count: int, places: int) -> NDArray[np.int64]:
 
 @dataclass(eq=False)
 class Stream:
-    """The blocks of a run, made when they are first asked for, in order.
+    """Make the blocks of a run in order, when they are first asked for.
 
-    Parameters
-    ----------
-    models : mapping of str to Module
-    layers : mapping of str to sequence of str
-        Layers of each model.
-    dataset : Dataset
-    hypotheses : sequence of Hypothesis
-    order : ndarray, int64 (n,)
-        The records that are read, in order.
-    store : BlockStore or None
-        Keeps blocks that are read again; None makes them anew.
-    cache : bool
-        Whether a hypothesis is evaluated once a block rather than whenever it is needed.
-    on_progress : Progress, optional
-        Called with records read.
+    `order` is int64 (n,). Without a `store` blocks that are read again are made again; with `cache` a hypothesis is
+    evaluated once per block. `on_progress` is called with records read.
     """
 
     models: Mapping[str, nn.Module]
@@ -247,16 +225,8 @@ SPAN_ROWS = 32_768
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
-    """What all hypotheses did on the records of some blocks.
-
-    Attributes
-    ----------
-    blocks : range
-    records : Records
-    values : list of ndarray, bool or float32 (records, ...)
-        A hypothesis each.
-    """
+class EvaluatedBlocks:
+    """Behaviours on the records of some blocks: one bool or float32 array (records, ...) per hypothesis."""
 
     blocks: range
     records: Records
@@ -276,18 +246,10 @@ class Span:
 
 @dataclass(eq=False)
 class Evaluation:
-    """The behaviours of hypotheses on records that are read in blocks.
+    """Evaluate hypotheses on records that are read in blocks.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    hypotheses : sequence of Hypothesis
-    order : ndarray, int64 (n,)
-        The order in which records are read.
-    ends : ndarray, int64 (blocks,)
-        Where in the order each block ends.
-    together : int
-        Records of the blocks that are evaluated together; 0 evaluates one block, anew each time.
+    `ends` (blocks,) says where in `order` (n,) each block ends. Blocks of up to `together` records are evaluated
+    together; 0 evaluates one block, again each time.
     """
 
     dataset: Dataset
@@ -299,14 +261,11 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
-        self._span: Span | None = None
+        self._span: EvaluatedBlocks | None = None
         self._support: dict[int, NDArray[np.int64]] = {}
 
     def rows(self, index: int, shape: tuple[int, ...]) -> dict[int, Tensor]:
-        """Return behaviours at a layer's places, (rows, hypotheses), of a block and those evaluated with it, by index.
-
-        They are uint8 where that holds them, else float32.
-        """
+        """Return behaviours at a layer's places, uint8 or float32 (rows, hypotheses), of blocks evaluated together."""
         span = self._around(index)
         present = present_rows(span.records, shape)
         rows = stack_rows(span.values, self.hypotheses, shape, present, np.uint8 if self._small else np.float32)
@@ -322,19 +281,19 @@ class Evaluation:
                 self._support[at] = span.somewhere[..., slice(*self._within(span, at))].sum(2)
         return self._support[index]
 
-    def _around(self, index: int) -> Span:
+    def _around(self, index: int) -> EvaluatedBlocks:
         if self._span is None or index not in self._span.blocks or not self.together:
             begin = self._begin(index)
             stop = max(index + 1, int(np.searchsorted(self.ends, begin + self.together, "right")))
             records = Records(self.dataset, self.order[begin : self._begin(stop)])
             self.evaluated += len(self.hypotheses)
             values = [hypothesis.values(records) for hypothesis in self.hypotheses]
-            self._span = Span(range(index, stop), records, values)
+            self._span = EvaluatedBlocks(range(index, stop), records, values)
         return self._span
 
     def _begin(self, index: int) -> int:
         return int(self.ends[index - 1]) if index else 0
 
-    def _within(self, span: Span, index: int) -> list[int]:
+    def _within(self, span: EvaluatedBlocks, index: int) -> list[int]:
         """Return where in a span a block's records begin and end."""
         return [self._begin(at) - self._begin(span.blocks.start) for at in (index, index + 1)]

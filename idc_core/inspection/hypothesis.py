@@ -1,17 +1,95 @@
-"""What a hypothesis is, and the registry of the families that offer hypotheses for a data set."""
+"""Records, hypotheses about them, and the registry of families that offer hypotheses for a data set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
-from idc_core.errors import DataError, SettingError
-from idc_core.inspection.records import Records
+from idc_core.errors import DataError
+from idc_core.registry import Registry
+
+PADDING = 0
+"""The token id that stands where a text has ended."""
+
+PARSES = "parses"
+"""The key under which records remember their parses."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Some inputs of a data set by their `positions` in it, int64 (n,), in any order."""
+
+    dataset: Dataset
+    positions: NDArray[np.int64]
+    memo: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes of these records; what several hypotheses look at is made for the first of them."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @cached_property
+    def inputs(self) -> NDArray[Any]:
+        """The inputs, (n, ...)."""
+        found: NDArray[Any] = self.dataset.inputs[self.positions]
+        return found
+
+    @cached_property
+    def tokens(self) -> NDArray[Any]:
+        """The token ids of texts in the smallest type that holds them, (n, symbols): compared several times as fast."""
+        return self.inputs.astype(np.min_scalar_type(self.inputs.max(initial=0)))
+
+    @cached_property
+    def targets(self) -> NDArray[Any]:
+        """The targets, (n,)."""
+        found: NDArray[Any] = self.dataset.targets[self.positions]
+        return found
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The inputs' positions in their split's own order, (n,)."""
+        found: NDArray[np.int64] = self.dataset.ids[self.positions]
+        return found
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the inputs are token ids, (n, symbols)."""
+        return is_text(self.dataset)
+
+    @property
+    def symbols(self) -> tuple[int, ...]:
+        """Shape of a behaviour that has a value at every place of an input: (symbols,), or (height, width)."""
+        return places(self.dataset)
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """Where there is something at all: not at a text's padding; bool (n, symbols) or (n, height, width)."""
+        if self.is_text:
+            return np.asarray(self.inputs != PADDING)
+        return np.ones((len(self), *self.symbols), bool)
+
+
+def is_text(dataset: Dataset) -> bool:
+    """Whether a data set's inputs are token ids, (n, symbols)."""
+    return dataset.inputs.ndim == 2 and dataset.inputs.dtype.kind in "iu"
+
+
+def places(dataset: Dataset) -> tuple[int, ...]:
+    """Return the places of one input: (symbols,) of a text, (height, width) of a picture, () of anything else."""
+    if is_text(dataset):
+        return (int(dataset.inputs.shape[1]),)
+    return tuple(int(size) for size in dataset.inputs.shape[2:]) if dataset.inputs.ndim == 4 else ()
+
 
 Kind = Literal["binary", "number", "classes"]
 Behaviour = Callable[[Records], NDArray[Any]]
@@ -19,20 +97,20 @@ Behaviour = Callable[[Records], NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """A function from records to what a unit would do if it detected the thing that the hypothesis names.
+    """A function from records to the activation of a unit that would detect the named property.
 
     Attributes
     ----------
     name : str
-        Unique within a run; for people too.
+        Unique within a run.
     family : str
         A key of `FAMILIES`, or the person's own.
     kind : {"binary", "number", "classes"}
         Behaviours are 0 or 1; numbers; or class indices in 0..classes - 1, without an order.
     behave : callable
-        Records to (n,) for a value a record, or (n, *places) for one a symbol or pixel.
+        Records to (n,) for a value per record, or (n, *places) for one per symbol or pixel.
     classes : int
-        How many there are where the kind is "classes"; else 2 for binary and 0 for numbers.
+        How many there are where the kind is "classes".
     recomputable : bool
         Whether the behaviour follows from the inputs alone, so that it is known of changed inputs too.
     parsed : bool
@@ -48,23 +126,11 @@ class Hypothesis:
     parsed: bool = False
 
     def __call__(self, records: Records) -> NDArray[np.float32]:
-        """Return the behaviour on records: float32 (n,) or (n, *places).
-
-        Raises
-        ------
-        DataError
-            If the behaviour has another shape, or values that the kind does not have.
-        """
+        """Return the behaviour on records, float32 (n,) or (n, *places); DataError for other shapes or values."""
         return self.values(records).astype(np.float32, copy=False)
 
     def values(self, records: Records) -> NDArray[np.bool_] | NDArray[np.float32]:
-        """Return the same as a call, but bool where the behaviour is true or false: a quarter of the memory.
-
-        Raises
-        ------
-        DataError
-            As a call.
-        """
+        """Return the same as a call, but bool where the behaviour is true or false: a quarter of the memory."""
         found = np.asarray(self.behave(records))
         if found.shape not in ((len(records),), (len(records), *records.symbols)):
             raise DataError(
@@ -86,14 +152,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Family:
-    """One line of the registry of hypotheses.
-
-    Attributes
-    ----------
-    name, label, help : str
-    offer : callable
-        The hypotheses of this family that make sense on a data set; none where it has nothing to say about it.
-    """
+    """An entry of the registry: `offer` returns the hypotheses that make sense on a data set, or none."""
 
     name: str
     label: str
@@ -101,11 +160,11 @@ class Family:
     offer: Callable[[Dataset], Iterable[Hypothesis]]
 
 
-FAMILIES: dict[str, Family] = {}
+FAMILIES: Registry[Family] = Registry("family of hypotheses")
 """Families of hypotheses by name, in the order in which menus show them."""
 
 
-def family(name: str, label: str, help: str) -> Callable[[Callable[[Dataset], Iterable[Hypothesis]]], Any]:
+def register_family(name: str, label: str, help: str) -> Callable[[Callable[[Dataset], Iterable[Hypothesis]]], Any]:
     """Put the decorated function, from a data set to hypotheses, into `FAMILIES`."""
 
     def decorate(offer: Callable[[Dataset], Iterable[Hypothesis]]) -> Any:
@@ -116,32 +175,22 @@ def family(name: str, label: str, help: str) -> Callable[[Callable[[Dataset], It
 
 
 def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hypothesis, ...]:
-    """Return the ready-made hypotheses for a data set.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    families : iterable of str, optional
-        Keys of `FAMILIES`; all unless given.
+    """Return the ready-made hypotheses of some families, or of all of `FAMILIES`, for a data set.
 
     Raises
     ------
     SettingError
         If there is no family of that name.
     """
-    wanted = tuple(FAMILIES) if families is None else tuple(families)
-    for name in wanted:
-        if name not in FAMILIES:
-            raise SettingError(f"There is no family of hypotheses {name!r}; the families are {', '.join(FAMILIES)}.")
-    return tuple(one for name in wanted for one in FAMILIES[name].offer(dataset))
+    wanted = [FAMILIES[name] for name in (FAMILIES if families is None else families)]
+    return tuple(one for family in wanted for one in family.offer(dataset))
 
 
 def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
-    """Return the same hypothesis with its behaviours dealt out to other records: what is left is chance, and place.
+    """Return the hypothesis with its behaviours dealt out to other records, which leaves chance and place.
 
-    Each record gets the whole behaviour of another one, so that shares, runs and rhythms stay as they are. So does
-    where in a record things are: in centred pictures a unit that sees ink scores high with other pictures' ink too.
-    Tests of pixels leave that out, see `measures.beyond_place`.
+    Each record gets the whole behaviour of another one. In centred pictures a unit that responds to ink still scores
+    high; tests of pixels leave place out, see `measures.beyond_place`.
     """
 
     def behave(records: Records) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.inspection.encoders import Binned, Encoder, Exceedance, Moments, Ranks
 from idc_core.inspection.hypothesis import Kind
-from idc_core.inspection.sums import Statistic, Sums
+from idc_core.inspection.sums import Binned, Encoder, Exceedance, Moments, Ranks, Statistic, Sums
 
 Settings = tuple[tuple[str, float], ...]
 
@@ -29,18 +28,19 @@ class PairMeasure:
     ----------
     name, label, help, citation : str
     kinds : tuple of {"binary", "number", "classes"}
-        Hypotheses that it can see.
+        Kinds of hypotheses that it accepts.
     encode : callable
         (pilot units, pilot behaviours, classes, settings) to the encoder that makes its sums.
     encoder : str
-        Measures with the same word and the same settings share the sums.
+        Measures with the same encoder and settings share the sums.
     statistic : callable
         (sums, encoder) to the score.
     association : callable or None
-        From sums to the correlation that tests for association, or to several of which one is enough, (tests, H, U);
-        None without a test.
+        Sums to the correlation that is tested, or to several of which one is enough, (tests, H, U); None without a
+        test.
     settings : tuple of (str, float)
-        Values by name.
+    signed : bool
+        Whether scores can be negative, so that a map needs two colours.
     """
 
     name: str
@@ -52,16 +52,11 @@ class PairMeasure:
     encoder: str
     statistic: Callable[[Sums, Any], NDArray[np.float64]]
     association: Statistic | None = None
-    settings: Settings = field(default=())
+    settings: Settings = ()
+    signed: bool = False
 
     def with_settings(self, **settings: float) -> PairMeasure:
-        """Return the measure with other settings.
-
-        Raises
-        ------
-        SettingError
-            If it has no setting of that name, or the value is out of range.
-        """
+        """Return the measure with other settings; SettingError for an unknown name or a value out of range."""
         known = dict(self.settings)
         for name, value in settings.items():
             if name not in known:
@@ -117,11 +112,10 @@ def overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
 
 
 def beyond_place(sums: Sums) -> NDArray[np.float64]:
-    """Return Pearson's correlation of what is left when each place's mean is taken out of unit and hypothesis.
+    """Return Pearson's correlation after each place's mean is taken out of unit and hypothesis.
 
-    Pictures of one kind are alike: in centred ones there is ink in the middle, so whatever sees ink goes with whatever
-    names ink by place alone, in one picture as with another's. Dealt out to other records, what is left of a behaviour
-    here correlates 0 on average, which a plain correlation does not. Without places it is the plain correlation. NaN of
+    In centred pictures whatever responds to ink correlates with whatever names ink by place alone. Of behaviours dealt
+    out to other records, what is left here correlates 0 on average. Without places it is the plain correlation; NaN of
     a hypothesis that is the same in all records.
     """
     if "x_place" not in sums:
@@ -199,40 +193,43 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "pearson",
             "Pearson correlation",
-            "How far the unit rises and falls with the hypothesis, on a line.",
+            "Linear correlation of the unit's activation and the hypothesis.",
             _DEEPBASE,
             ("binary", "number"),
             lambda x, y, classes, settings: Moments.of(x, y),
             "moments",
             correlation,
             beyond_place,
+            signed=True,
         ),
         PairMeasure(
             "spearman",
             "Spearman correlation",
-            "The same of ranks, so that only the order of values counts.",
+            "Correlation of ranks: only the order of values counts.",
             _DEEPBASE,
             ("binary", "number"),
             lambda x, y, classes, settings: Ranks.of(x, y),
             "ranks",
             correlation,
             beyond_place,
+            signed=True,
         ),
         PairMeasure(
             "difference",
             "Difference of means",
-            "The unit's mean where the hypothesis is true less its mean elsewhere, in parts of its range.",
+            "The unit's mean where the hypothesis is true minus its mean elsewhere, divided by its range.",
             _DEEPBASE,
             ("binary",),
             lambda x, y, classes, settings: Moments.of(x, y),
             "moments",
             difference,
             beyond_place,
+            signed=True,
         ),
         PairMeasure(
             "information",
             "Mutual information",
-            "The share of the hypothesis's entropy that the unit's value tells, whatever the form of their relation.",
+            "Share of the hypothesis's entropy explained by the unit's value, for any form of dependence.",
             _DEEPBASE,
             ("binary", "number", "classes"),
             lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes),
@@ -244,7 +241,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "iou",
             "Intersection over union",
-            "Of the rows where the unit is among its highest or the hypothesis is true: the share with both.",
+            "Overlap of the unit's highest activations and the hypothesis: both, divided by either.",
             _DISSECTION,
             ("binary",),
             lambda x, y, classes, settings: Exceedance.of(x, settings["share"]),

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from scipy import special
 from torch import Tensor
 
-from idc_core.inspection.blocks import Block, Place
-from idc_core.inspection.encoders import Encoder
+from idc_core.inspection.blocks import Block, Place, UnitRows
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure, beyond_place, correlation
-from idc_core.inspection.result import Lines
-from idc_core.inspection.rows import UnitRows
+from idc_core.inspection.result import ScoreRows
 from idc_core.inspection.sums import (
     FEWEST_GROUPS,
     FEWEST_SUPPORT,
+    Encoder,
     GroupedSums,
     Sums,
     jackknife,
@@ -32,20 +31,8 @@ RAREST = 0.01
 
 
 @dataclass(frozen=True)
-class Sureness:
-    """How sure scores must be.
-
-    Attributes
-    ----------
-    error : float or None
-        Reading stops when no score can be farther than this from the one on all records; None reads all.
-    confidence : float
-        With this probability.
-    scores : int
-        Scores of the run: `error` holds for all of them at once (Bonferroni).
-    records : int
-        Records there are.
-    """
+class StoppingRule:
+    """How sure scores must be: within `error` of those on all `records`, for all `scores` at once (Bonferroni)."""
 
     error: float | None
     confidence: float
@@ -67,9 +54,9 @@ class Sureness:
         return int(np.ceil(1 / (share + 1 / self.records)))
 
     def unseen(self, met: NDArray[np.int64], read: int) -> NDArray[np.float64]:
-        """Return of what share of all records the opposite may be true when it is of none of `met` that were read.
+        """Return the share of all records in which the opposite may be true although it is in none of `met` read.
 
-        The rule of three, for all scores at once: where all is well, or nothing is, the jackknife sees no variation.
+        The rule of three for all scores at once: where nothing varies, the jackknife sees no variation.
         """
         tail = (1 - self.confidence) / self.scores
         return np.asarray((1 - tail ** (1 / np.maximum(met, 1))) * (1 - read / self.records))
@@ -81,8 +68,7 @@ class Sureness:
     def rare(self, met: NDArray[np.int64], read: int) -> NDArray[np.bool_]:
         """Return whether what `met` of the records read have is in fewer than `RAREST` of all, for all scores at once.
 
-        The share's exact upper bound (C. Clopper, E. Pearson, Biometrika 26, 1934), which of what was never met is the
-        rule of three; records are read in random order, without coming back, so that it holds the more.
+        The share's exact upper bound (C. Clopper, E. Pearson, Biometrika 26, 1934).
         """
         if self.error is None:
             return np.zeros(len(met), bool)
@@ -92,17 +78,7 @@ class Sureness:
 
 @dataclass(eq=False)
 class PairRun:
-    """One encoder on one layer, for hypotheses of one number of classes.
-
-    Attributes
-    ----------
-    place : Place
-    which : ndarray, int64
-        Columns of the run's hypotheses that are still open.
-    measures : sequence of PairMeasure
-    together : bool
-        All pairs in one product, rather than one hypothesis at a time.
-    """
+    """One encoder on one layer, for hypotheses of one number of classes; `which` are the columns still open."""
 
     place: Place
     hypotheses: Sequence[Hypothesis]
@@ -153,11 +129,8 @@ class PairRun:
         few = UnitRows(units.values[:places], units.about)
         return _side_by_side(single, self.encoder.sums(few, behaviours[:places], places))
 
-    def settle(self, sure: Sureness, lines: Lines) -> int:
-        """Write down the hypotheses whose scores are all sure enough, and read no more for them.
-
-        Returns how many records should be enough for the others.
-        """
+    def settle(self, sure: StoppingRule, lines: ScoreRows) -> int:
+        """Settle hypotheses whose scores are all sure enough; return how many records should do for the others."""
         if not len(self.which):
             return 0
         if sure.error is None or len(self.sums.groups) < FEWEST_GROUPS:
@@ -193,7 +166,7 @@ class PairRun:
             return "never changes in the records read"
         return f"{'always' if self.lowest[at] else 'never'} true in the records read"
 
-    def snapshot(self, sure: Sureness, lines: Lines) -> None:
+    def snapshot(self, sure: StoppingRule, lines: ScoreRows) -> None:
         """Write down what the open hypotheses' scores are by now, and read on."""
         if not len(self.which):
             return
@@ -209,8 +182,8 @@ class PairRun:
         spread: NDArray[np.float64],
         margins: NDArray[np.float64],
         rows: NDArray[np.int64],
-        sure: Sureness,
-        lines: Lines,
+        sure: StoppingRule,
+        lines: ScoreRows,
     ) -> None:
         groups, count = len(self.sums.groups), score.shape[1]
         score, spread, margins = score[rows], spread[rows], margins[rows]

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.inspection.blocks import Block, Place
+from idc_core.inspection.blocks import Block, Place, pieces
 from idc_core.inspection.extraction import BLOCK_ROWS, Stream
 from idc_core.inspection.hypothesis import Kind
-from idc_core.inspection.pairwise import Sureness
-from idc_core.inspection.rows import pieces
+from idc_core.inspection.pairwise import StoppingRule
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
 from idc_core.inspection.sums import FEWEST_GROUPS, FEWEST_SUPPORT, GroupedSums, Sums, jackknife, no_association
 from idc_core.progress import Progress
@@ -38,18 +37,18 @@ DOUBLE_VALUES = 1 << 20
 
 @dataclass(frozen=True)
 class GroupMeasure:
-    """A probe on a group of units, or a baseline that looks at none.
+    """A probe on a group of units, or a baseline that uses none.
 
     Attributes
     ----------
     name, label, help, citation : str
     kinds : tuple of {"binary", "number", "classes"}
     loss : callable or None
-        From the number of classes to the loss; None for a baseline.
+        Number of classes to the loss; None for a baseline.
     score : callable
-        From sums over held-out records to the score, (hypotheses, 1).
+        Sums over held-out records to the score, (hypotheses, 1).
     association : callable or None
-        From the same to the correlation of what the probe says and what is true; None without a test.
+        The same sums to the correlation of prediction and truth; None without a test.
     l2, l1 : float
         Penalties: scikit-learn's 1 / C for logistic probes, alpha of Ridge; times rows alpha of Lasso.
     """
@@ -65,14 +64,13 @@ class GroupMeasure:
     l2: float = 0.0
     l1: float = 0.0
 
-    def with_settings(self, **settings: float) -> GroupMeasure:
-        """Return the measure with another `strength` of its penalty.
+    @property
+    def is_baseline(self) -> bool:
+        """Whether no probe is trained."""
+        return self.loss is None
 
-        Raises
-        ------
-        SettingError
-            If it has no such setting, or the value is not above 0.
-        """
+    def with_settings(self, **settings: float) -> GroupMeasure:
+        """Return the measure with another `strength` of its penalty; refuse other names and values of 0 or less."""
         wrong = sorted(set(settings) - {"strength"})
         if wrong or self.loss is None:
             has = "none" if self.loss is None else "strength"
@@ -100,10 +98,10 @@ def determination(sums: Sums) -> NDArray[np.float64]:
 
 
 def agreement(sums: Sums) -> NDArray[np.float64]:
-    """Return how far the probe's answers and the truth go together; 0 of a probe that always says the same.
+    """Return the correlation of predictions and truth; 0 of a probe whose prediction never changes.
 
-    Between two or more classes, the correlation of J. Gorodkin, Comparing two K-category assignments by a K-category
-    correlation coefficient, Computational Biology and Chemistry 28, 2004, equation 4; of yes or no it is Pearson's.
+    J. Gorodkin, Comparing two K-category assignments by a K-category correlation coefficient, Computational Biology and
+    Chemistry 28, 2004, equation 4; Pearson's for two classes.
     """
     n, said, true = sums["n"], sums["said"], sums["true"]
     shared = (sums["hit"] - said * true / n).sum(0)
@@ -122,13 +120,13 @@ def followed(sums: Sums) -> NDArray[np.float64]:
 
 
 def always(sums: Sums) -> NDArray[np.float64]:
-    """Return F1 of the answer that is right most often, whatever the input."""
+    """Return F1 of always predicting the more frequent value."""
     share = sums["true"][0] / sums["n"]
     return np.where(share > 0.5, 2 * share / (1 + share), 0.0)
 
 
 def by_chance(sums: Sums) -> NDArray[np.float64]:
-    """Return the expected F1 of answering yes at random, as often as the hypothesis is true: that share."""
+    """Return the expected F1 of predicting true at random, as often as the hypothesis is true: that share."""
     return np.asarray(sums["true"][0] / sums["n"])
 
 
@@ -140,7 +138,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "logistic",
             "Logistic probe",
-            "F1 of a logistic regression from all units of the group, penalised by L2.",
+            "F1 of a logistic regression on all units of the group, with L2 penalty.",
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
@@ -151,7 +149,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "logistic-l1",
             "Sparse logistic probe",
-            "The same with an L1 penalty, which leaves most units out.",
+            "The same with an L1 penalty, which selects few units.",
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
@@ -162,7 +160,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "linear",
             "Linear probe",
-            "R2 of a linear regression from all units of the group, penalised by L2.",
+            "R2 of a linear regression on all units of the group, with L2 penalty.",
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
@@ -173,7 +171,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "linear-l1",
             "Sparse linear probe",
-            "The same with an L1 penalty, which leaves most units out.",
+            "The same with an L1 penalty, which selects few units.",
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
@@ -184,7 +182,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "multiclass",
             "Multiclass probe",
-            "Mean F1 of the classes, told by a softmax regression from all units.",
+            "Mean F1 over classes of a softmax regression on all units.",
             _DEEPBASE,
             ("classes",),
             of_classes,
@@ -194,8 +192,8 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         ),
         GroupMeasure(
             "majority",
-            "Always the commonest answer",
-            "F1 of the answer that is right most often; looks at no unit.",
+            "Majority-class baseline",
+            "F1 of always predicting the more frequent value; uses no unit.",
             _DEEPBASE,
             ("binary",),
             None,
@@ -203,8 +201,8 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         ),
         GroupMeasure(
             "chance",
-            "Answers at random",
-            "F1 of answering yes as often as the hypothesis is true; looks at no unit.",
+            "Random baseline",
+            "F1 of predicting true as often as the hypothesis is true; uses no unit.",
             _DEEPBASE,
             ("binary",),
             None,
@@ -216,13 +214,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
 
 
 def random_groups(units: int, size: int, count: int, seed: int) -> dict[str, tuple[int, ...]]:
-    """Return groups of random units of a layer, to compare chosen groups of the same size with.
-
-    Raises
-    ------
-    SettingError
-        If the layer has fewer units than a group needs.
-    """
+    """Return `count` groups of random units of a layer, to compare chosen groups of the same size with."""
     if not 1 <= size <= units:
         raise SettingError(f"A group of random units must have 1 to {units} units, not {size}.")
     random = np.random.default_rng(seed)
@@ -252,20 +244,7 @@ class Probed:
 
 @dataclass(eq=False)
 class ProbeRun:
-    """A group measure on a group of units of one layer, for hypotheses of one number of classes.
-
-    Attributes
-    ----------
-    stream : Stream
-    place : Place
-    units : tuple of int
-    which : ndarray, int64 (P,)
-        The hypotheses' columns.
-    classes : int
-    measure : GroupMeasure
-    passes : int
-        Passes over the training records at most.
-    """
+    """A group measure on some units of one layer, for the hypotheses `which` (P,) of one number of classes."""
 
     stream: Stream
     place: Place
@@ -276,7 +255,7 @@ class ProbeRun:
     passes: int = 300
     on_progress: Progress | None = None
 
-    def run(self, sure: Sureness) -> Probed:
+    def run(self, sure: StoppingRule) -> Probed:
         """Train on growing shares of the records until every score is sure, and return what was reached."""
         loss = None if self.measure.loss is None else self.measure.loss(self.classes)
         columns = 1 if loss is None else loss.columns
@@ -314,9 +293,9 @@ class ProbeRun:
         return found
 
     def _probabilities(self, sums: GroupedSums, left: NDArray[np.int64], upto: int) -> NDArray[np.float64]:
-        """Return how probable it is that probes agree so well with held-out records that they have nothing to do with.
+        """Return the p values of the correlation of predictions and truth on held-out records.
 
-        Not tested are layers of pixels, where a probe may tell places by their edges and place alone is no discovery.
+        Layers of pixels are not tested: a probe may tell places by their edges, and place alone is no discovery.
         """
         shape = self.stream.block(0).shapes[self.place]
         if self.measure.association is None or len(sums.groups) < FEWEST_GROUPS or len(shape) == 2:
@@ -325,7 +304,7 @@ class ProbeRun:
         binary, support = self._support(left, upto)
         return np.where(binary & (support.min(0) < FEWEST_SUPPORT), np.nan, found)
 
-    def _unseen(self, sure: Sureness, left: NDArray[np.int64], upto: int, read: int) -> NDArray[np.float64]:
+    def _unseen(self, sure: StoppingRule, left: NDArray[np.int64], upto: int, read: int) -> NDArray[np.float64]:
         """Return how far a score may be off although no held-out record says so: of few, all may be told by luck."""
         if self.measure.loss is None:
             return np.zeros(len(left))
@@ -344,7 +323,7 @@ class ProbeRun:
         does = "never changes" if self.stream.hypotheses[column].kind == "number" else "never true"
         return f"{does} in the records held out"
 
-    def _stages(self, sure: Sureness) -> list[int]:
+    def _stages(self, sure: StoppingRule) -> list[int]:
         whole = len(self.stream)
         if sure.error is None:
             return [whole]

@@ -23,12 +23,7 @@ MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Prepared:
-    """A question that is ready to be asked.
-
-    Attributes
-    ----------
-    name, label, help, sql : str
-    """
+    """A question that is ready to be asked."""
 
     name: str
     label: str
@@ -41,7 +36,7 @@ PREPARED: dict[str, Prepared] = {
     for one in (
         Prepared(
             "best-units",
-            "Best unit for each hypothesis",
+            "Best unit per hypothesis",
             "The unit that correlates most with each hypothesis, in the latest run.",
             "SELECT hypothesis, model, layer, unit, round(score, 3) AS score, round(low, 3) AS low,\n"
             "       round(high, 3) AS high, discovery\nFROM scores\n"
@@ -51,8 +46,8 @@ PREPARED: dict[str, Prepared] = {
         ),
         Prepared(
             "best-hypotheses",
-            "Best hypothesis for each unit",
-            "What each unit correlates with most, in the latest run.",
+            "Best hypothesis per unit",
+            "The hypothesis that each unit correlates with most, in the latest run.",
             "SELECT model, layer, unit, hypothesis, round(score, 3) AS score, discovery\nFROM scores\n"
             "WHERE measure = 'pearson' AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
             "QUALIFY row_number() OVER (PARTITION BY model, layer, unit ORDER BY abs(score) DESC NULLS LAST) = 1\n"
@@ -60,16 +55,16 @@ PREPARED: dict[str, Prepared] = {
         ),
         Prepared(
             "known-together",
-            "What a layer knows as a whole",
-            "How well probes on groups of units tell each hypothesis, beside answers at random.",
+            "Probes on whole layers",
+            "Scores of probes on groups of units, with baselines, in the latest run.",
             "SELECT hypothesis, model, layer, unit_group, measure, round(score, 3) AS score\nFROM scores\n"
             "WHERE unit = -1 AND run = (SELECT run FROM runs ORDER BY made_at DESC LIMIT 1)\n"
             "ORDER BY hypothesis, score DESC",
         ),
         Prepared(
             "families",
-            "Which families of hypotheses are found",
-            "Associations at the stated false-discovery rate, by family and measure.",
+            "Significant associations per family",
+            "Number of significant associations by family and measure, in all runs.",
             "SELECT h.family, s.measure, count(*) FILTER (s.discovery) AS found, count(*) AS tested\n"
             "FROM scores s JOIN hypotheses h USING (run, hypothesis)\n"
             "WHERE s.p_value IS NOT NULL AND NOT isnan(s.p_value)\n"
@@ -77,7 +72,7 @@ PREPARED: dict[str, Prepared] = {
         ),
         Prepared(
             "unexplained",
-            "Units that nothing explains",
+            "Unexplained units",
             "Units of the latest run that vary, but correlate with no hypothesis by more than 0.2.",
             "SELECT u.model, u.layer, u.unit, round(u.deviation, 3) AS deviation,\n"
             "       round(max(abs(s.score)), 3) AS strongest\n"
@@ -89,7 +84,7 @@ PREPARED: dict[str, Prepared] = {
         Prepared(
             "runs",
             "All runs",
-            "What was inspected, when, and how much was read for it.",
+            "Every run with its data, date, records and scores.",
             "SELECT r.made_at, r.run, r.name, r.dataset, r.split, r.records, max(s.records) AS records_read,\n"
             "       r.scores, r.error\nFROM runs r JOIN scores s USING (run) GROUP BY ALL ORDER BY made_at DESC",
         ),
@@ -100,15 +95,7 @@ PREPARED: dict[str, Prepared] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question gave.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    rows : list of tuple
-    cut : bool
-        Whether there were more than `MOST_ROWS`.
-    """
+    """Columns and rows that a question gave; `cut` where there were more than `MOST_ROWS`."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -116,46 +103,31 @@ class Answer:
 
 
 def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answer:
-    """Answer one question over the views `runs`, `hypotheses`, `units` and `scores`.
-
-    Parameters
-    ----------
-    sql : str
-        One SELECT.
-    path : Path, optional
-        Another database than `store_path()`.
-    seconds : float
-        After so long the question is broken off.
-
-    Returns
-    -------
-    Answer
+    """Answer one SELECT over the views `runs`, `hypotheses`, `units` and `scores`.
 
     Raises
     ------
     SettingError
-        If it is not one SELECT, is wrong, asks for what is not allowed, takes too long, too much memory, or has too
-        large an answer; the message is the database's own.
+        If it is not one SELECT, is wrong, asks for what is not allowed, takes longer than `seconds` or too much memory,
+        or has too large an answer; the message is the database's own.
     DataError
         If there is no database yet, or it cannot be opened.
 
-    Notes
-    -----
-    The database answers in a process of its own, because it can be interrupted between blocks of rows only: one value
-    of a billion characters would hold up, and fill, the process that asks.
+    Notes ----- The database answers in a process of its own, because it can be interrupted between blocks of rows only:
+    one value of a billion characters would hold up, and fill, the process that asks.
     """
     import duckdb
 
     path = path or store_path()
     if not path.is_file():
-        raise DataError("There is no inspection yet: run one and keep it, then ask.")
+        raise DataError("There is no inspection yet: run one and keep it, then query.")
     bring_up_to_date(path)
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise SettingError(f"The database does not answer this: {error}") from error
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise SettingError("Only one SELECT can be asked; nothing in the database can be changed from here.")
+        raise SettingError("Only one SELECT is allowed; nothing in the database can be changed from here.")
     return _read(_answered({"path": str(path), "sql": statements[0].query, "rows": MOST_ROWS + 1}, seconds))
 
 
@@ -165,14 +137,14 @@ def _answered(question: Question, seconds: float) -> bytes:
     try:
         done = subprocess.run(command, input=json.dumps(question).encode(), capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise SettingError(f"The question took longer than {seconds:g} s and was broken off.") from error
+        raise SettingError(f"The query took longer than {seconds:g} s and was stopped.") from error
     said = done.stderr.decode(errors="replace")
     if done.returncode == UNOPENED:
         raise DataError(f"The database of inspections {question['path']} cannot be opened ({said}).")
     if done.returncode == UNANSWERED:
         raise SettingError(f"The database does not answer this: {said}")
     if done.returncode:
-        raise SettingError("The database gave up on this question; it needs more memory than a question may have.")
+        raise SettingError("The database ran out of memory on this query; select fewer rows or columns.")
     return done.stdout
 
 

@@ -51,13 +51,7 @@ class Question(TypedDict):
 
 
 def connect(path: str, **settings: Any) -> DuckDBPyConnection:
-    """Open a database; wait while another process writes into it.
-
-    Raises
-    ------
-    duckdb.Error
-        If it is not there to be read, stays locked, or is no DuckDB file.
-    """
+    """Open a database; wait while another process writes into it."""
     import duckdb
 
     end = time.monotonic() + WAIT_S

@@ -1,4 +1,4 @@
-"""What an inspection found: a table with a line for every score, and what it was made of."""
+"""Tables of scores, which of them are significant, and one measure as a matrix of hypotheses by units."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.errors import DataError
+from idc_core.statistics import passing, spearman
+
 if TYPE_CHECKING:
     import pandas as pd
+
 
 COLUMNS = (
     "model",
@@ -40,28 +44,26 @@ class Inspection:
     Attributes
     ----------
     table : dict of str to ndarray
-        One array a column of `COLUMNS`, all of the same length:
+        One array per column of `COLUMNS`, all of the same length:
 
         model, layer, hypothesis, measure : str
         group : str
-            Name of the group of units a probe was trained on; "" in lines about one unit by itself.
+            The group of units a probe was trained on; "" in rows about one unit by itself.
         unit : int64
-            Index in the layer; -1 in lines about a whole group. A line with both is a unit's weight in a group's probe.
+            Index in the layer; -1 in rows about a whole group. A row with both is a unit's weight in a group's probe.
         score : float64
             NaN where there is none, as for a hypothesis that is never true; `remark` says why.
         low, high : float64
-            Where the score of more such records would lie, with the run's confidence each.
+            Confidence interval of the score for more such records, with the run's confidence.
         margin : float64
             How far the score may be from the one on all records, with the run's confidence for all scores of the run
             at once; 0 where all were read.
         p_value : float64
-            How probable a score so far from no association would be without any; NaN where there is no such test, as
-            of a baseline or a unit's weight in a probe, or the hypothesis holds or fails in too few records. Of mutual
-            information it is about the surest of its bins, counted as often as there are bins; of a probe about how
-            far its answers go with the truth on records held out. Records count as independent of one another, their
-            symbols not. At the pixels of pictures it is about what is left of unit and hypothesis when each place's
-            mean is taken out: NaN of probes and of a hypothesis that is the same in all records, and perhaps 1 of a
-            unit that goes with one by place alone, whatever its score.
+            Of no association; NaN of baselines, of weights in probes, and where the hypothesis holds or fails in too
+            few records. Mutual information: of its surest bin, times the number of bins. Probes: of the correlation of
+            prediction and truth on held-out records. Records count as independent, their symbols do not. Pixels: after
+            each place's mean is taken out of unit and hypothesis, so that a unit that correlates with one by place
+            alone may have 1; NaN of probes and of a hypothesis that is the same in all records.
         records : int64
             Records read for it.
         remark : str
@@ -110,7 +112,7 @@ class Inspection:
 
 
 @dataclass(eq=False)
-class Lines:
+class ScoreRows:
     """Collects lines of the table while a run goes on."""
 
     parts: list[dict[str, Any]] = field(default_factory=list)
@@ -134,3 +136,173 @@ class Lines:
 def names_of(hypotheses: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:
     """Return name, family and kind of every hypothesis."""
     return tuple((one.name, one.family, one.kind) for one in hypotheses)
+
+
+def discoveries(inspection: Inspection, rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
+    """Return which rows of an inspection are significant at a false-discovery rate, bool (rows,).
+
+    All scores of one measure are one family of tests; `rate` and `dependent` as in `passing`.
+    """
+    found = np.zeros(len(inspection), bool)
+    measures = inspection.table["measure"]
+    for measure in dict.fromkeys(measures.tolist()):
+        lines = np.flatnonzero(measures == measure)
+        found[lines] = passing(inspection.table["p_value"][lines], rate, dependent=dependent)
+    return found
+
+
+DRAWS = 5000
+"""Random sets of units that important ones are compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Scores of every hypothesis with every unit of one layer by one measure, float64 (hypotheses, units).
+
+    `passes` says which are significant at the false-discovery rate; `records` (hypotheses,) were read for each.
+    """
+
+    names: tuple[str, ...]
+    families: tuple[str, ...]
+    score: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+    passes: NDArray[np.bool_]
+    records: NDArray[np.int64]
+
+    @property
+    def strength(self) -> NDArray[np.float64]:
+        """How strong each association is, whatever its sign; 0 where it is undefined: float64 (hypotheses, units)."""
+        return np.asarray(np.nan_to_num(np.abs(self.score)))
+
+    @property
+    def tested(self) -> int:
+        """Associations with a test."""
+        return int(np.isfinite(self.p_value).sum())
+
+    @property
+    def widest(self) -> float:
+        """Half of the widest confidence interval; NaN where none is known."""
+        half = (self.high - self.low) / 2
+        return float(np.nanmax(half)) if np.isfinite(half).any() else float("nan")
+
+    def units_of(self, hypothesis: int) -> NDArray[np.int64]:
+        """Return all units, strongest association with a hypothesis first."""
+        return np.argsort(-self.strength[hypothesis], kind="stable").astype(np.int64)
+
+    def hypotheses_of(self, unit: int) -> NDArray[np.int64]:
+        """Return all hypotheses, strongest association with a unit first."""
+        return np.argsort(-self.strength[:, unit], kind="stable").astype(np.int64)
+
+    def strongest(self) -> tuple[int, int]:
+        """Return the hypothesis and the unit of the strongest association."""
+        hypothesis, unit = np.unravel_index(int(self.strength.argmax()), self.strength.shape)
+        return int(hypothesis), int(unit)
+
+    def part(self, hypotheses: int, units: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the hypotheses and units with the strongest associations, strongest first, at most so many of each."""
+        rows = np.argsort(-self.strength.max(1), kind="stable")[:hypotheses]
+        columns = np.argsort(-self.strength.max(0), kind="stable")[:units]
+        return rows.astype(np.int64), columns.astype(np.int64)
+
+
+def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 0.05) -> Grid:
+    """Return the scores of single units by one measure as a matrix of hypotheses by units.
+
+    All scores of the measure are one family of tests, whatever the layer. DataError if there are none.
+    """
+    column = found.table
+    mask = (column["measure"] == measure) & (column["model"] == model) & (column["layer"] == layer)
+    lines = np.flatnonzero(mask & (column["unit"] != WHOLE_GROUP))
+    if not len(lines):
+        raise DataError(f"There are no scores of single units by {measure!r} for layer {layer!r} of {model!r}.")
+    told = column["hypothesis"][lines].tolist()
+    known = {name: family for name, family, _ in found.hypotheses}
+    present = set(told)
+    names = tuple(name for name in known if name in present)
+    row = {name: at for at, name in enumerate(names)}
+    rows, units = np.array([row[name] for name in told]), column["unit"][lines]
+    shape = (len(names), len(found.units[model, layer]))
+
+    def laid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        table = np.full(shape, np.nan)
+        table[rows, units] = values[lines]
+        return table
+
+    passes = laid(discoveries(found, rate).astype(np.float64)) == 1
+    records = np.zeros(len(names), np.int64)
+    np.maximum.at(records, rows, column["records"][lines])
+    return Grid(
+        names,
+        tuple(known[name] for name in names),
+        laid(column["score"]),
+        laid(column["low"]),
+        laid(column["high"]),
+        laid(column["p_value"]),
+        passes,
+        records,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceComparison:
+    """Whether important units correlate with hypotheses more than others do.
+
+    Attributes
+    ----------
+    best, which : ndarray, float64 and int64 (units,)
+        Each unit's strongest association, whatever its sign, and its hypothesis.
+    still : int
+        Units that never change: they are left out of everything below.
+    important, others : float
+        Mean of `best` over the important units and over all others; NaN where there are none.
+    chance : float
+        Share of random sets of as many units whose mean is at least that of the important ones.
+    correlation : float
+        Spearman's rank correlation of importance and `best`; NaN where one of them never changes.
+    """
+
+    best: NDArray[np.float64]
+    which: NDArray[np.int64]
+    still: int
+    important: float
+    others: float
+    chance: float
+    correlation: float
+
+
+def compare_importance(
+    found: Grid,
+    importance: NDArray[np.float64],
+    important: NDArray[np.int64],
+    changes: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+) -> ImportanceComparison:
+    """Compare the strongest associations of important units (m,) with those of the others.
+
+    `importance` is float64 (units,), such as relevance; `changes` (units,) says which units have more than one value.
+    The chance is estimated from `DRAWS` random sets, the important one counted among them.
+    """
+    strength = found.strength
+    if strength.shape[1] != len(importance):
+        raise DataError(f"Expected the importance of {strength.shape[1]} units, not of {len(importance)}.")
+    best = strength.max(0)
+    alive = np.flatnonzero(changes)
+    chosen, rest = np.intersect1d(alive, important), np.setdiff1d(alive, important)
+    mean, others = (float(best[units].mean()) if len(units) else float("nan") for units in (chosen, rest))
+    source = np.random.default_rng(seed)
+    drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(DRAWS)])
+    chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (DRAWS + 1)
+    related = float(spearman(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
+    return ImportanceComparison(
+        best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related
+    )
+
+
+def shares(holds: NDArray[np.bool_], clusters: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Return the share of each cluster's records in which a hypothesis holds: float64 (count,); NaN of an empty one."""
+    size = np.bincount(clusters, minlength=count)
+    true = np.bincount(clusters, weights=holds.astype(np.float64), minlength=count)
+    return np.asarray(np.where(size > 0, true / np.maximum(size, 1), np.nan))

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.extraction import Stream
-from idc_core.inspection.pairwise import PairRun, Sureness
-from idc_core.inspection.result import Lines
+from idc_core.inspection.pairwise import PairRun, StoppingRule
+from idc_core.inspection.result import ScoreRows
 
-FIRST_LOOK = 16
+FIRST_CHECK = 16
 """Blocks before scores are first asked how sure they are."""
 
-LOOK_AGAIN = 1.04, 1.5
+CHECK_AGAIN = 1.04, 1.5
 """As many times the blocks are read, at least and at most, before scores are asked again: asking takes its time."""
 
 Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
@@ -27,39 +27,24 @@ Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
 
 
 @dataclass(eq=False)
-class Part:
-    """What is computed from one extraction: its blocks, and the sums over those that were read.
-
-    Attributes
-    ----------
-    stream : Stream
-    runs : list of PairRun
-        Sums of measures of single units.
-    lines : Lines
-        Scores that were sure enough before everything was read.
-    blocks : int
-        Blocks that the sums hold.
-    """
+class ExtractionState:
+    """What is computed from one extraction: the sums over the `blocks` read so far, and the scores that are settled."""
 
     stream: Stream
     runs: list[PairRun]
-    lines: Lines = field(default_factory=Lines)
+    lines: ScoreRows = field(default_factory=ScoreRows)
     blocks: int = 0
     scores: int = 0
-    look: int = FIRST_LOOK
-    show: int = FIRST_LOOK // 4
+    next_check: int = FIRST_CHECK
+    show: int = FIRST_CHECK // 4
     ahead: dict[int, Read] = field(default_factory=dict)
 
-    def read(self, error: float | None, confidence: float, pilot: int, tell: Callable[[Lines], None] | None) -> Lines:
-        """Read the blocks that the sums do not hold yet, and return the scores.
-
-        Raises
-        ------
-        CancelledError
-            If the stream's `on_progress` returned False; what was read stays.
-        """
+    def read(
+        self, error: float | None, confidence: float, pilot: int, tell: Callable[[ScoreRows], None] | None
+    ) -> ScoreRows:
+        """Read the blocks that the sums do not hold yet, and return the scores; keep what was read if cancelled."""
         self._learn(pilot)
-        sure = Sureness(error, confidence, max(self.scores, 1), len(self.stream.order))
+        sure = StoppingRule(error, confidence, max(self.scores, 1), len(self.stream.order))
         while self.blocks < len(self.stream) and any(len(run.which) for run in self.runs):
             read = self.ahead.get(self.blocks) or self._block(self.blocks)
             self.ahead.pop(self.blocks, None)
@@ -68,18 +53,18 @@ class Part:
                 if len(run.which):
                     run.update(block, behaviours[run.place], support)
             self.blocks += 1
-            if self.blocks == self.look:
+            if self.blocks == self.next_check:
                 needed = max(run.settle(sure, self.lines) for run in self.runs)
-                self.look = self._next_look(self.stream.blocks_of(needed))
+                self.next_check = self._next_check(self.stream.blocks_of(needed))
             if self.blocks == self.show:
                 self.show = max(self.show + 1, int(self.show * 1.4))
                 if tell is not None and any(len(run.which) for run in self.runs):
                     tell(self._scores(sure))
         return self._scores(sure)
 
-    def _next_look(self, needed: int) -> int:
+    def _next_check(self, needed: int) -> int:
         """Return after how many blocks to ask again: when the last score should be sure, others rather soon."""
-        least, most = (max(self.blocks + 1, int(self.blocks * factor)) for factor in LOOK_AGAIN)
+        least, most = (max(self.blocks + 1, int(self.blocks * factor)) for factor in CHECK_AGAIN)
         return min(max(needed, least), most)
 
     def _learn(self, pilot: int) -> None:
@@ -103,9 +88,9 @@ class Part:
         behaviours = {place: self.stream.behaviours(index, place, block) for place in block.units}
         return block, behaviours, self.stream.support(index)
 
-    def _scores(self, sure: Sureness) -> Lines:
+    def _scores(self, sure: StoppingRule) -> ScoreRows:
         """Return the scores at this moment: those written down, and those that are still being read for."""
-        now = Lines(list(self.lines.parts))
+        now = ScoreRows(list(self.lines.parts))
         for run in self.runs:
             run.snapshot(sure, now)
         return now
@@ -120,23 +105,16 @@ class Part:
 class Reading:
     """What an inspection has read, held by its caller from one call of `inspect` to the next.
 
-    A call like the one before goes on after the last whole block, as if it had never been stopped. So does one that
-    asks for more records, where blocks and thresholds of those read are also those of more (`records` of 1,024 doubled
-    once or more, with an order of the same seed) and none is left out because its score was sure enough. What goes on
-    gives the same table, bit for bit, as if it were read at once. Any other call begins anew.
+    An equal call goes on after the last whole block. So does one for more records, where blocks and thresholds of those
+    read are also those of more (`records` of 1,024 doubled once or more, with the same seed) and no score was settled
+    early. The table is the same, bit for bit, as if it were read at once. Any other call starts again.
 
     One call at a time; hypotheses of the same names count as the same. Sums stay in memory, blocks that probes read
     again lie on disk between the calls until `close`.
-
-    Attributes
-    ----------
-    about : dict
-        What is read, as in `Inspection.about`.
-    parts : dict of int to Part
     """
 
     about: dict[str, Any] = field(default_factory=dict)
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, ExtractionState] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
@@ -144,15 +122,7 @@ class Reading:
         return min((part.stream.records(part.stream.made) for part in self.parts.values()), default=0)
 
     def begin(self, about: Mapping[str, Any], order: NDArray[np.int64]) -> None:
-        """Go on with what was read where that can be done, and begin anew where it cannot.
-
-        Parameters
-        ----------
-        about : mapping
-            What is to be read, its number of records under "records".
-        order : ndarray, int64 (n,)
-            Those records in the order in which they are read.
-        """
+        """Continue with what was read if it is of the same inspection and order (n,), else start again."""
         if not (self._same(about) and all(part.stream.extend(order) for part in self.parts.values())):
             self.close()
         self.about = dict(about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,17 +18,17 @@ from idc_core.inspection.blocks import BUDGET, BlockStore
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
-from idc_core.inspection.pairwise import PairRun, Sureness
+from idc_core.inspection.pairwise import PairRun, StoppingRule
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
-from idc_core.inspection.result import WHOLE_GROUP, Inspection, Lines, names_of
-from idc_core.inspection.resume import Part, Reading
+from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names_of
+from idc_core.inspection.resume import ExtractionState, Reading
 from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
 
 Measure = PairMeasure | GroupMeasure
 
-MEASURES: dict[str, Measure] = {**PAIR_MEASURES, **GROUP_MEASURES}
-"""All measures by name: those of one unit, then those of groups."""
+MEASURES: ChainMap[str, Any] = ChainMap(GROUP_MEASURES, PAIR_MEASURES)
+"""All measures by name: those of one unit, then those of groups; whatever enters one of the two registries is here."""
 
 PILOT = 1024
 """Records from which thresholds, bins and ranks are taken."""
@@ -43,13 +44,13 @@ class Speed:
     Attributes
     ----------
     share : bool
-        Units are extracted once for all measures and hypotheses, rather than once for each of either.
+        Extract units once for all measures and hypotheses.
     cache : bool
-        A hypothesis is evaluated once a record, rather than whenever it is needed.
+        Evaluate a hypothesis once per record.
     together : bool
-        All hypotheses in one matrix product, and all probes in one graph, rather than one after the other.
+        Compute all hypotheses in one matrix product, and all probes in one graph.
     early : bool
-        Reading stops when every score is sure enough, where an error is given.
+        Stop reading when every score is sure enough, where an error is given.
     memory : int or None
         Bytes of units' behaviours that stay in memory where they are read again; the rest goes to disk. None keeps all.
     """
@@ -81,18 +82,13 @@ class _Job:
 
 
 def find_measure(measure: str | Measure) -> Measure:
-    """Return a measure by name.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
+    """Return a measure by name; SettingError if there is none."""
     if not isinstance(measure, str):
         return measure
     if measure not in MEASURES:
-        raise SettingError(f"There is no measure {measure!r}; the measures are {', '.join(MEASURES)}.")
-    return MEASURES[measure]
+        raise SettingError(f"Unknown measure {measure!r}: expected one of {', '.join(MEASURES)}.")
+    found: Measure = MEASURES[measure]
+    return found
 
 
 def inspect(
@@ -114,30 +110,29 @@ def inspect(
     on_progress: Progress | None = None,
     on_scores: Callable[[Inspection], None] | None = None,
 ) -> Inspection:
-    """Score how far units, and groups of units, behave like hypotheses.
+    """Score how strongly units, and groups of units, correlate with hypotheses.
 
     Parameters
     ----------
     models : str, Module, sequence of str, or mapping of str to Module
         Networks of the registry by name, or a person's own.
     dataset : Dataset
-        The records.
     hypotheses : sequence of Hypothesis
         With different names.
     measures : sequence of str or measures
-        Keys of `MEASURES`, or such a measure with settings of its own. A measure skips hypotheses it cannot see.
+        Keys of `MEASURES`, or such a measure with settings of its own. A measure skips hypotheses of other kinds.
     layers : sequence of str, or mapping of str to sequence of str, optional
         For all models, or for each; each network's default layer unless given. A layer with units at every symbol or
         pixel is compared place by place; padding of texts is left out.
     groups : mapping of str to sequence of int, optional
         Units that are probed together, by name; all units of a layer unless given.
     error : float, optional
-        Reading stops early where no score can be farther than this from the one on all records, or where there is no
-        score because what it needs is in surely fewer than 1 in 100 records. None reads all.
+        Stop once every score is within this of its value on all records, or has none because what it needs is in surely
+        fewer than 1 in 100 records. None reads all.
     confidence : float
-        Of bounds and of that promise.
+        Of intervals and of `error`.
     records : int, optional
-        Read so many at most, drawn at random: the first ones of the order. None reads all there are.
+        Read at most so many, drawn at random: the first ones of the order. None reads all.
     seed : int
         Fixes the order in which records are read, and with it thresholds and held-out records.
     pilot : int
@@ -151,28 +146,22 @@ def inspect(
     on_progress : Progress, optional
         Called with records read, and with passes of training.
     on_scores : callable, optional
-        Called now and then with what the scores of single units are by then, for people who watch.
-
-    Returns
-    -------
-    Inspection
+        Called now and then with the scores of single units so far.
 
     Raises
     ------
     SettingError
-        If a setting is out of range, names are not unique, or no measure can see any of the hypotheses.
+        If a setting is out of range, names are not unique, or no measure accepts any of the hypotheses.
     ModelError
         If a network or layer does not exist.
     DataError
         If a hypothesis does not fit the records or a layer, or the data set has no records.
 
-    Notes
-    -----
-    T. Sellam, K. Lin, I. Huang, Y. Chen, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019.
-    Bounds come from the jackknife over groups of records instead of Fisher's transformation, because symbols of one
-    record are not independent. Probes stop when both the jackknife's bound on the held-out score and its change since
-    half the records allow it, instead of a fixed number of rows; a probe that makes no mistake on few records where the
-    hypothesis holds is not sure for that (the rule of three).
+    Notes ----- T. Sellam, K. Lin, I. Huang, Y. Chen, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks,
+    SIGMOD 2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation, because
+    symbols of one record are not independent. Probes stop when the jackknife's bound on the held-out score and its
+    change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
+    bounded by the rule of three.
     """
     speed = speed or Speed()
     found = _models(models)
@@ -214,7 +203,7 @@ def inspect(
     )
     held, whole = Reading() if reading is None else reading, False
     held.begin(about | {"hypotheses": names_of(hypotheses)}, order)
-    lines, units = Lines(), {}
+    lines, units = ScoreRows(), {}
     try:
         for number, (some, few) in enumerate(_parts(chosen, hypotheses, speed.share)):
             if number not in held.parts:
@@ -316,14 +305,14 @@ def _parts(
                 yield (measure,), (hypothesis,)
 
 
-def _run(job: _Job, part: Part, measures: Sequence[Measure], lines: Lines) -> None:
+def _run(job: _Job, part: ExtractionState, measures: Sequence[Measure], lines: ScoreRows) -> None:
     """Compute scores that share one extraction."""
     stream = part.stream
     stream.on_progress = job.on_progress
 
-    def tell(now: Lines) -> None:
+    def tell(now: ScoreRows) -> None:
         if job.on_scores is not None:
-            every = Lines([*lines.parts, *now.parts])
+            every = ScoreRows([*lines.parts, *now.parts])
             job.on_scores(Inspection(every.table(), stream.units(), names_of(stream.hypotheses), job.about))
 
     lines.parts += part.read(job.error, job.confidence, job.pilot, tell if job.on_scores else None).parts
@@ -332,14 +321,14 @@ def _run(job: _Job, part: Part, measures: Sequence[Measure], lines: Lines) -> No
             _run_probes(job, stream, measure, lines)
 
 
-def _part(job: _Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> Part:
+def _part(job: _Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> ExtractionState:
     """Return the state of what shares one extraction, before anything is read."""
     store = None
     if any(isinstance(one, GroupMeasure) for one in measures):
         store = BlockStore((1 << 62) if job.speed.memory is None else job.speed.memory)
     stream = Stream(job.models, job.layers, job.dataset, hypotheses, job.order, store, job.speed.cache)
     single = [one for one in measures if isinstance(one, PairMeasure)]
-    return Part(stream, _pair_runs(job, stream, single))
+    return ExtractionState(stream, _pair_runs(job, stream, single))
 
 
 def _same_kind(hypotheses: Sequence[Hypothesis], measures: Iterable[Measure]) -> list[tuple[int, NDArray[np.int64]]]:
@@ -369,7 +358,7 @@ def _pair_runs(job: _Job, stream: Stream, measures: Sequence[PairMeasure]) -> li
     return runs
 
 
-def _run_probes(job: _Job, stream: Stream, measure: GroupMeasure, lines: Lines) -> None:
+def _run_probes(job: _Job, stream: Stream, measure: GroupMeasure, lines: ScoreRows) -> None:
     for place in [(model, layer) for model, layers in job.layers.items() for layer in layers]:
         count = stream.block(0).units[place].shape[1]
         groups = job.groups if job.groups is not None else {EVERY_UNIT: range(count)}
@@ -380,13 +369,13 @@ def _run_probes(job: _Job, stream: Stream, measure: GroupMeasure, lines: Lines) 
             for classes, which in _same_kind(stream.hypotheses, (measure,)):
                 pieces = [which] if job.speed.together else [which[at : at + 1] for at in range(len(which))]
                 scores = len(which) * len(groups)
-                sure = Sureness(job.error, job.confidence, scores, len(job.order))
+                sure = StoppingRule(job.error, job.confidence, scores, len(job.order))
                 for piece in pieces:
                     run = ProbeRun(stream, place, units, piece, classes, measure, job.passes, job.on_progress)
                     _write_probes(run, name, sure, lines)
 
 
-def _write_probes(run: ProbeRun, group: str, sure: Sureness, lines: Lines) -> None:
+def _write_probes(run: ProbeRun, group: str, sure: StoppingRule, lines: ScoreRows) -> None:
     found = run.run(sure)
     for at, column in enumerate(run.which):
         common: dict[str, Any] = {

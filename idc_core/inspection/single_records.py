@@ -9,24 +9,16 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.records import Records
-from idc_core.inspection.rows import unit_rows
+from idc_core.inspection.blocks import unit_rows
+from idc_core.inspection.hypothesis import Hypothesis, Records
 from idc_core.tracing.trace import neuron_axes, trace
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """What a unit and a hypothesis do on some records.
+class RecordBehaviour:
+    """What a unit and a hypothesis do on some records: one value per record (n,), or one per place (n, *places).
 
-    Attributes
-    ----------
-    activations : ndarray, float32 (n,) or (n, *places)
-        Of the unit: one value a record, or one at each of the layer's places.
-    behaviour : ndarray, float32 (n,) or (n, *places)
-        Of the hypothesis: one value a record, or one at each symbol or pixel.
-    present : ndarray, bool (n, *places)
-        Where there is anything but padding.
+    `present`, bool (n, *places), says where there is anything but padding.
     """
 
     activations: NDArray[np.float32]
@@ -53,13 +45,7 @@ class Look:
         return np.asarray(high > low)
 
     def by_class(self, classes: int) -> list[NDArray[np.float32]]:
-        """Return what the unit does in each class: its value at every place of it, or its mean over every record of it.
-
-        Parameters
-        ----------
-        classes : int
-            How many the hypothesis tells apart.
-        """
+        """Return the unit's values in each class: at every place of it, or the mean over every record of it."""
         if self.behaviour.shape == self.activations.shape == self.present.shape:
             values, found = self.activations[self.present], self.behaviour[self.present]
         else:
@@ -71,10 +57,7 @@ class Look:
         return [np.asarray(values[found == number], np.float32) for number in range(classes)]
 
     def over(self, index: int) -> NDArray[np.float32]:
-        """Return one record's activations at every pixel, float32 (height, width), repeated where the layer is coarser.
-
-        A layer with one value a record has that value everywhere.
-        """
+        """Return one record's activations at every pixel, float32 (height, width), repeated for a coarser layer."""
         wanted = self.present.shape[1:]
         values = self.activations[index]
         if values.ndim != len(wanted):
@@ -84,26 +67,14 @@ class Look:
         return np.asarray(values, np.float32)
 
 
-def look(
+def behaviour_on_records(
     model: nn.Module, layer: str, unit: int, hypothesis: Hypothesis, dataset: Dataset, positions: NDArray[np.int64]
-) -> Look:
-    """Return what a unit and a hypothesis do on some records.
-
-    Parameters
-    ----------
-    model : Module
-    layer : str
-    unit : int
-        Index in the layer.
-    hypothesis : Hypothesis
-    dataset : Dataset
-    positions : ndarray, int64 (n,)
-        Which records.
-    """
+) -> RecordBehaviour:
+    """Return what unit `unit` of a layer and a hypothesis do on the records at `positions` (n,)."""
     records = Records(dataset, positions)
     axis = neuron_axes(model, [layer])[layer]
     parts = []
     for batch in trace(model, records.inputs, [layer]):
         rows, shape = unit_rows(batch.activations[layer], axis)
         parts.append(rows[:, unit].reshape(-1, *shape).cpu().numpy())
-    return Look(np.concatenate(parts), hypothesis(records), records.present)
+    return RecordBehaviour(np.concatenate(parts), hypothesis(records), records.present)

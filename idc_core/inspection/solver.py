@@ -59,14 +59,8 @@ class Scale:
 class Loss:
     """A convex loss over rows, by its slope.
 
-    Attributes
-    ----------
-    columns : int
-        Columns of scores a problem has.
-    slope : callable
-        (scores (P, columns, rows), which it may overwrite; behaviours (P, rows)) to the loss's slope in each score.
-    curvature : float
-        The largest second derivative of one row's loss in a score.
+    `slope` takes scores (P, columns, rows), which it may overwrite, and behaviours (P, rows); `curvature` bounds the
+    second derivative of one row's loss in a score.
     """
 
     columns: int
@@ -101,15 +95,7 @@ def of_classes(count: int) -> Loss:
 class Problem:
     """What is minimised for every problem: mean loss + (l2 / 2 |w|^2 + l1 |w|) / rows, the constant unpenalised.
 
-    Attributes
-    ----------
-    blocks : Blocks
-    hypotheses : Tensor, int64 (P,)
-        Which of the behaviours the problems are, in rising order.
-    scale : Scale
-    loss : Loss
-    l2, l1 : float
-    double : bool
+    `hypotheses`, int64 (P,), are the problems' behaviours in rising order.
     """
 
     blocks: Blocks
@@ -171,30 +157,14 @@ class Stop:
 def minimise(
     problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None = None, label: str = "probes"
 ) -> Tensor:
-    """Minimise all problems together.
+    """Minimise all problems together from `weights`, float64 (P, columns, D).
 
-    Parameters
-    ----------
-    problem : Problem
-    weights : Tensor, float64 (P, columns, D)
-        Where to start.
-    stop : Stop
-    on_progress, label
-        Called after every pass.
-
-    Returns
-    -------
-    Tensor, float64 (P, columns, D)
-
-    Notes
-    -----
     Without an L1 penalty: L-BFGS for every problem (J. Nocedal, Updating quasi-Newton matrices with limited storage,
     1980), all with one first guess of the curvature, D. Böhning's bound (Multinomial logistic regression algorithm,
-    1992) on the inverse Hessian. Steps are judged by slopes alone, so that no pass has to work the loss itself out:
-    by the first of the approximate Wolfe conditions (W. Hager, H. Zhang, A new conjugate gradient method with
-    guaranteed descent and an efficient line search, 2005; delta 0.05). Where a convex loss still falls
-    at a step's end, the step has lowered it. With an L1 penalty: accelerated proximal gradient with restarts
-    (B. O'Donoghue, E. Candès, Adaptive restart for accelerated gradient schemes, 2015).
+    1992) on the inverse Hessian. Steps are judged by slopes alone, so that no pass has to compute the loss itself: by
+    the first of the approximate Wolfe conditions (W. Hager, H. Zhang, A new conjugate gradient method with guaranteed
+    descent and an efficient line search, 2005; delta 0.05). With an L1 penalty: accelerated proximal gradient with
+    restarts (B. O'Donoghue, E. Candès, Adaptive restart for accelerated gradient schemes, 2015).
     """
     work = _proximal if problem.l1 else _quasi_newton
     return work(problem, weights, stop, on_progress, label)

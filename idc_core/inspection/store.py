@@ -19,9 +19,8 @@ import numpy as np
 
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, partial_file
-from idc_core.inspection.discovery import discoveries
 from idc_core.inspection.query_process import connect
-from idc_core.inspection.result import COLUMNS, Inspection
+from idc_core.inspection.result import COLUMNS, Inspection, discoveries
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -59,13 +58,7 @@ def store_path() -> Path:
 
 @contextmanager
 def opened(path: Path, **settings: Any) -> Iterator[DuckDBPyConnection]:
-    """Open the database and close it again; wait while another process writes into it.
-
-    Raises
-    ------
-    DataError
-        If it is not there to be read, stays locked, or is no DuckDB file.
-    """
+    """Open the database and close it again; wait while another process writes into it."""
     import duckdb
 
     try:
@@ -80,13 +73,7 @@ def opened(path: Path, **settings: Any) -> Iterator[DuckDBPyConnection]:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[DuckDBPyConnection]:
-    """Change the database as a whole, or not at all; one thread at a time, and no other process.
-
-    Raises
-    ------
-    DataError
-        If it cannot be opened or written.
-    """
+    """Change the database as a whole, or not at all; one thread at a time, and no other process."""
     import duckdb
 
     with _WRITING, opened(path) as connection:
@@ -100,20 +87,7 @@ def _writing(path: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> str:
-    """Write an inspection into the database.
-
-    Parameters
-    ----------
-    inspection : Inspection
-    name : str
-        What the person calls the run.
-    path : Path, optional
-        Another file than `store_path()`.
-
-    Returns
-    -------
-    str
-        The run's key in all views.
+    """Write an inspection into the database under a run name, and return the run's key in all views.
 
     Raises
     ------
@@ -164,13 +138,7 @@ def _make_schema(connection: DuckDBPyConnection) -> None:
 
 
 def bring_up_to_date(path: Path) -> None:
-    """Add to a file of an earlier version what it lacks; what it holds stays.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be opened, or not be written although something is missing.
-    """
+    """Add to a file of an earlier version what it lacks; what it holds stays."""
     with opened(path, read_only=True) as connection:
         there = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
     if not _ADDED.keys() <= set(there):
@@ -205,15 +173,7 @@ def forget(run: str, path: Path | None = None) -> None:
 
 
 def export(view: str, target: Path, path: Path | None = None, *, run: str | None = None) -> None:
-    """Write a view into a Parquet or CSV file, by the file's ending; all runs unless one is named.
-
-    Raises
-    ------
-    SettingError
-        If there is no such view or format, or the file cannot be written.
-    DataError
-        If there is no database yet.
-    """
+    """Write a view into a Parquet or CSV file, by the file's ending; all runs unless one is named."""
     import duckdb
 
     kind = target.suffix.removeprefix(".").lower()

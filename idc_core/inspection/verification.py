@@ -1,4 +1,4 @@
-"""Does a unit follow a hypothesis, or something that goes with it? Swap single symbols and see.
+"""Verify that units respond to a hypothesis, not to something that correlates with it, by swapping symbols.
 
 In a baseline pair a symbol is swapped so that the hypothesis stays true of it, in a treatment pair so that it becomes
 false. Units that follow the hypothesis change in another way under treatments than under baselines; the silhouette of
@@ -11,8 +11,8 @@ grammar rewrites the text from some choice on: both texts are derivable, and bot
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,9 +21,7 @@ from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.records import PADDING, Records, is_text
-from idc_core.inspection.rewriting import REWRITERS, changed
+from idc_core.inspection.hypothesis import PADDING, PARSES, Hypothesis, Records, is_text
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import neuron_axes, trace
 
@@ -51,12 +49,6 @@ class Verification:
         The same for random sets of as many other units.
     baseline, treatment : ndarray, float32 (pairs, units)
         How much each chosen unit changed at the swapped symbol.
-    p_value : float
-        Share of the sets, with the chosen one among them, that separate the pairs at least as well.
-    confirmed : bool
-        Whether these are at most `CONFIRMED` of all.
-    few : bool
-        Whether there are fewer than `FEW_PAIRS` pairs of a kind.
     """
 
     silhouette: float
@@ -100,14 +92,13 @@ def verify(
     ----------
     model : Module
     layer : str
-        With a value a symbol, or one a record.
+        With a value per symbol, or one per record.
     units : sequence of int
-        The units that score high on the hypothesis: take ten or more where none scores very high, for what many units
-        tell together a few of them need not.
+        The units that score high on the hypothesis; ten or more where none scores very high.
     dataset : Dataset
         Texts.
     hypothesis : Hypothesis
-        Binary, with a value a symbol, and a function of the text alone, or of its parse.
+        Binary, with a value per symbol, and a function of the text alone, or of its parse.
     pairs : int
         Pairs of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`; fewer are compared where no more are found.
     sets : int
@@ -117,13 +108,9 @@ def verify(
     seed : int
     swaps : {"symbols", "grammar"}, optional
         Random symbols at random places, or what the grammar of `dataset` might have written instead; the first unless
-        the hypothesis takes a parse. The grammar's texts differ in what follows the place too: only layers with a value
-        a symbol can be asked, and ones that read ahead see it.
+        the hypothesis takes a parse. The grammar's texts differ after the place too: it needs a layer with a value per
+        symbol, and layers that read ahead are affected.
     on_progress : Progress, optional
-
-    Returns
-    -------
-    Verification
 
     Raises
     ------
@@ -160,15 +147,7 @@ def verify(
 
 
 def swapped_by_grammar(dataset: Dataset, hypothesis: Hypothesis, swaps: Swaps | None = None) -> bool:
-    """Return whether `verify` would swap by the grammar, before any work.
-
-    Raises
-    ------
-    SettingError
-        If it is not known of changed texts whether the hypothesis holds, or there is no grammar.
-    DataError
-        If the data set holds no texts.
-    """
+    """Return whether `verify` would swap by the grammar; refuse what it would refuse, before any work."""
     if not is_text(dataset):
         raise DataError("Symbols can only be swapped in texts; this data set holds none.")
     by_grammar = swaps == "grammar" or (swaps is None and not hypothesis.recomputable and hypothesis.parsed)
@@ -285,3 +264,77 @@ def _silhouette(changes: Sequence[NDArray[np.float32]], units: NDArray[np.int64]
     points = np.concatenate([change[:, units] for change in changes])
     kinds = np.repeat([0, 1], [len(change) for change in changes])
     return float(silhouette_score(points, kinds))
+
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """Pairs of texts with their parses, and the first place (n,) where the two of a pair differ."""
+
+    before: Records
+    after: Records
+    places: NDArray[np.int64]
+
+
+class Replay(random.Random):
+    """Numbers that were drawn before, then those of another source; remembers all."""
+
+    def __init__(self, given: Sequence[float], source: random.Random) -> None:
+        super().__init__(0)
+        self.taken: list[float] = []
+        self._given, self._source = given, source
+
+    def random(self) -> float:
+        """Return the next number."""
+        done = len(self.taken)
+        self.taken.append(self._given[done] if done < len(self._given) else self._source.random())
+        return self.taken[-1]
+
+
+def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritten:
+    """Derive strings of the project's SQL grammar in pairs that make the same choices up to a random one.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Which the texts are like.
+    count : int
+        Pairs.
+    source : random.Random
+    """
+    from idc_core.datasets.sql import SYMBOLS, encode, make_sentence, parses_of
+
+    sides: tuple[list[Any], list[Any]] = [], []
+    begins: list[int] = []
+    places: list[int] = []
+    while len(begins) < count:
+        first = Replay((), source)
+        one = make_sentence(first)
+        other = make_sentence(Replay(first.taken[: int(source.random() * len(first.taken))], source))
+        shorter = min(len(one.text), len(other.text))
+        place = next((at for at in range(shorter) if one.text[at] != other.text[at]), shorter)
+        lowest, highest = max(0, place - SYMBOLS + 1), min(place, shorter - SYMBOLS)
+        if place == shorter or highest < lowest:
+            continue
+        begins.append(lowest + int(source.random() * (highest - lowest + 1)))
+        places.append(place - begins[-1])
+        for side, sentence in zip(sides, (one, other), strict=True):
+            side.append(sentence)
+    starts = np.array(begins, np.int64)
+    made = []
+    for side in sides:
+        codes = encode([text.text[at : at + SYMBOLS] for text, at in zip(side, begins, strict=True)])
+        made.append(changed(dataset, codes, {PARSES: parses_of(side, starts)}))
+    return Rewritten(made[0], made[1], np.array(places, np.int64))
+
+
+def changed(dataset: Dataset, inputs: NDArray[Any], memo: dict[object, Any] | None = None) -> Records:
+    """Return texts as records of a data set; nothing but what `memo` holds is known of them beyond the texts."""
+    count = len(inputs)
+    data = replace(
+        dataset, inputs=inputs, targets=np.zeros(count, np.int64), texts=(), ids=np.arange(count), fingerprint=""
+    )
+    return Records(data, np.arange(count), memo or {})
+
+
+REWRITERS: dict[str, Callable[[Dataset, int, random.Random], Rewritten]] = {"sql": rewrite_sql}
+"""Functions that rewrite the texts of data sets whose grammar is known, by the data set's name."""

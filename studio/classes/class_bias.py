@@ -1,4 +1,4 @@
-"""Between which classes the network is unfair: third classes of a pair, ranked triplets, and what they look like."""
+"""Bias between classes: third classes of a pair, ranked triplets, and examples of their inputs."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ from studio.widgets import layout
 TRIPLETS = 50
 EXAMPLES = 3
 THIRD = "third"
-"""Name in the address: the third class that is looked at."""
+"""Name in the address: the selected third class."""
 
 
 def sentence(looked: Looked) -> str:
-    """Say between which two classes third ones are treated most unequally."""
+    """Name the pair with the largest average bias."""
     found = looked.found
     if found.bias is None or not len(found.biased):
         return ""
     a, b = found.biased[0].tolist()
-    text = f" Most unequal are {looked.pair_name((a, b))} (average bias {found.bias[a, b]:.2f})"
+    text = f" Largest average bias: {looked.pair_name((a, b))} ({found.bias[a, b]:.2f})"
     hits = found.truly_biased(found.biased[:1])
     if hits is not None:
-        text += f", and labels {'confirm it' if hits[0] else 'do not confirm it'}"
+        text += f", {'confirmed' if hits[0] else 'not confirmed'} by labels"
     return f"{text}."
 
 
 def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool) -> pd.DataFrame | None:
-    """Draw towards which of the two each third class leans. Returns the table; None where bias is undefined."""
+    """Draw the bias of each third class towards one of the two. Returns the table; None where it is undefined."""
     found = looked.found
     if found.bias is None:
-        st.caption("Bias compares two classes with third ones, so it needs three classes that are predicted.")
+        st.caption("Bias needs at least three predicted classes.")
         return None
     bias = third_classes(found.distance, *pair, filtered=filtered)
     names = (looked.names[pair[0]], looked.names[pair[1]])
     place = int(np.flatnonzero((found.biased == sorted(pair)).all(1))[0]) + 1
     known = np.flatnonzero(np.isfinite(bias) & (bias != 0))
     st.markdown(
-        f"{looked.pair_name(pair)} have an average bias of **{found.bias[pair]:.3f}**, place {place:,} of "
+        f"{looked.pair_name(pair)}: average bias **{found.bias[pair]:.3f}**, rank {place:,} of "
         f"{len(found.biased):,}" + _truth(looked, pair) + "."
     )
     if not len(known):
-        st.caption("No third class is near enough to either of the two to count.")
+        st.caption("No third class is close enough to either of the two.")
         return pd.DataFrame({"third class": looked.names, "bias": bias})
     most = int(known[np.argmax(np.abs(bias[known]))])
     closer, other = names if bias[most] > 0 else names[::-1]
-    title = f"{looked.names[most]} leans most: it lies closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
+    title = f"{looked.names[most]} is most biased: closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
 
     def clicked(points: list[dict[str, Any]]) -> None:
         address.keep(THIRD, str(int(np.ravel(points[0]["customdata"])[0])))
@@ -67,9 +67,9 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
         "third-classes",
         lambda dark: figures.third_classes(bias, looked.names, names, title, dark=dark),
         alt=title,
-        read=f"a bar is a third class: to the right it lies closer to {names[0]}, to the left closer to {names[1]}, "
-        "and the longer the bar the more unequally, so the more likely it is mistaken for one of the two rather than "
-        "for the other. Click a bar to see inputs of the three.",
+        read=f"each bar is one third class. Right: closer to {names[0]}; left: closer to {names[1]}. The longer the "
+        "bar, the more likely the class is confused with one of the two rather than the other. Click a bar to see "
+        "inputs of the three.",
         depends=(looked.key, pair, filtered),
         clicked=clicked,
     )
@@ -84,7 +84,7 @@ def _truth(looked: Looked, pair: tuple[int, int]) -> str:
     hits = found.truly_biased(np.array([pair]))
     if found.disparity is None or hits is None or not np.isfinite(found.disparity[pair]):
         return ""
-    return f"; labels show a disparity of {found.disparity[pair]:.3f}, {'above' if hits[0] else 'below'} the cut-off"
+    return f"; disparity from labels {found.disparity[pair]:.3f}, {'above' if hits[0] else 'below'} the cut-off"
 
 
 def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> None:
@@ -93,13 +93,13 @@ def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> 
         return
     for column, one in zip(st.columns(3, gap="medium"), (pair[0], third, pair[1]), strict=True):
         with column:
-            st.markdown(f"Answered as **{looked.names[one]}**")
+            st.markdown(f"Classified as **{looked.names[one]}**")
             rows = looked.positions[looked.of_class(one)]
             layout.gallery(view, rows, EXAMPLES, key=f"bias-{one}")
 
 
 def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | None:
-    """Show the triplets of largest bias among all; choosing one opens its pair. Returns the table."""
+    """Show the triplets of largest bias; choosing one selects its pair. Returns the table."""
     distance = looked.found.distance
 
     def work(report: Any) -> Any:
@@ -129,7 +129,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
         for one in triplets
     ]
     if not rows:
-        st.caption("No third class leans to either side of any pair.")
+        st.caption("No triplet has a bias.")
         return None
     table = pd.DataFrame(rows)
     key = "triplets"

@@ -1,4 +1,4 @@
-"""What the Class errors page looks at: its evidence, its settings, and everything found, each computed once."""
+"""Evidence, settings and class errors of the Class errors page, each computed once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence, parse_groups
-from idc_core.confusion.report import ClassErrors, find_errors
+from idc_core.confusion.report import ClassErrors, Kind, find_errors
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import ENGINE, View
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from idc_core.confusion.scaled_activation import Statistics
 
 LAYERS, GROUPS, PAIR = "counted", "groups", "pair"
-"""Names in the address: the layers whose neurons count, classes taken together, and the pair looked at."""
+"""Names in the address: the layers whose neurons count, groups of classes, and the selected pair."""
+
+KINDS: tuple[Kind, ...] = ("type2", "type1")
+"""Error types of several labels."""
 
 PREDICTIONS = "own-predictions"
 """In the session: a person's own file, its name and content."""
@@ -32,51 +35,23 @@ PREDICTIONS = "own-predictions"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the person chose on the page.
-
-    Attributes
-    ----------
-    layers : tuple of str
-        Layers whose neurons count.
-    threshold : float
-        Scaled output above which a neuron is active.
-    deviations : float
-        Standard deviations at which pairs are reported.
-    normalise, filtered : bool
-        As in `find_errors`.
-    kind : str or None
-        Error type of several labels.
-    groups : str
-        Classes taken together, as the person wrote them.
-    """
+    """The choices of the page: layers whose neurons count, thresholds, forms and groups as the person wrote them."""
 
     layers: tuple[str, ...]
     threshold: float
     deviations: float
     normalise: bool
     filtered: bool
-    kind: str | None
+    kind: Kind | None
     groups: str
 
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What the page shows.
+    """Class errors of the chosen tests, or of a person's own predictions (then without positions, scores and layers).
 
-    Attributes
-    ----------
-    evidence : Evidence
-        With groups, of the chosen tests.
-    found : ClassErrors
-    positions : ndarray of int64 (n,) or None
-        Positions among the tests of the evidence's rows; None for a person's own predictions.
-    scores : ndarray of float32 (n, classes) or None
-        What the network returned for them; None for groups.
-    layers : tuple of str
-        Layers of the neurons, with their `sizes`; empty for a person's own predictions.
-    sizes : tuple of int
-    key : hashable
-        What all of it depends on.
+    `positions` (n,) are the evidence's rows among the tests, `scores` (n, classes) the network's outputs for them, None
+    for groups; `key` is everything it depends on.
     """
 
     evidence: Evidence
@@ -125,7 +100,7 @@ def choose_layers(view: View) -> tuple[str, ...]:
         selection_mode="multi",
         key=LAYERS,
         on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),
-        help="Convolutions and linear layers, before their activation function. Another choice needs one more pass "
+        help="Convolutions and linear layers, before their activation function. Another choice takes one more pass "
         f"over the tests. Default all: {', '.join(offered)}.",
     )
     return tuple(name for name in offered if name in chosen) or offered
@@ -143,48 +118,48 @@ def choose_numbers(several: bool) -> dict[str, Any]:
             0.05,
             key="activation",
             bind="query-params",
-            help="A neuron is active where its output, scaled to 0..1 over its layer, is above this; counted again at "
-            "once. From 0.05 to 0.95; default 0.5.",
+            help="A neuron is active where its output, scaled to 0..1 per layer, is above this. From 0.05 to 0.95; "
+            "default 0.5.",
         )
     with columns[1]:
         deviations = st.slider(
-            "Report beyond (standard deviations)",
+            "Report pairs closer than mean \u2212 … SD",
             0.0,
             3.0,
             1.0,
             0.25,
             key="deviations",
             bind="query-params",
-            help="Pairs this far below the mean distance, or above the mean bias, are reported; true pairs lie as far "
-            "above the mean of the truth. From 0 to 3; default 1.",
+            help="Reported are pairs this many standard deviations below the mean distance, or above the mean bias. "
+            "Truly confused: as far above the mean of the labels' confusion. From 0 to 3; default 1.",
         )
     with columns[2], st.container(horizontal=True):
         normalise = st.toggle(
-            "As published",
+            "Normalise distances",
             key="normalise",
             bind="query-params",
-            help="Divide a distance by the root of the number of neurons that either class activates, as the published "
-            "tables do; the paper's equation (2) does not. Default off.",
+            help="Divides a distance by the square root of the number of neurons that either class activates, as in "
+            "the published tables. The paper's equation (2) does not. Default off.",
         )
         filtered = st.toggle(
             "Near third classes only",
             True,
             key="near",
             bind="query-params",
-            help="For bias, a third class that is far from both counts as 0, as in the paper. Default on.",
+            help="For bias: a third class far from both counts as 0, as in the paper. Default on.",
         )
-        kind = None
+        kind: Kind | None = None
         if several:
             kind = st.segmented_control(
                 "True errors",
-                ["type2", "type1"],
+                KINDS,
                 default="type2",
                 required=True,
                 key="kind",
                 bind="query-params",
-                format_func={"type2": "beside (type 2)", "type1": "instead (type 1)"}.get,
-                help="What counts as a true confusion of several labels: a class predicted beside, or instead of, "
-                "another that alone is there. Default beside (type 2).",
+                format_func={"type2": "additional (type 2)", "type1": "instead (type 1)"}.__getitem__,
+                help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
+                "one. Default additional (type 2).",
             )
     return {
         "threshold": threshold,
@@ -196,7 +171,7 @@ def choose_numbers(several: bool) -> dict[str, Any]:
 
 
 def choose_groups() -> str:
-    """Choose which classes are taken together."""
+    """Choose groups of classes."""
     st.session_state[GROUPS] = address.read(GROUPS)
     text: str = st.text_area(
         "Groups of classes",
@@ -204,30 +179,30 @@ def choose_groups() -> str:
         height=80,
         placeholder="pets: cat, dog\nvehicles: car, truck",
         on_change=lambda: address.keep(GROUPS, "; ".join(st.session_state[GROUPS].splitlines())),
-        help="Classes that are taken together, one group a line as name: class, class; for example two groups of "
-        "people between which the network must be fair. Default none.",
+        help="Classes joined into one, one group per line as name: class, class; for example two groups of people that "
+        "the network must treat alike. Default none.",
     )
     return text
 
 
 def choose_own() -> Evidence | None:
-    """Take a person's own predictions instead of the bench's network; None where there are none."""
+    """Load a person's own predictions instead of the setup's network; None where there are none."""
     file = st.file_uploader(
-        "Own predictions (npz, csv)",
+        "Custom predictions (npz, csv)",
         ["npz", "csv"],
         key=PREDICTIONS,
-        help="An npz file or CSV table of any classifier, also with several labels an input, shown instead of the "
-        "bench's network; what it must hold is said below. Default none.",
+        help="An npz file or CSV table of any classifier, also with several labels per input, shown instead of the "
+        "setup's network. Format: see below. Default none.",
     )
     scaled = st.toggle(
-        "Activations are scaled to 0..1 already",
+        "Activations are already scaled to 0..1",
         key="own-scaled",
-        help="Otherwise each input's activations are scaled by the smallest and largest of their layer. Default off.",
+        help="Off: each input's activations are scaled by the minimum and maximum of their layer. Default off.",
     )
     st.caption(
-        "npz: `activations` (inputs, neurons) with `predicted`, or `probability` (neurons, classes); and where known "
-        "`true`, `class_names`, `layer_sizes`. Labels are class numbers (inputs,) or zeros and ones (inputs, classes). "
-        "CSV: a column `predicted`, perhaps `true`, all others activations; or a column a class and a row a neuron."
+        "npz: `activations` (inputs, neurons) with `predicted`, or `probability` (neurons, classes); optional `true`, "
+        "`class_names`, `layer_sizes`. Labels: class numbers (inputs,) or zeros and ones (inputs, classes). CSV: a "
+        "column `predicted`, optionally `true`, all others activations; or one column per class and one row per neuron."
     )
     if file is None:
         return None
@@ -250,13 +225,7 @@ def own_key() -> Hashable:
 
 
 def look(view: View, settings: Settings, own: Evidence | None) -> Looked:
-    """Find everything the page shows; a pass only where layers or tests are new.
-
-    Raises
-    ------
-    IdcError
-        If the groups make no sense, or nothing can be said of these predictions.
-    """
+    """Find everything the page shows; a pass only where layers or tests are new."""
     if own is not None:
         return _find(own, settings, None, None, (own_key(), settings.groups))
     statistics = open_statistics(view, settings.layers)
@@ -312,7 +281,7 @@ def _find(
 
 
 def choose_pair(looked: Looked) -> tuple[int, int]:
-    """Choose the pair that is looked at; the most suspected one where none is chosen."""
+    """Return the selected pair; the most suspected one where none is chosen."""
     known = np.flatnonzero(np.isfinite(np.diag(looked.found.distance))).tolist()
     said = address.read(PAIR).split("-")
     numbers = [int(part) for part in said if part.isascii() and part.isdigit() and len(part) < 7]
@@ -328,14 +297,13 @@ def choose_pair(looked: Looked) -> tuple[int, int]:
                 key=key,
                 width=220,
                 on_change=_take_pair,
-                help="One of the two classes that are looked at below; type to search. Default the most suspected "
-                "pair.",
+                help="One of the two classes shown below; type to search. Default the most suspected pair.",
             )
     return int(pair[0]), int(pair[1])
 
 
 def keep_pair(first: int, second: int) -> None:
-    """Look at a pair; for callbacks."""
+    """Select a pair; for callbacks."""
     address.keep(PAIR, f"{first}-{second}")
 
 

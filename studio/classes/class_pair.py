@@ -1,4 +1,4 @@
-"""Behind a pair of classes: the inputs confused, the neurons both activate, their cells, and the two on a plane."""
+"""A pair of classes in detail: confused inputs, neurons and cells of both, and a projection of their inputs."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from studio.widgets import layout
 from studio.widgets.text import cell_name, percent, plural, signed
 
 SHOWN, TEXTS = 20, 6
-"""Confused tests that are shown: pictures, and texts, which take a row each; half as many lie between the two."""
+"""Confused tests that are shown: pictures, and texts, which take a row each; half as many of those in between."""
 
 NEURONS = 12
 CELLS = 8
 
 
 def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
-    """Show the tests that the network confuses, where labels tell, and those that lie between the two classes."""
+    """Show the tests that the network confuses, where there are labels, and those between the two classes."""
     if looked.positions is None:
-        st.caption("Own predictions come without their inputs, so there is none to show.")
+        st.caption("Custom predictions come without inputs to show.")
         return
     most = SHOWN if view.test.inputs.ndim == 4 else TEXTS
     wrong = confused(looked.evidence, *pair)
     if looked.evidence.true is not None:
         st.markdown(
-            f"**{plural(len(wrong), 'test')}** of one of the two classes {'is' if len(wrong) == 1 else 'are'} answered "
-            "as the other."
+            f"**{plural(len(wrong), 'test')}** of one of the two classes {'is' if len(wrong) == 1 else 'are'} "
+            "classified as the other."
         )
         if len(wrong):
             layout.gallery(view, looked.positions[wrong], most, key="pair-confused")
@@ -46,15 +46,15 @@ def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     if looked.scores is not None:
         torn = between(looked.scores, *pair)
         st.markdown(
-            f"**Torn between the two**, found without labels: {plural(len(torn), 'test')} "
-            f"{'has' if len(torn) == 1 else 'have'} these as the two highest scores; the closest first."
+            f"**Close to the decision boundary** (no labels needed): {plural(len(torn), 'test')} "
+            f"{'has' if len(torn) == 1 else 'have'} these two classes as the highest scores; smallest margin first."
         )
         if len(torn):
             layout.gallery(view, looked.positions[torn], most // 2, key="pair-torn")
 
 
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
-    """Show the neurons that both classes activate more than others do, with relevance and clusters where known."""
+    """Show the neurons that both classes activate more than others, with relevance where known."""
     found = looked.found
     shared = found.shared_neurons(*pair, NEURONS)
     first, second = (looked.names[one] for one in pair)
@@ -68,7 +68,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
             "neuron": neuron,
             f"active for {first} (%)": 100 * found.probability[index, pair[0]],
             f"active for {second} (%)": 100 * found.probability[index, pair[1]],
-            "for the others (%)": 100 * others[index],
+            "active for others (%)": 100 * others[index],
         }
         if relevance is not None:
             own = layer == view.bench.layer
@@ -78,8 +78,8 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     table = pd.DataFrame(rows)
     both = np.minimum(found.probability[:, pair[0]], found.probability[:, pair[1]])
     st.markdown(
-        f"Both classes activate **{plural(int((both > 0.5).sum()), 'neuron')}** of {len(both):,} in more than half of "
-        "their inputs. " + _tell_apart(looked, pair)
+        f"**{plural(int((both > 0.5).sum()), 'neuron')}** of {len(both):,} are active for more than half of the inputs "
+        "of both classes. " + _most_different(looked, pair)
     )
     if not rows:
         return table
@@ -109,9 +109,9 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     )
     if looked.layers:
         st.caption(
-            "Those first that the two activate more than the other classes do. Choose a row to select its neuron, with "
-            "its layer, on all pages. Relevance, summed over positions and "
-            f"averaged over the tests answered as the class, is shown for layer {view.bench.layer}, the sidebar's."
+            "Sorted by how much more the two classes activate a neuron than the others do. Choose a row to select its "
+            "neuron and layer on all pages. Relevance: sum over positions, mean over the tests classified as the "
+            f"class, for the setup's layer {view.bench.layer}."
         )
         with st.container(horizontal=True):
             for name in ("neurons", "clusters"):
@@ -166,17 +166,17 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
     )
 
 
-def _tell_apart(looked: Looked, pair: tuple[int, int]) -> str:
-    """Name the neurons that tell the two apart most."""
+def _most_different(looked: Looked, pair: tuple[int, int]) -> str:
+    """Name the neurons whose activation differs most between the two."""
     apart = looked.found.apart_neurons(*pair, 3)
     if not len(apart):
-        return "No neuron tells them apart."
+        return "No neuron separates them."
     named = []
     for index in apart.tolist():
         layer, neuron = looked.neuron_of(index)
         one, other = 100 * looked.found.probability[index, list(pair)]
         named.append(f"{f'{layer} ' if layer else ''}neuron {neuron} ({one:.0f} % and {other:.0f} %)")
-    return f"Most telling {'is' if len(named) == 1 else 'are'} {layout.names(named)}."
+    return f"Largest difference: {layout.names(named)}."
 
 
 def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
@@ -190,9 +190,8 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     st.subheader(f"Clusters and cells in layer {view.bench.layer}", anchor=False)
     _clusters(view, looked, pair, looked.positions)
     st.markdown(
-        f"In layer {view.bench.layer} both classes reach **{plural(len(cells), 'cell')}**; in them lie "
-        f"{inside[0]:,} of {len(first):,} tests answered as {names[0]} and {inside[1]:,} of {len(second):,} as "
-        f"{names[1]}."
+        f"Both classes reach **{plural(len(cells), 'cell')}**. These hold {inside[0]:,} of {len(first):,} tests "
+        f"classified as {names[0]} and {inside[1]:,} of {len(second):,} as {names[1]}."
     )
     if not len(cells):
         return
@@ -205,7 +204,7 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
 
     table = {"cell": [cell_name(cell) for cell in cells[:CELLS]]}
     st.dataframe(
-        pd.DataFrame(table | {f"tests answered as {name}": counts[:CELLS, i] for i, name in enumerate(names)}),
+        pd.DataFrame(table | {f"tests classified as {name}": counts[:CELLS, i] for i, name in enumerate(names)}),
         hide_index=True,
         height="content",
         key=key,
@@ -218,14 +217,14 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
 
 
 def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
-    """Show the inputs of the two classes on a plane, by all counted neurons."""
+    """Show the inputs of the two classes on the first two principal components of all counted neurons."""
     values, true = looked.evidence.values, looked.evidence.true
     if values is None:
-        st.caption("A probability matrix does not tell single inputs apart, so there is none to lay out.")
+        st.caption("A probability matrix has no single inputs to project.")
         return
     rows = sample(np.union1d(looked.of_class(pair[0]), looked.of_class(pair[1])))
     if len(rows) < 3:
-        st.caption("Too few inputs are predicted as the two classes to lay them out.")
+        st.caption("Too few inputs are predicted as the two classes for a projection.")
         return
     try:
         placed = principal_components(values[rows])
@@ -234,7 +233,9 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         return
     groups = _members(looked, pair, rows, true)
     share = alike(placed.points, groups.member)
-    title = f"{percent(share)} of the inputs answered as {looked.pair_name(pair)} lie next to one of the same kind"
+    title = (
+        f"{percent(share)} of the inputs classified as {looked.pair_name(pair)} have a nearest neighbour of their kind"
+    )
     shares = placed.explained or (0.0, 0.0)
     ids = rows if looked.positions is None else view.test.ids[looked.positions[rows]]
     place = None
@@ -247,15 +248,15 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         if number is not None and looked.positions is not None:
             select(input=int(np.ravel(number)[0]))
 
-    axes = [f"direction {i + 1}: {percent(one)} of the variance" for i, one in enumerate(shares)]
+    axes = [f"principal component {i + 1}: {percent(one)} of the variance" for i, one in enumerate(shares)]
     layout.chart(
         view,
         "pair-plane",
         lambda dark: plane(placed.points, groups, ids, (axes[0], axes[1]), title, selected=place, dark=dark),
         alt=title,
-        read="a mark is an input predicted as one of the two classes; inputs that lie together activate all counted "
-        "neurons alike. Colour and mark tell the prediction, and where labels exist whether it is right"
-        + (". Click one to select its test on all pages." if looked.positions is not None else "."),
+        read="each point is one input predicted as one of the two classes; close points activate all counted neurons "
+        "similarly. Colour and mark: prediction, and with labels whether it is correct."
+        + (" Click a point to select its test on all pages." if looked.positions is not None else ""),
         depends=(looked.key, pair, place),
         clicked=clicked if looked.positions is not None else None,
     )
@@ -269,8 +270,8 @@ def _members(looked: Looked, pair: tuple[int, int], rows: NDArray[np.int64], tru
         names = [f"{looked.names[pair[0]]} only", f"{looked.names[pair[1]]} only", "both"]
     else:
         member = np.where(predicted[rows] == pair[0], 0, 1)
-        names = [f"answered as {looked.names[one]}" for one in pair]
+        names = [f"classified as {looked.names[one]}" for one in pair]
         if true is not None:
             member = member + 2 * (true[rows] != predicted[rows])
-            names = [f"{name}, {how}" for how in ("rightly", "wrongly") for name in names]
+            names = [f"{name}, {how}" for how in ("correct", "wrong") for name in names]
     return Groups(member.astype(np.int64), names)

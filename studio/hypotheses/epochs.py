@@ -1,4 +1,4 @@
-"""Did training bring it about? The scores at every epoch whose weights were kept, and training again to keep them."""
+"""Scores at every epoch of training whose weights were kept, and training again to keep them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import epochs as figures
-from idc_core.inspection.epochs import Course, course, halfway
+from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
 from idc_core.progress import Progress
@@ -22,7 +22,7 @@ from studio.widgets import layout
 from studio.widgets.text import percent, plural
 
 if TYPE_CHECKING:
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
 
 QUICK_S = 300
 """Seconds up to which a training is offered on the page; longer ones are for the command line."""
@@ -34,22 +34,22 @@ TOLD = 5
 """Hypotheses that are told apart in a figure, besides the chosen one."""
 
 
-def draw(
+def draw_epochs(
     measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]
 ) -> dict[str, pd.DataFrame]:
-    """Follow scores over the epochs of training. Returns the table to take away."""
-    st.header("Did training bring it about?", anchor=False)
+    """Draw scores over the epochs of training. Returns the table to download."""
+    st.header("When does it appear in training?", anchor=False)
     wanted = st.toggle(
-        "Follow the scores over the epochs of training",
+        "Scores over the epochs of training",
         key="over-epochs",
         bind="query-params",
-        help="Inspects the network as it was before training and after each epoch whose weights were kept, on the same "
-        "records; default off.",
+        help="Inspects the network before training and after each epoch whose weights were kept, on the same records. "
+        "Default off.",
     )
     if not wanted:
         return {}
     if not measured.whole:
-        st.caption("This waits until all records are read: start again first.")
+        st.caption("Reading was stopped. Start again to read all records first.")
         return {}
     view = measured.view
     try:
@@ -65,20 +65,14 @@ def draw(
         st.error(str(error))
         return {}
     if missing:
-        st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not looked at.")
+        st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not inspected.")
     draw_strongest(measured, grid, layer, label, pair, found, series)
     draw_unit(measured, grid, layer, label, pair, found, series)
     return {"hypotheses-by-epoch": found.frame()}
 
 
 def there(view: View) -> Series | None:
-    """Return the best training whose checkpoints are there, after training again where that was asked for.
-
-    Raises
-    ------
-    IdcError
-        If checkpoints are damaged, or training failed.
-    """
+    """Return the best training whose checkpoints are there, after training again where that was asked for."""
     name = view.bench.model
     if st.session_state.get(TRAIN) == name:
         train_again(view)
@@ -92,41 +86,29 @@ def _whole(name: str, kept: Series | None) -> Series:
 
 
 def say_source(view: View, kept: Series | None, series: Series) -> None:
-    """Say where the epochs come from, and offer to train again where there are none between the ends.
-
-    Raises
-    ------
-    CancelledError
-        If the person stopped it.
-    """
+    """Say where the epochs come from, and offer to train again where there are none between the ends."""
     if find_entry(view.bench.model).recipe is None:
         st.caption(
-            "These weights were published by others, without those of any epoch before: they are compared with fresh "
-            "ones (seed 0)."
+            "These weights were published without those of earlier epochs. They are compared with random initial "
+            "weights (seed 0)."
         )
     elif kept is None or not kept.complete:
         offer(view, kept)
     elif not kept.own:
         st.caption(
-            "These epochs are of a repeat of the training, with the same recipe. It led to other weights than the "
-            f"bench's (fingerprint `{kept.checkpoints[-1].trained}`), as another processor, version or seed does, so "
-            "that units of the two need not be the same."
+            "These epochs are of a repeat of the training with the same recipe. It led to other weights than the "
+            f"setup's (fingerprint `{kept.checkpoints[-1].trained}`): another processor, version or seed does. Units "
+            "of the two need not correspond."
         )
     if any(one.stored == "float16" for one in series.checkpoints):
         st.caption(
-            "Before training and at its end the weights are exact; between, they are kept in 16 bits each, which "
-            "changed no score by more than 0.0002 where it was tried."
+            "The first and last epoch's weights are exact. Those between are stored in 16 bits, which changed scores "
+            "by at most 0.0002 in our tests."
         )
 
 
 def train_again(view: View) -> None:
-    """Train the bench's network again and keep its epochs, or wait for who does it already.
-
-    Raises
-    ------
-    IdcError
-        If training failed.
-    """
+    """Train the setup's network again and keep its epochs, or wait for the training in progress."""
     name = view.bench.model
 
     def work(report: Progress) -> bool:
@@ -145,7 +127,7 @@ def train_again(view: View) -> None:
     try:
         Waiting(1).get("trainings", (ENGINE, name, str(kept_folder(name))), "training the network again, step", work)
     except CancelledError:
-        st.caption("The training was stopped. The epochs that it finished are kept.")
+        st.caption("Training was stopped. Finished epochs are kept.")
     except IdcError:
         del st.session_state[TRAIN]
         raise
@@ -162,22 +144,22 @@ def offer(view: View, part: Series | None) -> None:
     seconds = expected(view)
     if seconds > QUICK_S:
         st.caption(
-            f"{text} Training again takes about {duration(seconds)} on this machine as busy as it is now; on the "
-            "command line it goes on without this page:"
+            f"{text} Training again takes about {duration(seconds)} on this machine under its present load. To run it "
+            "in a terminal:"
         )
         st.code(f"python -m idc_core train {name} --checkpoints", language="bash")
         return
     st.caption(
-        f"{text} Training again by the same recipe takes about {duration(seconds)} on this machine, judged by a few "
-        "steps now, and looking at each epoch some more. Stay on this page: what is finished is kept."
+        f"{text} Training again takes about {duration(seconds)} on this machine (estimated from a few steps), plus the "
+        "inspection of each epoch. Stay on this page; finished epochs are kept."
     )
     st.button(
         "Train again and keep each epoch",
         key="train-epochs",
         on_click=_train,
         args=(name,),
-        help="Trains a copy from the same seed by the same recipe, in the background; the network of the bench stays "
-        "as it is. The weights are kept in the studio's own folder.",
+        help="Trains a copy with the same seed and recipe in the background. The setup's network does not change. The "
+        "weights are kept in the studio's own folder.",
     )
 
 
@@ -204,16 +186,8 @@ def duration(seconds: float) -> str:
     return plural(round(seconds / 60), "minute")
 
 
-def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[Course, int]:
-    """Return the scores at each epoch, and how many epochs are missing because the person stopped it.
-
-    Raises
-    ------
-    CancelledError
-        If it was stopped before two epochs were there.
-    IdcError
-        If a checkpoint is damaged.
-    """
+def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
+    """Return the scores at each epoch, and how many epochs are missing because the person stopped it."""
     waiting = Waiting(len(series.checkpoints))
     found: dict[int, Grid] = {}
     stopped = False
@@ -228,8 +202,8 @@ def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: 
         except CancelledError:
             stopped = True
     if stopped and len(found) < 2:
-        raise CancelledError("Stopped before two epochs were looked at.")
-    return course(found), len(series.checkpoints) - len(found)
+        raise CancelledError("Stopped before two epochs were inspected.")
+    return scores_by_epoch(found), len(series.checkpoints) - len(found)
 
 
 def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoint, measure: str, layer: str) -> Grid:
@@ -239,41 +213,49 @@ def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoi
 
     def work(report: Progress) -> Grid:
         from idc_core.inspection import inspect
-        from idc_core.inspection.grid import grid
+        from idc_core.inspection.result import grid
 
         models = {"epoch": series.open(one.epoch)}
         return grid(inspect(models, part, hypotheses, [measure], [layer], on_progress=report), measure, "epoch", layer)
 
-    key = (ENGINE, view.bench.model, one.card.fingerprint, part.fingerprint, settings.families, settings.words)
-    key += (settings.masks, measure, layer)
+    key = (
+        ENGINE,
+        view.bench.model,
+        one.card.fingerprint,
+        part.fingerprint,
+        settings.families,
+        settings.words,
+        settings.masks,
+        measure,
+        layer,
+    )
     result: Grid = waiting.get("epochs", key, f"comparing units with hypotheses after epoch {one.epoch}", work)
     return result
 
 
-def sentence(found: Course) -> str:
-    """Put into words what training brought about."""
+def sentence(found: ScoresByEpoch) -> str:
+    """Compare the first epoch with the last in words."""
     first = int(found.most_gained()[0])
     better, worse = (int((found.clear & (sign * found.gain > 0)).sum()) for sign in (1, -1))
     before, after = found.strongest[[0, -1], first]
     text = (
-        f"**{better} of {len(found.names)} hypotheses have a clearly stronger unit at the end of training than before "
-        f"it, {worse} a clearly weaker one; {quoted(found.names[first])} gained most, from {before:.2f} to "
-        f"{after:.2f}.** "
+        f"**Training raises the strongest score of {better} of {len(found.names)} hypotheses clearly and lowers "
+        f"{worse}; {quoted(found.names[first])} gained most, from {before:.2f} to {after:.2f}.** "
     )
     half = halfway(found.epochs, found.mean)
     if half is None:
-        return f"{text}Over all of them the strongest score did not rise: {found.mean[0]:.2f} to {found.mean[-1]:.2f}."
-    text += f"Over all of them the strongest score rose from {found.mean[0]:.2f} to {found.mean[-1]:.2f} on average"
+        return f"{text}The mean strongest score did not rise: {found.mean[0]:.2f} to {found.mean[-1]:.2f}."
+    text += f"The mean strongest score rose from {found.mean[0]:.2f} to {found.mean[-1]:.2f}"
     if len(found.epochs) < 3:
         return f"{text}."
-    return f"{text}; epoch {half} is the first, of those that are there, with half of that rise."
+    return f"{text}; half of the rise was reached by epoch {half}."
 
 
-def ticks(found: Course, series: Series) -> list[str]:
+def ticks(found: ScoresByEpoch, series: Series) -> list[str]:
     """Return what stands below each epoch: its number, and how well the network did."""
     card = {one.epoch: one.card for one in series.checkpoints}
     if find_entry(series.model).recipe is None:
-        return ["fresh weights", "as published"]
+        return ["random weights", "published"]
     said = []
     for epoch in found.epochs:
         metrics = card[epoch].metrics
@@ -285,13 +267,13 @@ def ticks(found: Course, series: Series) -> list[str]:
 
 
 def draw_strongest(
-    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: Course, series: Series
+    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
     """Draw each hypothesis's strongest unit over the epochs."""
     told = found.most_gained()[:TOLD].tolist()
     first = told[0]
     title = (
-        f"{quoted(found.names[first])} gained most in training: its strongest unit of {layer} went from "
+        f"{quoted(found.names[first])} gained most in training: the strongest score in {layer} rose from "
         f"{found.strongest[0, first]:.2f} to {found.strongest[-1, first]:.2f}"
     )
     rows = np.broadcast_to(np.arange(len(found.names)), found.unit.shape)
@@ -310,21 +292,19 @@ def draw_strongest(
             dark=dark,
         ),
         alt=f"{title}. Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
-        read="a line is a hypothesis, its height how much the strongest of all units goes with it; which unit that is "
-        "may change. What is high at epoch 0 random weights show already, and was not learnt. Named are the hypotheses "
-        "that gained most, and, thick, the one that is looked at. The epochs stand side by side, however many lie "
-        "between; below them, how many of its own tests the network answered rightly. Click a mark to look at its "
-        "hypothesis, and the unit that was strongest then. Clearly stronger or weaker says that the ranges of the two "
-        "scores (95 % each) lie apart.",
+        read="each line is one hypothesis. x: epoch, with the network's test accuracy (not to scale); y: its strongest "
+        "score over all units, whichever unit that is. A line that is high at epoch 0 was not learnt. Named: the "
+        "hypotheses that gained most; thick: the selected one. Click a point to select its hypothesis and unit. "
+        '"Clearly": the two 95 % intervals do not overlap.',
         depends=(measured.key, layer, label, pair[0], found.epochs, series.checkpoints[-1].trained),
         clicked=lambda points: clicked(measured, grid, layer, points),
     )
 
 
 def draw_unit(
-    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: Course, series: Series
+    measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
-    """Draw what the unit that is looked at went with over the epochs."""
+    """Draw the selected unit's scores over the epochs."""
     hypothesis, unit = pair
     scores = found.score[:, :, unit]
     strength = np.nan_to_num(np.abs(scores))
@@ -347,29 +327,29 @@ def draw_unit(
             dark=dark,
         ),
         alt=f"{title}. Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
-        read=f"a line is a hypothesis, its height the score of unit {unit} with it. Named are those that it goes with "
-        "most at the end, and, thick, the one that is looked at. Lines that cross say that the unit came to stand for "
-        "something else. Click a mark to look at its hypothesis.",
+        read=f"each line is one hypothesis. x: epoch; y: the score of unit {unit}. Named: the strongest at the end; "
+        "thick: the selected one. Where lines cross, the unit's response changed. Click a point to select its "
+        "hypothesis.",
         depends=(measured.key, layer, label, pair, found.epochs, series.checkpoints[-1].trained),
         clicked=lambda points: clicked(measured, grid, layer, points),
     )
 
 
-def unit_title(found: Course, unit: int, layer: str) -> str:
-    """Say what a unit went with most before training, and at its end."""
+def unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
+    """Say which hypothesis a unit correlates with most before training, and at its end."""
     strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
     once, now = strength.argmax(1).tolist()
     said = [
-        f"most with {quoted(found.names[which])} ({row[which]:.2f})" if row.any() else "with nothing"
+        f"most with {quoted(found.names[which])} ({row[which]:.2f})" if row.any() else "with no hypothesis"
         for which, row in zip((once, now), strength, strict=True)
     ]
-    begun = f"Unit {unit} of {layer} went {said[0]} before training"
+    begun = f"Unit {unit} of {layer} correlates {said[0]} before training"
     if once == now and strength.any(1).all():
-        return f"{begun}, and still does at the end ({strength[1, now]:.2f})"
-    return f"{begun}, and at the end {said[1]}"
+        return f"{begun}, also at its end ({strength[1, now]:.2f})"
+    return f"{begun}, at its end {said[1]}"
 
 
 def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
-    """Look at the hypothesis of the mark that was clicked, and at its unit where the mark has one."""
+    """Select the hypothesis of the point that was clicked, and its unit where the point has one."""
     told = np.ravel(points[0]["customdata"]).astype(int).tolist()
     hypothesis_pair.pick(measured, grid, layer, told[0], told[1] if len(told) > 1 else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idc_core.inspection import Hypothesis
-    from idc_core.inspection.grid import Grid
-    from idc_core.inspection.single_records import Look
+    from idc_core.inspection.result import Grid
+    from idc_core.inspection.single_records import RecordBehaviour
 
 HYPOTHESIS, UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the bench's."""
@@ -45,7 +45,7 @@ STRENGTH = 0.75
 
 
 def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
-    """Return the hypothesis and the unit that are looked at; the strongest ones where none is chosen."""
+    """Return the selected hypothesis and unit; the strongest ones where none is chosen."""
     known = grid.score.shape[1]
     name = address.read(HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
@@ -64,7 +64,7 @@ def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
 
 
 def pick(measured: Measured, grid: Grid, layer: str, hypothesis: int | None = None, unit: int | None = None) -> None:
-    """Look at another hypothesis, another unit, or both; for callbacks."""
+    """Select another hypothesis, another unit, or both; for callbacks."""
     if hypothesis is not None:
         address.keep(HYPOTHESIS, grid.names[hypothesis])
     if unit is None:
@@ -87,8 +87,7 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             key="hypothesis-chosen",
             width=320,
             on_change=lambda: pick(measured, grid, layer, hypothesis=st.session_state["hypothesis-chosen"]),
-            help="The hypothesis that is looked at below. Default the one of the strongest association, "
-            f"{grid.names[hypothesis]}.",
+            help=f"The hypothesis shown below. Default that of the strongest score, {grid.names[hypothesis]}.",
         )
         st.selectbox(
             "Unit",
@@ -97,8 +96,8 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             key="unit-chosen",
             width=160,
             on_change=lambda: pick(measured, grid, layer, unit=st.session_state["unit-chosen"]),
-            help=f"The unit of layer {layer} that is looked at below; in the bench's layer it is selected on all "
-            f"pages. Default the strongest one, unit {unit}.",
+            help=f"The unit of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
+            f"that of the strongest score, unit {unit}.",
         )
 
 
@@ -113,73 +112,64 @@ def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
         # Where another unit was chosen the map shows it.
         st.session_state["units-part"] = own
         st.session_state[PAGED] = (unit, columns, total)
-    labels = {
+    labels: dict[int, str] = {
         at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
     }
-    part = st.selectbox(
+    part: int = st.selectbox(
         "Units by strength",
         list(labels),
         key="units-part",
         width=240,
-        format_func=labels.get,
-        help="Which units the map shows, those of the strongest associations first, so that every unit can be clicked. "
-        f"Default the part with the unit that is looked at, {labels[own]}.",
+        format_func=labels.__getitem__,
+        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
     )
-    return int(part) * columns
+    return part * columns
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
     """Show the top units of the hypothesis, and the top hypotheses of the unit."""
     hypothesis, unit = pair
-    name, visible = grid.names[hypothesis], told_from_chance(grid)
+    name, visible = grid.names[hypothesis], significant(grid)
     units, named = grid.units_of(hypothesis)[:MOST], grid.hypotheses_of(unit)[:MOST]
-    sides = (
-        (
-            "units-of-hypothesis",
-            (np.full(len(units), hypothesis), units),
-            [f"unit {one}" for one in units],
-            units,
-            unit,
-            f"Unit {units[0]} goes with {quoted(name)} most, {score_text(grid, hypothesis, int(units[0]))}",
-            UNIT,
-        ),
-        (
-            "hypotheses-of-unit",
-            (named, np.full(len(named), unit)),
-            [grid.names[one] for one in named],
-            named,
-            hypothesis,
-            f"Unit {unit} goes most with {quoted(grid.names[named[0]])}, {score_text(grid, int(named[0]), unit)}",
-            HYPOTHESIS,
-        ),
-    )
-    for column, (key, at, names, keys, chosen, title, part) in zip(st.columns(2, gap="large"), sides, strict=True):
-        with column:
-            layout.chart(
-                measured.view,
-                key,
-                lambda dark, at=at, names=names, keys=keys, chosen=chosen, title=title: figures.ranked_scores(
-                    names,
-                    keys.tolist(),
-                    grid.score[at],
-                    grid.low[at],
-                    grid.high[at],
-                    visible[at],
-                    title,
-                    what,
-                    chosen=chosen,
-                    dark=dark,
-                ),
-                alt=title,
-                read="a mark is a score, its line the range in which the score of more such records would lie (95 %); "
-                "open marks are not told from chance. Click a mark to look at it.",
-                depends=(measured.key, what, layer, pair, part, visible.sum()),
-                clicked=lambda points, part=part: pick(measured, grid, layer, **{part: told(points)}),
-            )
+    first, second = grid.names[named[0]], score_text(grid, int(named[0]), unit)
+
+    def draw(
+        key: str, at: tuple[Any, Any], names: list[str], keys: NDArray[np.int64], chosen: int, title: str, part: str
+    ) -> None:
+        layout.chart(
+            measured.view,
+            key,
+            lambda dark: figures.ranked_scores(
+                names,
+                keys.tolist(),
+                grid.score[at],
+                grid.low[at],
+                grid.high[at],
+                visible[at],
+                title,
+                what,
+                chosen=chosen,
+                dark=dark,
+            ),
+            alt=title,
+            read="each point is a score with its 95 % confidence interval. Open points are not significant. Click a "
+            "point to select it.",
+            depends=(measured.key, what, layer, pair, part, visible.sum()),
+            clicked=lambda points: pick(measured, grid, layer, **{part: told(points)}),
+        )
+
+    left, right = st.columns(2, gap="large")
+    with left:
+        title = f"{quoted(name)} correlates most with unit {units[0]}: {score_text(grid, hypothesis, int(units[0]))}"
+        draw("units-of-hypothesis", (hypothesis, units), [f"unit {one}" for one in units], units, unit, title, UNIT)
+    with right:
+        title = f"Unit {unit} correlates most with {quoted(first)}: {second}"
+        names = [grid.names[one] for one in named]
+        draw("hypotheses-of-unit", (named, unit), names, named, hypothesis, title, HYPOTHESIS)
 
 
-def told_from_chance(grid: Grid) -> NDArray[np.bool_]:
-    """Return which associations pass; all that have a score where the measure has no test."""
+def significant(grid: Grid) -> NDArray[np.bool_]:
+    """Return which associations are significant; all that have a score where the measure has no test."""
     return grid.passes if grid.tested else np.isfinite(grid.score)
 
 
@@ -192,17 +182,17 @@ def score_text(grid: Grid, hypothesis: int, unit: int) -> str:
     return f"{text} ({grid.low[at]:.2f} to {grid.high[at]:.2f})" if np.isfinite(grid.low[at]) else text
 
 
-def looked_at(measured: Measured) -> NDArray[np.int64]:
-    """Return the tests on which a pair is looked at: the first ones, and the selected one."""
-    view, positions = measured.view, measured.view.chosen[: inspections.LOOKED_AT]
+def shown_records(measured: Measured) -> NDArray[np.int64]:
+    """Return the tests on which a pair is shown: the first ones, and the selected one."""
+    view, positions = measured.view, measured.view.chosen[: inspections.SHOWN_RECORDS]
     if view.position is not None and view.position not in positions:
         positions = np.append(positions, view.position)
     return np.asarray(positions, np.int64)
 
 
 def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothesis) -> None:
-    """Show unit and hypothesis on single records, and where the hypothesis holds beside where it does not."""
-    view, positions = measured.view, looked_at(measured)
+    """Show unit and hypothesis on single records, and compare records with and without the hypothesis."""
+    view, positions = measured.view, shown_records(measured)
     seen = inspections.look(view, layer, unit, hypothesis, positions)
     symbols = view.test.inputs.ndim == 2 and seen.activations.ndim == 2
     if symbols and seen.activations.shape[1:] == seen.present.shape[1:]:
@@ -217,8 +207,10 @@ def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothes
         draw_clusters(measured, seen, positions, unit, hypothesis)
 
 
-def draw_text(measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis) -> None:
-    """Draw what the unit does over one text, with the hypothesis under it."""
+def draw_text(
+    measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+) -> None:
+    """Draw the unit's activation over one text, with the hypothesis under it."""
     view = measured.view
     numbers = view.test.ids[positions].tolist()
     order = np.argsort(~(seen.holds & seen.varies), kind="stable")
@@ -232,8 +224,8 @@ def draw_text(measured: Measured, seen: Look, positions: NDArray[np.int64], unit
         key="record-chosen",
         width=200,
         on_change=lambda: select(input=int(numbers[st.session_state["record-chosen"]])),
-        help="The text that is drawn, those in which the hypothesis holds at some symbols first; it is selected on all "
-        f"pages. Default the first of these, test {numbers[first]}.",
+        help="The text in the chart; texts where the hypothesis holds at some symbols come first. It is selected on "
+        f"all pages. Default test {numbers[first]}.",
     )
     there = seen.present[chosen]
     tokens = view.test.inputs[positions[chosen]][there]
@@ -248,8 +240,8 @@ def draw_text(measured: Measured, seen: Look, positions: NDArray[np.int64], unit
             words, activations, behaviour, title, f"unit {unit}", hypothesis.name, dark=dark
         ),
         alt=title,
-        read="above, what the unit does when it has read up to each symbol; below, hatched, where the hypothesis is "
-        "true, or its number. A unit that follows the hypothesis rises (or falls) where the hatching is.",
+        read="top: the unit's activation after each symbol. Bottom: the hypothesis, hatched where it is true, or its "
+        "value. A unit that responds to the hypothesis rises (or falls) there.",
         depends=(measured.key, unit, hypothesis.name, numbers[chosen]),
     )
 
@@ -262,7 +254,7 @@ def _trace_title(
     activations: NDArray[np.floating],
     behaviour: NDArray[np.floating],
 ) -> str:
-    """Say what the unit does where the hypothesis holds, or where the unit is highest."""
+    """Say how active the unit is where the hypothesis holds, or where the unit is highest."""
     name, holds = quoted(hypothesis.name), behaviour > 0
     if hypothesis.kind == "binary" and holds.any() and not holds.all():
         inside, outside = activations[holds].mean(), activations[~holds].mean()
@@ -273,16 +265,16 @@ def _trace_title(
 
 
 def draw_overlays(
-    measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+    measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
-    """Show the records that activate a unit most and least, with the hypothesis laid over them, and the unit's map."""
+    """Show the records that activate a unit most and least, with overlays of the hypothesis and the unit's map."""
     view = measured.view
     order = np.argsort(-seen.mean, kind="stable")
     places = seen.behaviour.ndim > 1
     maps = seen.activations.ndim > 1
     limit = 1.0 if hypothesis.kind == "binary" else float(np.abs(seen.behaviour).max()) or 1.0
     for words, chosen in (("most", order[:SHOWN]), ("least", order[::-1][:SHOWN])):
-        st.markdown(f"**Unit {unit} is {words} active** on these of the first {len(positions)} tests")
+        st.markdown(f"**Unit {unit} is {words} active** on these tests, of the first {len(positions)}")
         tiles = []
         for at in chosen.tolist():
             image = view.test.inputs[positions[at]]
@@ -291,23 +283,24 @@ def draw_overlays(
                 marked = seen.behaviour[at] / limit
                 share = float((seen.behaviour[at] != 0).mean())
                 said = f"{number}; red where {quoted(hypothesis.name)}, {percent(share)} of it"
-                tiles.append((_laid_over(image, marked), said))
+                tiles.append((_overlay(image, marked), said))
             else:
                 tile = pictures(image[None], SIDE)[0]
                 tiles.append((tile, f"{number}; {hypothesis.name}: {_value(hypothesis, seen.behaviour[at])}"))
             if maps:
                 said = f"the unit's map over test {view.test.ids[positions[at]]}"
-                tiles.append((_laid_over(image, seen.over(at)), said))
+                tiles.append((_overlay(image, seen.over(at)), said))
         draw_pictures(tiles, key=f"overlays-{words}")
     layout.how_to_read(
-        "red lies where the hypothesis is true, or where the unit is positive (blue where negative); what they share "
-        "is what the score is made of. A unit of a dense layer has one value a picture and no map."
+        "red: the hypothesis is true, or the unit is positive; blue: negative. The more the two overlap, the higher "
+        "the score. A unit of a dense layer has one value per picture and no map."
     )
 
 
-def _laid_over(image: NDArray[np.floating], values: NDArray[np.floating]) -> NDArray[np.uint8]:
+def _overlay(image: NDArray[np.floating], values: NDArray[np.floating]) -> NDArray[np.uint8]:
     if not np.any(values):
-        return pictures(image[None], SIDE)[0]
+        plain: NDArray[np.uint8] = pictures(image[None], SIDE)[0]
+        return plain
     return heatmaps.overlay(image, values, STRENGTH, SIDE)
 
 
@@ -315,14 +308,14 @@ def _value(hypothesis: Hypothesis, value: float) -> str:
     return f"{value:.3g}" if hypothesis.kind != "binary" else "true" if value else "not true"
 
 
-def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
     true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
     if not len(true) or not len(false):
         name = quoted(hypothesis.name)
         st.caption(
-            f"{name} {'holds somewhere in each' if len(true) else 'holds in none'} of these "
-            f"{len(seen.mean)} records, so that whole records cannot be compared by it."
+            f"{name} {'holds in all' if len(true) else 'holds in none'} of these {len(seen.mean)} records: there is "
+            "nothing to compare."
         )
         return
     title = (
@@ -334,14 +327,14 @@ def draw_by_truth(measured: Measured, seen: Look, layer: str, unit: int, hypothe
         "by-truth",
         lambda dark: figures.by_truth(true, false, title, f"unit {unit}", hypothesis.name, dark=dark),
         alt=title,
-        read="each colour is a group of records, drawn as shares of its own; the less they overlap, the better the "
-        "unit alone tells whether the hypothesis holds. A unit's value is its mean over a record.",
+        read="each histogram is one group of records. x: the unit's mean over a record; y: share of the group. The "
+        "less they overlap, the better the unit alone predicts the hypothesis.",
         depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
     )
 
 
-def draw_by_class(measured: Measured, seen: Look, layer: str, unit: int, hypothesis: Hypothesis) -> None:
-    """Draw what the unit does in each class."""
+def draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+    """Draw the unit's values per class."""
     values = seen.by_class(hypothesis.classes)
     known = measured.view.test.class_names
     names = known if len(known) == hypothesis.classes else [f"class {at}" for at in range(hypothesis.classes)]
@@ -358,17 +351,17 @@ def draw_by_class(measured: Measured, seen: Look, layer: str, unit: int, hypothe
         "by-class",
         lambda dark: figures.by_class(values, names, title, f"unit {unit}", dark=dark),
         alt=title,
-        read="a diamond is the unit's mean over what is of a class, the line the middle half of its values; classes "
-        f"whose lines lie apart are told by the unit alone.{left if empty else ''}",
+        read="each diamond is the unit's mean in one class, the line its middle half (quartiles). The unit alone "
+        f"separates classes whose lines do not overlap.{left if empty else ''}",
         depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
     )
 
 
 def draw_clusters(
-    measured: Measured, seen: Look, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
+    measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show in which of the neuron's clusters the hypothesis holds."""
-    from idc_core.inspection.grid import shares
+    from idc_core.inspection.result import shares
 
     view = measured.view
     place = view.analysis.important.tolist().index(unit)
@@ -384,7 +377,7 @@ def draw_clusters(
             f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],
         }
     )
-    st.markdown(f"**Neuron {unit} is important: its clusters, and where {quoted(hypothesis.name)} holds**")
+    st.markdown(f"**Clusters of important neuron {unit}, and the share of tests with {quoted(hypothesis.name)}**")
     st.dataframe(
         table,
         hide_index=True,
@@ -392,30 +385,30 @@ def draw_clusters(
         width="stretch",
         alt=f"Clusters of neuron {unit}, and the share of tests in each with {quoted(hypothesis.name)}",
     )
-    st.caption(f"Of the {plural(len(positions), 'test')} that are looked at here.")
+    st.caption(f"Of {plural(len(positions), 'test')}.")
 
 
 def draw_links(measured: Measured, layer: str, unit: int) -> None:
     """Offer the pages that show more of the unit."""
     if layer != measured.view.bench.layer:
         st.button(
-            f"Make {layer} the bench's layer",
+            f"Make {layer} the setup's layer",
             key="take-layer",
             on_click=_take,
             args=(layer, unit),
-            help="Makes this layer the one that all pages examine, with this unit selected.",
+            help="All pages then show this layer, with this unit selected.",
         )
         return
     important = unit in measured.view.analysis.important
-    shown = {"neurons": f"What activates neuron {unit}, and its relevance by class"}
+    shown = {"neurons": f"Neuron {unit}: inputs that activate it, relevance per class"}
     if important:
-        shown |= {"clusters": f"The clusters of neuron {unit}", "coverage": "The cells it takes part in"}
+        shown |= {"clusters": f"Clusters of neuron {unit}", "coverage": "Coverage: its cells"}
     with st.container(horizontal=True):
         for page, label in shown.items():
             st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon)
         if selected().input is not None:
             st.page_link(
-                PAGES["relevance"].file, label=f"The relevance of test {selected().input}", icon=PAGES["relevance"].icon
+                PAGES["relevance"].file, label=f"Relevance of test {selected().input}", icon=PAGES["relevance"].icon
             )
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from idc_core.datasets import Dataset
     from idc_core.inspection import Hypothesis, Inspection, Reading
-    from idc_core.inspection.grid import Grid
-    from idc_core.inspection.single_records import Look
+    from idc_core.inspection.result import Grid
+    from idc_core.inspection.single_records import RecordBehaviour
 
 RECORDS = {"256": 256, "1,024": 1024, "4,096": 4096, "all": None}
 """How many records are read at most: label and number."""
@@ -38,7 +38,7 @@ USUAL_OF_TEXT = ("labels", "symbols")
 TELL_S = 1.0
 """Seconds between two drawings of scores so far: drawing takes time from reading."""
 
-LOOKED_AT = 256
+SHOWN_RECORDS = 256
 """Records on which a single unit is looked at."""
 
 UNFINISHED = 3
@@ -47,19 +47,10 @@ UNFINISHED = 3
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """The chosen hypotheses, measures and layers.
 
-    Attributes
-    ----------
-    families, words : tuple of str
-        Families of hypotheses, and a person's own keywords.
-    measures, layers : tuple of str
-    most : int or None
-        Records to read at most.
-    error : float or None
-        Reading stops early where every score is so sure.
-    masks : tuple of (str, bytes)
-        Names and contents of a person's own files.
+    `words` are a person's own keywords, `masks` names and contents of their files; at most `most` records are read,
+    fewer where every score is within `error` earlier.
     """
 
     families: tuple[str, ...]
@@ -73,18 +64,7 @@ class Settings:
 
 @dataclass(eq=False)
 class Measured:
-    """An inspection, finished or stopped.
-
-    Attributes
-    ----------
-    found : Inspection
-    view : View
-    settings : Settings
-    records : int
-        How many were read.
-    whole : bool
-        Whether everything that was asked for was read.
-    """
+    """An inspection of `records` records, finished (`whole`) or stopped."""
 
     found: Inspection
     view: View
@@ -100,7 +80,7 @@ class Measured:
 
     def grid(self, measure: str, layer: str, rate: float) -> Grid:
         """Return one measure of one layer as a table of hypotheses by units."""
-        from idc_core.inspection.grid import grid
+        from idc_core.inspection.result import grid
 
         if (measure, layer, rate) not in self.memo:
             self.memo[measure, layer, rate] = grid(self.found, measure, self.view.model.card.name, layer, rate)
@@ -109,15 +89,31 @@ class Measured:
 
 def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
     """Return the hypotheses of every family that has any for the bench's tests."""
-    return _offered(view.test.fingerprint, view.test)
+    from idc_core.inspection import FAMILIES
+
+    return _offered(view.test.fingerprint, tuple(FAMILIES), view.test)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _offered(fingerprint: str, _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
-    from idc_core.inspection import FAMILIES, library
+def _offered(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
+    from idc_core.inspection import library
 
-    every = {name: library(_data, [name]) for name in FAMILIES}
+    every = {name: library(_data, [name]) for name in families}
     return {name: found for name, found in every.items() if found}
+
+
+def family_menu(view: View) -> dict[str, str]:
+    """Return the label of every family that has hypotheses for the setup's tests, with how many they are."""
+    from idc_core.inspection import FAMILIES
+
+    return {name: f"{FAMILIES[name].label} ({len(found)})" for name, found in offered(view).items()}
+
+
+def measure_menu() -> dict[str, str]:
+    """Return the label of every measure."""
+    from idc_core.inspection import MEASURES
+
+    return {name: measure.label for name, measure in MEASURES.items()}
 
 
 def usual(view: View) -> list[str]:
@@ -145,24 +141,9 @@ def fitting(view: View, settings: Settings) -> Settings:
 
 
 def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | None = None) -> Measured | None:
-    """Inspect the bench's network; show progress, and what is there so far.
+    """Inspect the setup's network; `tell` is called with the scores so far while more is read.
 
-    Parameters
-    ----------
-    view : View
-    settings : Settings
-    tell : callable, optional
-        Called with the scores of what was read by then, again and again while more is read.
-
-    Returns
-    -------
-    Measured or None
-        What was read until the person pressed Stop, if they did; None where that is too little for any score.
-
-    Raises
-    ------
-    IdcError
-        If a hypothesis does not fit the records or a layer.
+    Returns what was read until the person pressed Stop, if they did; None where that is too little for any score.
     """
     tests, hypotheses = tests_of(view), chosen_hypotheses(view, settings)
     most = min(settings.most or len(tests), len(tests))
@@ -211,16 +192,12 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
 
 def tests_of(view: View) -> Dataset:
     """Return the tests of the chosen classes."""
-    from idc_core.inspection.subsets import take
-
-    return take(view.test, view.chosen) if view.bench.classes else view.test
+    return view.test.only(view.chosen) if view.bench.classes else view.test
 
 
 def records_of(view: View, settings: Settings) -> Dataset:
     """Return the tests that are read, as a data set of their own: those that `inspect` draws with the same seed."""
-    from idc_core.inspection.subsets import draw
-
-    return draw(tests_of(view), settings.most)
+    return tests_of(view).sample(settings.most)
 
 
 def _read(found: Inspection) -> int:
@@ -238,7 +215,8 @@ class SoFar:
         """Return what an inspection has read; for the one thread that inspects."""
         from idc_core.inspection import Reading
 
-        self._readings[key] = self._readings.pop(key, None) or Reading()
+        # The newest ones last.
+        self._readings[key] = self._readings.pop(key) if key in self._readings else Reading()
         for old in list(self._readings)[:-UNFINISHED]:
             self._readings.pop(old).close()
             self._found.pop(old, None)
@@ -258,22 +236,18 @@ def _so_far() -> SoFar:
     return SoFar()
 
 
-def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: NDArray[np.int64]) -> Look:
-    """Return what a unit and a hypothesis do on some tests.
+def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: NDArray[np.int64]) -> RecordBehaviour:
+    """Return what a unit and a hypothesis do on some tests."""
 
-    Raises
-    ------
-    CancelledError
-        If the person pressed Stop.
-    """
+    def work(report: Progress) -> RecordBehaviour:
+        from idc_core.inspection.single_records import behaviour_on_records
 
-    def work(report: Progress) -> Look:
-        from idc_core.inspection.single_records import look
-
-        return look(view.model, layer, unit, hypothesis, view.test, positions)
+        return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
     key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, layer, unit, hypothesis.name)
-    found: Look = Waiting(1).get("looks", (*key, tuple(positions.tolist())), "looking at single records", work)
+    found: RecordBehaviour = Waiting(1).get(
+        "looks", (*key, tuple(positions.tolist())), "looking at single records", work
+    )
     return found
 
 

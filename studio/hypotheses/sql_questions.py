@@ -1,8 +1,9 @@
-"""The SQL section of the Hypotheses page: inspections that were kept, asked in SQL, and taken away."""
+"""The SQL section of the Hypotheses page: queries over kept inspections, and their export."""
 
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,15 @@ KEPT_AS = "hypotheses-kept"
 """Set to the key of the run that was kept last in this session."""
 
 
-def draw(measured: Measured) -> None:
+def draw_questions(measured: Measured) -> None:
     """Draw the section."""
     from idc_core.inspection.store import store_path
 
-    st.header("Ask in SQL", anchor=False)
+    st.header("Query in SQL", anchor=False)
     st.markdown(
-        "Runs that are kept lie in one DuckDB file. Four views can be asked: `runs` (a line a run), `hypotheses` "
-        "(name, family and kind), `units` (mean and deviation), and `scores` (everything above, with `discovery` for "
-        "what passes a false-discovery rate of 5\u00a0%)."
+        "Kept runs are in one DuckDB file with four views: `runs` (one row per run), `hypotheses` (name, family and "
+        "kind), `units` (mean and standard deviation), and `scores` (all scores; `discovery`: significant at FDR "
+        "5\u00a0%)."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         usual = measured.view.line
@@ -37,7 +38,7 @@ def draw(measured: Measured) -> None:
             placeholder=usual,
             key="run-name",
             width=420,
-            help="How the run is called in the view runs. Default the bench's line.",
+            help="Name in the view runs. Default a summary of the setup.",
         )
         st.button(
             "Keep this run",
@@ -45,12 +46,12 @@ def draw(measured: Measured) -> None:
             on_click=_keep,
             args=(measured, name or usual),
             type="primary",
-            help="Writes all scores of this inspection into the file, so that they can be asked for.",
+            help="Writes all scores of this inspection into the file.",
         )
     if st.session_state.get(KEPT_AS):
         st.caption(st.session_state[KEPT_AS])
     if not store_path().is_file():
-        st.info("No run is kept yet. Keep this one, then ask.")
+        st.info("No run is kept yet. Keep this one, then query.")
         return
     _draw_question()
     _draw_export()
@@ -73,14 +74,14 @@ def _draw_question() -> None:
 
     with st.form("sql-form", border=False):
         sql = st.text_area(
-            "Question",
+            "Query",
             st.session_state.get("sql-kept", PREPARED["best-units"].sql),
             height=150,
             key=_box(),
-            help="One SELECT over the views runs, hypotheses, units and scores. It cannot change anything or read "
-            f"other files, and is broken off after {SECONDS:g} seconds. Default the first prepared question.",
+            help="One SELECT over the views runs, hypotheses, units and scores. Read-only; stopped after "
+            f"{SECONDS:g} seconds. Default the first prepared query.",
         )
-        st.form_submit_button("Ask", help="Asks the question that stands in the box.")
+        st.form_submit_button("Run query", help="Runs the query in the box.")
     with st.container(horizontal=True):
         for one in PREPARED.values():
             st.button(one.label, key=f"ask-{one.name}", on_click=_prepare, args=(one.sql,), help=one.help)
@@ -97,11 +98,11 @@ def _draw_question() -> None:
         st.error(answer)
         return
     table = pd.DataFrame(answer.rows, columns=list(answer.columns))
-    st.dataframe(table, hide_index=True, height=280, alt="Answer to the question")
-    cut = f"; only the first {MOST_ROWS:,} are shown" if answer.cut else ""
+    st.dataframe(table, hide_index=True, height=280, alt="Result of the query")
+    cut = f"; the first {MOST_ROWS:,} are shown" if answer.cut else ""
     st.caption(f"{plural(len(answer.rows), 'row')}{cut}.")
     st.download_button(
-        "Answer (CSV)",
+        "Result (CSV)",
         table.to_csv(index=False).encode(),
         file_name="idc-answer.csv",
         mime="text/csv",
@@ -123,13 +124,13 @@ def _prepare(sql: str) -> None:
 def _draw_export() -> None:
     from idc_core.inspection.store import VIEWS
 
-    st.markdown("**The views as files**, all runs")
+    st.markdown("**Export views**, all runs")
     with st.container(horizontal=True, key="export-views"):
         for view in VIEWS:
             for kind, mime in (("parquet", "application/vnd.apache.parquet"), ("csv", "text/csv")):
                 st.download_button(
                     f"{view}.{kind}",
-                    lambda view=view, kind=kind: _exported(view, kind),
+                    partial(_exported, view, kind),
                     file_name=f"idc-{view}.{kind}",
                     mime=mime,
                     on_click="ignore",

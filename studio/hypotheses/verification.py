@@ -1,4 +1,4 @@
-"""Does a unit answer to a hypothesis, or to what goes with it? Symbols are swapped, and units watched."""
+"""Cause or correlation: swap symbols and compare how units change."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from studio.widgets.text import plural
 
 if TYPE_CHECKING:
     from idc_core.inspection import Hypothesis
-    from idc_core.inspection.grid import Grid
+    from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
 
 SWAPS: dict[str, Swaps] = {"random symbols": "symbols", "by the grammar": "grammar"}
 """How symbols are swapped: label and what the engine calls it."""
 
 UNITS = ("5", "10", "20")
-"""How many units of the highest scores are watched."""
+"""How many units of the highest scores are compared."""
 
 PAIRS, SETS = 200, 99
 """Swaps of each kind, and random sets of units: with the network of SQL strings it takes a few seconds at most."""
@@ -37,18 +37,18 @@ LITTLE = 0.1
 """Silhouette below which the two kinds of changes overlap almost wholly."""
 
 
-def draw(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> dict[str, pd.DataFrame]:
-    """Verify a hypothesis by swapped symbols where that is asked for. Returns the table to take away."""
-    st.header("Does it answer to this, or to what goes with it?", anchor=False)
+def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> dict[str, pd.DataFrame]:
+    """Verify a hypothesis by swapped symbols where that is asked for. Returns the table to download."""
+    st.header("Cause or correlation?", anchor=False)
     ways = ways_of(measured, hypothesis)
     most = grid.score.shape[1] // 2
     if reason := why_not(measured, hypothesis, ways, most):
         st.caption(reason)
         return {}
     st.caption(
-        f"What {quoted(hypothesis.name)} is true of may go with other things in these texts. So symbols are "
-        "swapped, in some texts so that it stays true, in others so that it becomes false there. Units that follow "
-        "it change in another way in the one case than in the other; units that follow something else do not."
+        f"{quoted(hypothesis.name)} may correlate with something else that the units respond to. To test this, symbols "
+        "are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units that respond to "
+        "the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how, wanted = choose(ways)
@@ -56,8 +56,8 @@ def draw(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> 
             "Verify",
             key="verify",
             bind="query-params",
-            help=f"Swaps symbols in up to {PAIRS} texts of each kind, and compares with {SETS} random sets of as many "
-            "units, which takes seconds; default off.",
+            help=f"Swaps symbols in up to {PAIRS} texts per kind and compares with {SETS} random sets of as many "
+            "units. Takes seconds. Default off.",
         )
     if not asked:
         return {}
@@ -77,7 +77,7 @@ def draw(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> 
 
 def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[str]:
     """Return how symbols can be swapped so that it is known whether a hypothesis still holds."""
-    from idc_core.inspection.rewriting import REWRITERS
+    from idc_core.inspection.verification import REWRITERS
 
     grammar = measured.view.test.name in REWRITERS and (hypothesis.recomputable or hypothesis.parsed)
     known = {"symbols": hypothesis.recomputable, "grammar": grammar}
@@ -86,34 +86,34 @@ def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[str]:
 
 def why_not(measured: Measured, hypothesis: Hypothesis, ways: list[str], most: int) -> str:
     """Say why a hypothesis cannot be verified; empty where it can."""
-    from idc_core.inspection.records import is_text
+    from idc_core.inspection.hypothesis import is_text
 
     if not is_text(measured.view.test):
-        return "This swaps symbols of texts so that a hypothesis becomes false; these tests are no texts."
+        return "Verification swaps symbols of texts; these tests are no texts."
     name = quoted(hypothesis.name)
     if hypothesis.kind != "binary":
-        return f"{name} is not either true or false of a symbol, so that no swap could make it false."
+        return f"{name} is not binary: no swap can make it false."
     if not ways:
         return (
-            f"{name} does not follow from the text or from its parse: whether it were still true of a text with "
-            "another symbol in it is not known."
+            f"{name} cannot be computed from the text or its parse, so that it is unknown for texts with swapped "
+            "symbols."
         )
-    return "" if most else "The layer has a single unit, and no others to compare it with."
+    return "" if most else "The layer has a single unit: there are no others to compare with."
 
 
 def choose(ways: list[str]) -> tuple[Swaps, int]:
-    """Choose how symbols are swapped, and how many units are watched."""
+    """Choose how symbols are swapped, and how many units are compared."""
     how = ways[0]
     if len(ways) > 1:
         how = st.segmented_control(
-            "Swapped in",
+            "Swap",
             ways,
             default=how,
             required=True,
             key="swaps",
             bind="query-params",
-            help="Random symbols, one a text; or what the grammar might have written instead from a place on, so that "
-            f"texts stay well formed. Default {how}.",
+            help="One random symbol per text; or another derivation by the grammar from some place on, so that texts "
+            f"stay well formed. Default {how}.",
         )
     wanted = st.segmented_control(
         "Highest-scoring units",
@@ -122,22 +122,13 @@ def choose(ways: list[str]) -> tuple[Swaps, int]:
         required=True,
         key="verified-units",
         bind="query-params",
-        help="How many units, those that score highest on the hypothesis, are watched together; at most half of the "
-        "layer. Default 10.",
+        help="Number of units with the highest scores that are tested together, at most half of the layer. Default 10.",
     )
     return SWAPS[how], int(wanted)
 
 
 def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypothesis, how: Swaps) -> Verification:
-    """Return what swapped symbols show.
-
-    Raises
-    ------
-    CancelledError
-        If the person pressed Stop.
-    IdcError
-        If too few swaps are found, or the layer has no value a symbol.
-    """
+    """Return the verification by swapped symbols."""
     view, tests = measured.view, inspections.tests_of(measured.view)
 
     def work(report: Progress) -> Verification:
@@ -157,28 +148,28 @@ def sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps
     from idc_core.inspection.verification import CONFIRMED
 
     verdict = "confirmed" if found.confirmed else "not confirmed"
-    ways = "random symbols" if how == "symbols" else "what the grammar might have written instead"
+    ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
         f"**{finding(found, hypothesis, units)}: {verdict}.** "
-        f"Swapped in were {ways}: {len(found.baseline)} swaps kept {quoted(hypothesis.name)} true, "
-        f"{len(found.treatment)} made it false. Confirmed says that at most {100 * CONFIRMED:g} in 100 sets of units, "
-        f"these among them, tell the two kinds of swaps apart as well (here {100 * found.p_value:.0f})."
+        f"{ways}: {len(found.baseline)} swaps kept {quoted(hypothesis.name)} true, {len(found.treatment)} made it "
+        f"false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds of swaps as "
+        f"well (here {100 * found.p_value:.0f}\u00a0%)."
     )
     if found.few:
-        text += " So few swaps of one kind were found that others might tell another story."
+        text += " Few swaps of one kind were found: the result is uncertain."
     if found.confirmed and found.silhouette < LITTLE:
-        text += " It is more than chance, but little: the two kinds of changes overlap almost wholly."
+        text += " The effect is small: the two kinds of changes overlap almost entirely."
     return text
 
 
 def finding(found: Verification, hypothesis: Hypothesis, units: int) -> str:
     """Say how the units compare with random sets, without a full stop."""
     beaten = int((found.random < found.silhouette).sum())
-    which = "unit that scores highest" if units == 1 else f"{units} units that score highest"
+    which = "unit with the highest score" if units == 1 else f"{units} units with the highest scores"
     return (
-        f"Swapping what {quoted(hypothesis.name)} is true of moves the {which} apart more than {beaten} of "
-        f"{len(found.random)} random sets of {units} do (silhouette {signed(found.silhouette, '.2f')} against "
-        f"{signed(float(found.random.mean()), '.2f')} on average)"
+        f"Swaps that make {quoted(hypothesis.name)} false change the {which} more distinctly than {beaten} of "
+        f"{len(found.random)} random sets of {units} (silhouette {signed(found.silhouette, '.2f')}, random mean "
+        f"{signed(float(found.random.mean()), '.2f')})"
     )
 
 
@@ -191,19 +182,19 @@ def draw_sets(
         measured.view,
         "verification",
         lambda dark: figures.among_random(
-            found.random, found.silhouette, f"{plural(len(units), 'unit')} of the highest scores", title, dark=dark
+            found.random, found.silhouette, f"{plural(len(units), 'unit')} with the highest scores", title, dark=dark
         ),
         alt=title,
-        read="a dot is a random set of as many other units, the diamond the units that score highest. The silhouette "
-        "says how far the changes under swaps that make the hypothesis false lie from those under swaps that keep it "
-        "true: 1 wholly apart, 0 or less alike. A diamond to the right of nearly all dots says that the units answer "
-        "to the hypothesis itself; amid the dots, that they may follow something that goes with it.",
+        read="each dot is one random set of as many other units; the diamond is the units with the highest scores. "
+        "x: silhouette of the units' changes, swaps that make the hypothesis false against swaps that keep it true "
+        "(1: separable, 0: not). Diamond right of nearly all dots: the units respond to the hypothesis itself. Diamond "
+        "among the dots: perhaps only to something correlated with it.",
         depends=(measured.key, layer, hypothesis.name, how, tuple(units)),
     )
 
 
 def frame(found: Verification) -> pd.DataFrame:
-    """Return a line a set of units, the chosen one first."""
+    """Return one row per set of units, the chosen one first."""
     return pd.DataFrame(
         {
             "units": ["highest scores"] + ["random"] * len(found.random),

@@ -27,21 +27,21 @@ def click(visitor, mark):
 
 
 def heading(visitor):
-    return visitor.page.get_by_role("heading", name=re.compile("^Behind "))
+    return visitor.page.get_by_role("heading", name=re.compile(" in detail$"))
 
 
-def test_a_click_on_a_square_looks_at_its_pair(visitor):
+def test_a_click_on_a_square_selects_its_pair(visitor):
     visitor.open("classes")
-    expect(heading(visitor)).to_have_text("Behind 1 and 8")
-    squares = figure(visitor, "activate the neurons most alike").locator(".scatterlayer .trace").first
+    expect(heading(visitor)).to_have_text("1 and 8 in detail")
+    squares = figure(visitor, "activate the neurons most similarly").locator(".scatterlayer .trace").first
     assert squares.locator(".points path").count() == 90
     click(visitor, squares.locator(".points path").nth(3))
     first, second = re.search(r"pair=(\d)-(\d)", visitor.page.url).groups()
     assert first != second
-    expect(heading(visitor)).to_have_text(f"Behind {first} and {second}")
+    expect(heading(visitor)).to_have_text(f"{first} and {second} in detail")
     visitor.page.reload()
     visitor.settle()
-    expect(heading(visitor)).to_have_text(f"Behind {first} and {second}")
+    expect(heading(visitor)).to_have_text(f"{first} and {second} in detail")
     assert not [error for error in visitor.errors if "404" not in error]
 
 
@@ -50,23 +50,23 @@ def test_a_click_on_a_third_class_shows_its_pictures(visitor):
     rows = visitor.page.locator(".gallery").nth(1).evaluate("all => [...all.children].map((tile) => tile.offsetTop)")
     assert len(rows) == 10
     assert min(map(rows.count, rows)) > 1, "a picture is alone in its row"
-    bars = figure(visitor, "leans most").locator(".bars .point path")
+    bars = figure(visitor, "is most biased").locator(".bars .point path")
     assert bars.count() == 3
     click(visitor, bars.nth(1))
     third = re.search(r"third=(\d)", visitor.page.url)[1]
-    expect(visitor.page.get_by_text(f"Answered as {third}")).to_be_visible()
+    expect(visitor.page.get_by_text(f"Classified as {third}")).to_be_visible()
 
 
 def test_the_threshold_is_counted_again_at_once(visitor):
     visitor.open("classes")
-    before = figure(visitor, "activate the neurons most alike").text_content()
+    before = figure(visitor, "activate the neurons most similarly").text_content()
     slider = visitor.page.get_by_role("slider", name="Activation threshold")
     slider.focus()
     for _ in range(4):
         slider.press("ArrowLeft")
     visitor.settle()
     assert "activation=0.3" in visitor.page.url
-    after = visitor.page.locator(".js-plotly-plot").filter(has_text="activate the neurons most alike").first
+    after = visitor.page.locator(".js-plotly-plot").filter(has_text="activate the neurons most similarly").first
     expect(after).not_to_have_text(before)
 
 
@@ -78,12 +78,12 @@ def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
     names = np.array(["woman", "man", "bag", "skis"])
     np.savez(file, activations=random.random((200, 12)), predicted=predicted, true=true, class_names=names)
     visitor.open("classes")
-    visitor.page.get_by_text("Own predictions, and groups of classes").click()
+    visitor.page.get_by_text("Custom predictions, and groups of classes").click()
     visitor.page.locator("input[type=file]").set_input_files(file)
-    expect(visitor.page.get_by_text("Shown are your own predictions")).to_be_visible(timeout=30_000)
+    expect(visitor.page.get_by_text("These are your own predictions")).to_be_visible(timeout=30_000)
     visitor.settle()
-    assert re.search("Behind (woman|man|bag|skis) and (woman|man|bag|skis)", heading(visitor).inner_text())
+    assert re.search("(woman|man|bag|skis) and (woman|man|bag|skis) in detail", heading(visitor).inner_text())
     visitor.page.get_by_role("textbox", name="Groups of classes").fill("people: woman, man")
     visitor.page.keyboard.press("Control+Enter")
     visitor.settle()
-    assert "people" in figure(visitor, "activate the neurons most alike").inner_text()
+    assert "people" in figure(visitor, "activate the neurons most similarly").inner_text()

@@ -54,7 +54,7 @@ def test_ranked_pairs_of_a_network(capsys, tmp_path):
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     assert [row["first"] for row in rows] == [one["first"] for one in document["pairs"]]
     assert document["confusion"]["pairs"] == 45
-    assert "beside the labels" in out
+    assert "compared with labels" in out
 
 
 def test_own_predictions(capsys, own):
@@ -99,7 +99,7 @@ def test_a_class_that_is_never_predicted_is_named(capsys, tmp_path):
     np.savez(file, activations=np.eye(6), predicted=np.array([0, 1, 3, 0, 1, 3]), class_names=np.array(list("abcd")))
     status, out, _ = run(capsys, "--own", file)
     assert status == 0
-    assert "no input is predicted as c: nothing can be said" in out
+    assert "no input is predicted as c: these classes are not analysed" in out
     status, _, err = run(capsys, "--own", file, "--at-most", "a:c=1")
     assert status == 2
     assert "is undefined" in err
@@ -138,7 +138,7 @@ def test_limits_on_truth_need_labels(capsys, tmp_path):
     file.write_text("cat,dog,ship\n0.5,0.4,0\n0.1,0.2,1\n")
     status, out, _ = run(capsys, "--own", file)
     assert status == 0
-    assert "beside the labels" not in out
+    assert "compared with labels" not in out
     status, _, err = run(capsys, "--own", file, "--measure", "confusion", "--at-most", "cat:dog=1")
     assert status == 2
     assert "no confusion here" in err

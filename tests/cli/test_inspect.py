@@ -32,9 +32,9 @@ def test_it_prints_the_strongest_units_keeps_and_writes(home, capsys):
 
 def test_mistakes_are_sentences(home, capsys):
     assert main(["inspect", "lenet5-digits", "--families", "nothing", "--limit", "10"]) == 2
-    assert "no family of hypotheses 'nothing'" in capsys.readouterr().err
+    assert "Unknown family of hypotheses 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--measures", "nothing", "--limit", "10"]) == 2
-    assert "no measure 'nothing'" in capsys.readouterr().err
+    assert "Unknown measure 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--limit", "10", "--out", str(home / "no" / "where.csv")]) == 2
     assert "does not exist" in capsys.readouterr().err
 
@@ -55,7 +55,7 @@ def test_epochs_follow_the_strongest_units_over_training(home, capsys):
     assert "keeps no run" in capsys.readouterr().err
 
 
-def test_verify_swaps_symbols_and_tells_whether_units_answer(home, capsys):
+def test_verify_swaps_symbols_and_tells_whether_units_respond(home, capsys):
     arguments = ["verify", "charlstm-sql", "is a digit", "--limit", "200", "--units", "20"]
     arguments += ["--pairs", "40", "--sets", "19", "--out", str(home / "sets.csv")]
     assert main(arguments) == 0

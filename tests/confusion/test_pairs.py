@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from idc_core.confusion import Evidence
-from idc_core.confusion.class_order import cluster_order, fold, neighbours
 from idc_core.confusion.class_pair import between, confused, confused_in, layer_relevance, shared_cells
+from idc_core.confusion.distance import cluster_order, fold, neighbours
 
 NAMES = tuple("abcd")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from idc_core.confusion import cost_effectiveness
-from idc_core.confusion.class_order import cluster_order
+from idc_core.confusion.distance import cluster_order
 from idc_core.figures import classes as figures
 from idc_core.figures.palette import palette
 

@@ -22,8 +22,8 @@ def test_map_is_empty_where_nothing_passes_and_marks_negative_scores(dark):
     assert (squares.zmin, squares.zmax) == pytest.approx((-0.9, 0.9))
     assert [list(row) for row in squares.text] == [["", "\u2212", ""], ["", "", ""]]
     assert [tuple(one) for one in marks.customdata] == [(4, 31), (4, 2), (4, 0), (7, 31), (7, 2), (7, 0)]
-    assert "not told from chance" in marks.text[2]
-    assert "not told from chance" not in marks.text[0]
+    assert "not significant" in marks.text[2]
+    assert "not significant" not in marks.text[0]
 
 
 def test_map_frames_what_is_selected_and_starts_at_zero_without_signs():
@@ -71,7 +71,7 @@ def test_by_truth_draws_each_group_as_shares_of_its_own():
     figure = figures.by_truth(np.array([1.0, 1, 2]), np.array([0.0]), "title", "unit 3", "a hole")
     assert [sum(bar.y) for bar in figure.data] == [pytest.approx(100), pytest.approx(100)]
     assert figure.data[0].name == "a hole (n = 3)"
-    assert figures.by_truth(np.ones(3), np.ones(0), "title", "unit 3", "a hole").data[1].name == "not so (n = 0)"
+    assert figures.by_truth(np.ones(3), np.ones(0), "title", "unit 3", "a hole").data[1].name == "others (n = 0)"
 
 
 def test_important_units_are_marked_by_shape_and_every_unit_is_drawn_once():

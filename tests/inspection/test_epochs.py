@@ -5,8 +5,8 @@ import pytest
 
 from idc_core.errors import DataError
 from idc_core.inspection import inspect
-from idc_core.inspection.epochs import course, halfway
-from idc_core.inspection.grid import Grid, grid
+from idc_core.inspection.epochs import halfway, scores_by_epoch
+from idc_core.inspection.result import Grid, grid
 from tests.inspection.planted import Table, is_letter, noisy_table, texts
 
 
@@ -28,7 +28,7 @@ def test_a_unit_that_grows_into_a_hypothesis_is_followed():
         columns[:, 5] = (1 - share) * begun[:, 5] - share * exact
         hypotheses = [is_letter(3), letter]
         found[epoch] = grid(inspect({"m": Table(columns)}, data, hypotheses, layers=["units"]), "pearson", "m", "units")
-    told = course({epoch: found[epoch] for epoch in (4, 0, 2)})
+    told = scores_by_epoch({epoch: found[epoch] for epoch in (4, 0, 2)})
     assert told.epochs == (0, 2, 4)
     row = told.names.index(letter.name)
     assert told.score[-1, row, 5] == pytest.approx(-1)
@@ -44,7 +44,7 @@ def test_a_unit_that_grows_into_a_hypothesis_is_followed():
 
 def test_by_hand():
     between = made([[0.1, 0.2], [np.nan, np.nan]])
-    told = course({0: made([[0.1, -0.3], [0.5, 0.2]]), 1: between, 3: made([[0.8, 0], [-0.6, 0]])})
+    told = scores_by_epoch({0: made([[0.1, -0.3], [0.5, 0.2]]), 1: between, 3: made([[0.8, 0], [-0.6, 0]])})
     assert told.strongest.tolist() == [[0.3, 0.5], [0.2, 0.0], [0.8, 0.6]]
     assert told.unit.tolist() == [[1, 0], [1, 0], [0, 0]]
     assert told.gain == pytest.approx([0.5, 0.1])
@@ -54,22 +54,22 @@ def test_by_hand():
 def test_ranges_that_touch_are_no_clear_difference():
     """0.3 and 0.8 lie 0.5 apart; the sign of a score does not matter."""
     for half, clear in ((0.2, True), (0.3, False)):
-        told = course({0: made([[-0.3], [0.8]], half=half), 1: made([[-0.8], [-0.3]], half=half)})
+        told = scores_by_epoch({0: made([[-0.3], [0.8]], half=half), 1: made([[-0.8], [-0.3]], half=half)})
         assert told.clear.tolist() == [clear, clear]
         assert (told.gain > 0).tolist() == [True, False]
-    without = course({0: made([[0.3]], half=np.nan), 1: made([[0.9]])})
+    without = scores_by_epoch({0: made([[0.3]], half=np.nan), 1: made([[0.9]])})
     assert not without.clear.any(), "a range that is not known"
 
 
 def test_hypotheses_are_matched_by_name_and_must_be_the_same():
-    told = course({0: made([[0.1], [0.2]], "ab"), 1: made([[0.3], [0.4]], "ba")})
+    told = scores_by_epoch({0: made([[0.1], [0.2]], "ab"), 1: made([[0.3], [0.4]], "ba")})
     assert told.names == ("b", "a")
     assert told.strongest.tolist() == [[0.2, 0.1], [0.3, 0.4]]
     for other in (made([[0.3], [0.4]], "bc"), made([[0.3]], "a"), made([[0.3, 0.1], [0.4, 0.1]], "ab")):
         with pytest.raises(DataError, match="same hypotheses"):
-            course({0: made([[0.1], [0.2]], "ab"), 1: other})
+            scores_by_epoch({0: made([[0.1], [0.2]], "ab"), 1: other})
     with pytest.raises(DataError, match="one at least"):
-        course({})
+        scores_by_epoch({})
 
 
 def test_halfway_by_hand():

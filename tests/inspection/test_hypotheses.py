@@ -7,8 +7,8 @@ import torch
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import FAMILIES, Hypothesis, Records, library, shuffled
+from idc_core.inspection.blocks import behaviour_rows, unit_rows
 from idc_core.inspection.families import attribute, keyword, predictions, run_of, unit
-from idc_core.inspection.rows import behaviour_rows, unit_rows
 from tests.inspection.planted import Table, noisy_table, texts
 
 ALPHABET = "SELECT FROMabc1'="
@@ -284,5 +284,5 @@ def test_no_two_hypotheses_share_a_name():
     for name in ("digits", "sql"):
         names = [one.name for one in library(load_dataset(name, "test", 40))]
         assert len(set(names)) == len(names)
-    with pytest.raises(SettingError, match="no family"):
+    with pytest.raises(SettingError, match="Unknown family"):
         library(load_dataset("digits", "test", 4), ["nothing"])

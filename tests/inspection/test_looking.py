@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from idc_core.inspection.single_records import Look
+from idc_core.inspection.single_records import RecordBehaviour
 
 
 def groups(activations, behaviour, present):
-    found = Look(np.array(activations, np.float32), np.array(behaviour, np.float32), np.array(present, bool))
+    found = RecordBehaviour(np.array(activations, np.float32), np.array(behaviour, np.float32), np.array(present, bool))
     return [own.tolist() for own in found.by_class(3)]
 
 

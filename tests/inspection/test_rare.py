@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from idc_core.inspection import Hypothesis, inspect
-from idc_core.inspection.pairwise import RAREST, Sureness
+from idc_core.inspection.pairwise import RAREST, StoppingRule
 from tests.inspection.planted import Table, is_letter, letter_class, noisy_table, texts
 
 MEASURES = ("pearson", "spearman", "difference", "iou", "information")
@@ -92,17 +92,17 @@ def test_a_probe_is_not_sure_of_few_records_that_it_all_tells():
     assert found.table["score"][often] == 1
     assert found.table["records"][often] < found.table["records"][once]
     # 1 - 0.025 ** (1 / n) <= 0.1 from n = 36 on, of two scores at 0.95 together.
-    margins = Sureness(0.1, 0.95, 2, 10**6).unseen(np.array([0, 35, 36]), 0)
+    margins = StoppingRule(0.1, 0.95, 2, 10**6).unseen(np.array([0, 35, 36]), 0)
     assert margins[0] > 0.9
     assert margins[1] > 0.1 >= margins[2]
 
 
 def test_the_bound_on_a_share_is_the_rule_of_three():
-    sure = Sureness(0.1, 0.95, 1, 10**6)
+    sure = StoppingRule(0.1, 0.95, 1, 10**6)
     never = np.array([0])
     assert not sure.rare(never, int(3 / RAREST) - 20).any()
     assert sure.rare(never, int(3 / RAREST)).all()
-    assert not Sureness(None, 0.95, 1, 10**6).rare(never, 10**5).any()
+    assert not StoppingRule(None, 0.95, 1, 10**6).rare(never, 10**5).any()
     # Clopper and Pearson, 1934, by the binomial's own sum: at the bound, so few have probability 0.05.
     for met in (1, 4):
         at = next(read for read in range(100, 3000) if sure.rare(np.array([met]), read)[0])

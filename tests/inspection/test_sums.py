@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from idc_core.inspection.blocks import Block
-from idc_core.inspection.pairwise import Sureness
-from idc_core.inspection.rows import UnitRows, pieces
+from idc_core.inspection.blocks import Block, UnitRows, pieces
+from idc_core.inspection.pairwise import StoppingRule
 from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
 
 
@@ -116,7 +115,7 @@ def test_moments_are_exact_far_from_zero():
 
 
 def test_records_needed_are_those_with_which_a_margin_is_the_error():
-    sure = Sureness(0.05, 0.95, 1000, 30_000)
+    sure = StoppingRule(0.05, 0.95, 1000, 30_000)
     spread = np.array([0.04])
     for read in (500, 4000, 20_000):
         needed = sure.needed(float(sure.margins(spread, 64, read)[0]), read)

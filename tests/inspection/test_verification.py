@@ -9,8 +9,7 @@ from idc_core.datasets import load_dataset
 from idc_core.datasets.sql import WINDOWS, parses, parses_of, sentences
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, library
-from idc_core.inspection.rewriting import rewrite_sql
-from idc_core.inspection.verification import verify
+from idc_core.inspection.verification import rewrite_sql, verify
 from tests.inspection.planted import Table, is_letter, noisy_table, texts
 
 

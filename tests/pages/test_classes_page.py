@@ -75,9 +75,9 @@ def test_pairs_are_ranked_as_the_engine_ranks_them(found):
     np.testing.assert_allclose(shown["confusion (%)"], 100 * truth[tuple(pairs.T)])
     np.testing.assert_allclose(shown["average bias"], average_bias(distance)[tuple(pairs.T)])
     values = truth[np.triu_indices(10, 1)]
-    assert (shown["seen"].isin(["hit", "missed"])).sum() == (values > values.mean() + values.std()).sum()
+    assert (shown["labels"].isin(["confirmed", "not reported"])).sum() == (values > values.mean() + values.std()).sum()
     first = f"{names[pairs[0, 0]]} and {names[pairs[0, 1]]}"
-    assert f"**Without looking at a label, {first} are the most suspected" in words(app)
+    assert f"**Without labels, {first} are the pair most suspected" in words(app)
     assert first in title(spec(app))
 
 
@@ -116,13 +116,13 @@ def test_a_chosen_pair_shows_what_is_behind_it(found):
     wrong |= (view.test.targets == 8) & (view.analysis.predictions == 1)
     assert wrong.any()
     app = opened(pair="1-8")
-    assert app.header[1].value == "Behind 1 and 8"
+    assert app.header[1].value == "1 and 8 in detail"
     assert f"**{wrong.sum()} test" in words(app)
     galleries = [json.loads(one.proto.json) for one in app.get("bidi_component") if '"tiles"' in one.proto.json]
     numbers = [tile["test"] for tile in galleries[0]["tiles"]]
     assert numbers == view.test.ids[wrong][:20].tolist()
     neurons = table(app, "neuron")
-    assert {"relevance for 1", "relevance for 8", "for the others (%)"} <= set(neurons.columns)
+    assert {"relevance for 1", "relevance for 8", "active for others (%)"} <= set(neurons.columns)
     own = neurons[neurons["layer"] == "fc2"]
     said = view.analysis.predictions == 1
     for _, row in own.iterrows():
@@ -132,7 +132,7 @@ def test_a_chosen_pair_shows_what_is_behind_it(found):
     assert important["neuron"].tolist() == view.analysis.important.tolist()
     counts = np.bincount(view.analysis.assignments[said, 2])
     assert important["cluster of most 1"][2] == f"{counts.argmax()} ({100 * counts.max() / said.sum():.0f} %)"
-    assert "both classes reach" in words(app)
+    assert "Both classes reach" in words(app)
 
 
 def test_a_pair_is_chosen_by_its_names():
@@ -140,10 +140,10 @@ def test_a_pair_is_chosen_by_its_names():
     app.selectbox(key="pair-first").set_value(4).run()
     app.selectbox(key="pair-second").set_value(7).run()
     assert not app.exception
-    assert "Behind 4 and 7" in [one.value for one in app.header]
+    assert "4 and 7 in detail" in [one.value for one in app.header]
     assert "".join(app.query_params["pair"]) == "4-7"
     app.selectbox(key="pair-second").set_value(4).run()
-    assert "Behind 4 and 7" in [one.value for one in app.header], "a class is not compared with itself"
+    assert "4 and 7 in detail" in [one.value for one in app.header], "a class is not compared with itself"
 
 
 def test_groups_become_classes():
@@ -224,13 +224,13 @@ def test_a_class_that_is_never_predicted_is_named():
     values = np.random.default_rng(0).random((30, 8))
     content = npz(activations=values, predicted=np.arange(30) % 3, class_names=np.array(["a", "b", "c", "d"]))
     app = upload(opened(), content)
-    assert "No input is predicted as d: nothing can be said of this class." in words(app)
+    assert "No input is predicted as d: not analysed." in words(app)
     assert len(table(app, "suspicion")) == 3
 
 
 def test_pinned_bench_beside():
     app = opened(pin="layer=fc1")
-    assert "On both benches" in words(app)
+    assert "In both setups" in words(app)
 
 
 def test_network_is_run_once(monkeypatch):

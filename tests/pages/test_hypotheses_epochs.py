@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from idc_core.datasets import load_dataset
 from idc_core.inspection import inspect, library
-from idc_core.inspection.epochs import course
-from idc_core.inspection.grid import grid
+from idc_core.inspection.epochs import scores_by_epoch
+from idc_core.inspection.result import grid
 from idc_core.models import MODELS, checkpoints
 from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder, read_series
 from studio.engine import jobs
@@ -58,14 +58,14 @@ def by_epoch(app) -> dict:
 
 @pytest.fixture(scope="module")
 def found():
-    """The course of the shipped digits network, one inspection an epoch."""
+    """Scores of the shipped digits network, one inspection per epoch."""
     data = load_dataset("digits", "test")
     (series,) = all_series(NAME)
     grids = {}
     for epoch in series.epochs:
         run = inspect({"m": series.open(epoch)}, data, library(data, ["labels"]), layers=["fc2"])
         grids[epoch] = grid(run, "pearson", "m", "fc2")
-    return course(grids)
+    return scores_by_epoch(grids)
 
 
 def test_finding_and_lines_are_what_the_engine_finds(found):
@@ -73,7 +73,7 @@ def test_finding_and_lines_are_what_the_engine_finds(found):
     first = int(found.most_gained()[0])
     better = int((found.clear & (found.gain > 0)).sum())
     said = text(app)
-    assert f"{better} of 10 hypotheses have a clearly stronger unit at the end of training than before it" in said
+    assert f"Training raises the strongest score of {better} of 10 hypotheses clearly" in said
     assert f"“{found.names[first]}” gained most, from {found.strongest[0, first]:.2f}" in said
     spec = by_epoch(app)
     lines = {line["name"]: line for line in spec["data"] if "name" in line}
@@ -92,7 +92,7 @@ def test_the_unit_that_is_looked_at_is_followed(found):
     app = opened(neuron=str(unit), hypothesis="class 3")
     title = next(title for title in charts(app) if "before training" in title)
     strength = np.nan_to_num(np.abs(found.score[-1, :, unit]))
-    assert title.startswith(f"Unit {unit} of fc2 went")
+    assert title.startswith(f"Unit {unit} of fc2 correlates")
     assert f"({strength.max():.2f})" in title
 
 
@@ -156,7 +156,7 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
 
     opened()
     done = shelf()._jobs["epochs"]
-    jobs.pop(next(key for key in done if key[2] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
+    done.pop(next(key for key in done if key[2] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
     real = jobs.Waiting.get
 
     def halted(self, kind, *rest):
@@ -165,5 +165,5 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
 
     monkeypatch.setattr(jobs.Waiting, "get", halted)
     app = opened()
-    assert "Stopped: 1 epoch of 7 not looked at." in text(app)
+    assert "Stopped: 1 epoch of 7 not inspected." in text(app)
     assert len(by_epoch(app)["layout"]["xaxis"]["ticktext"]) == 6

@@ -14,9 +14,8 @@ import idc_core.datasets as datasets
 from idc_core.datasets.sql import LEARNS_FROM
 from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
-from idc_core.inspection.grid import grid
 from idc_core.inspection.query import PREPARED
-from idc_core.inspection.subsets import draw
+from idc_core.inspection.result import grid
 from idc_core.inspection.verification import verify
 from studio.engine import jobs
 from studio.engine.jobs import shelf
@@ -86,14 +85,14 @@ def test_finding_is_the_strongest_association_that_the_engine_measures(measured)
     hypothesis, unit = measured.strongest()
     said = text(app)
     score, low, high = (one[hypothesis, unit] for one in (measured.score, measured.low, measured.high))
-    assert f"Unit {unit} of fc2 goes with “{measured.names[hypothesis]}” most" in said
+    assert f"Unit {unit} of fc2 correlates most with “{measured.names[hypothesis]}”" in said
     assert f"Pearson correlation {score:.2f} ({low:.2f} to {high:.2f})" in said
-    assert f"{int(measured.passes.sum()):,} of {measured.tested:,} associations are told from chance" in said
+    assert f"{int(measured.passes.sum()):,} of {measured.tested:,} associations are significant (FDR 5\u00a0%)" in said
     assert f"{int(measured.passes.any(0).sum())} of 84 units have at least one" in said
 
 
 def test_map_holds_the_strongest_scores_that_pass(measured):
-    squares, marks = chart(opened(), "hypotheses meet a unit")["data"]
+    squares, marks = chart(opened(), "hypotheses correlate with a unit")["data"]
     for (hypothesis, unit), value in zip(marks["customdata"], np.ravel(squares_of(squares)), strict=True):
         if measured.passes[hypothesis, unit]:
             assert value == pytest.approx(measured.score[hypothesis, unit], abs=1e-6)
@@ -114,16 +113,18 @@ def squares_of(squares) -> np.ndarray:
 def test_stricter_rate_leaves_fewer_squares(measured):
     strict = text(opened(rate="1 %"))
     assert f"{int(measured.passes.sum()):,} of {measured.tested:,}" not in strict
-    assert "at most 1 in 100" in strict
+    assert "FDR 1\u00a0%" in strict
 
 
 def test_what_is_looked_at_is_in_the_address_and_the_selected_neuron_is_the_unit(measured):
     app = opened(hypothesis="has a hole", neuron="7")
     unit, name = 7, measured.names.index("has a hole")
     found = titles(app)
-    assert any(title.startswith(f"Unit {measured.units_of(name)[0]} goes with “has a hole” most") for title in found)
+    assert any(
+        title.startswith(f"“has a hole” correlates most with unit {measured.units_of(name)[0]}") for title in found
+    )
     best = measured.names[measured.hypotheses_of(unit)[0]]
-    assert any(title.startswith(f"Unit 7 goes most with “{best}”") for title in found)
+    assert any(title.startswith(f"Unit 7 correlates most with “{best}”") for title in found)
     app.selectbox(key="unit-chosen").set_value(11).run()
     assert said(app, "neuron") == "11"
     app.selectbox(key="hypothesis-chosen").set_value(measured.names.index("class 3")).run()
@@ -144,11 +145,11 @@ def test_an_important_neuron_shows_where_the_hypothesis_holds_among_its_clusters
 
 def test_other_layers_are_not_the_benchs_selection():
     app = opened(inspected="logits", families="labels", neuron="70")
-    assert "of logits goes with" in text(app)
+    assert "of logits correlates most with" in text(app)
     app.selectbox(key="unit-chosen").set_value(3).run()
     assert said(app, "unit") == "3"
     assert said(app, "neuron") == "70"
-    assert "Do important neurons mean something?" not in [header.value for header in app.header]
+    assert "Are important neurons interpretable?" not in [header.value for header in app.header]
     next(button for button in app.button if button.key == "take-layer").click().run()
     assert (said(app, "layer"), said(app, "neuron")) == ("logits", "3")
 
@@ -165,12 +166,12 @@ def test_probes_are_shown_for_the_layer_as_a_whole():
     app = opened(measures="logistic,majority", families="looks", records="256")
     table = next(frame.value for frame in app.dataframe if "logistic" in frame.value)
     assert set(table["hypothesis"]) == {"has a hole", "has two holes"}
-    assert "tells “has a hole” best" in text(app) or "tells “has two holes” best" in text(app)
+    assert "predicts “has a hole” best" in text(app) or "predicts “has two holes” best" in text(app)
 
 
-def test_mutual_information_is_told_from_chance_too():
+def test_mutual_information_is_tested_for_significance_too():
     shown = text(opened(measures="information", records="256"))
-    assert "associations are told from chance" in shown
+    assert "associations are significant" in shown
     assert "all scores are shown" not in shown
 
 
@@ -210,7 +211,7 @@ def part(app):
 
 
 def units_of_map(app):
-    return {unit for _, unit in chart(app, "hypotheses meet a unit")["data"][1]["customdata"]}
+    return {unit for _, unit in chart(app, "hypotheses correlate with a unit")["data"][1]["customdata"]}
 
 
 def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
@@ -241,7 +242,7 @@ def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, m
     asked = settings(families=("labels",), layers=("fc1",), measures=("pearson", "iou"))
     hook = view.model.register_forward_hook(lambda _, given, __: read.append(len(given[0])))
     # More than there are digits, so that there are more records to ask for than 1,024.
-    tests = draw(view.test, 540)
+    tests = view.test.sample(540)
     many = replace(tests, **{name: np.concatenate([getattr(tests, name)] * 3) for name in ("inputs", "targets", "ids")})
     monkeypatch.setattr(inspections, "tests_of", lambda view: many)
     monkeypatch.setattr(jobs, "GRACE_S", -1.0)
@@ -282,21 +283,21 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
     assert not app.exception
     assert "Kept as run" in text(app)
     answer = next(frame.value for frame in app.dataframe if "discovery" in frame.value)
-    assert len(answer) == 10, "one line a class"
+    assert len(answer) == 10, "one row per class"
     for name in PREPARED:
         app.button(key=f"ask-{name}").click().run()
         assert not app.error, name
     for sql in ("DELETE FROM scores", "COPY scores TO 'x.csv'", "SELECT * FROM read_csv('/etc/passwd')"):
-        box = next(area for area in app.text_area if area.label == "Question")
+        box = next(area for area in app.text_area if area.label == "Query")
         box.set_value(sql)
-        next(button for button in app.button if button.label == "Ask").click().run()
+        next(button for button in app.button if button.label == "Run query").click().run()
         assert len(app.error) == 1, sql
     assert len(app.get("download_button")) >= 8
 
 
 def test_pinned_bench_is_drawn_beside():
     app = opened(pin="layer=fc1", families="labels")
-    assert "Units that go with at least one hypothesis: here" in text(app)
+    assert "Units that correlate with at least one hypothesis: here" in text(app)
     assert not app.error
 
 
@@ -339,20 +340,22 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
 
 def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     asked = {"model": "charlstm-sql", "families": "characters", "records": "256", "hypothesis": "is a digit"}
-    assert not [title for title in titles(opened(**asked)) if title.startswith("Swapping")], "only where asked for"
+    assert not [title for title in titles(opened(**asked)) if title.startswith("Swaps that make")], (
+        "only where asked for"
+    )
     app = opened(**asked, verify="true", **{"verified-units": "5"})
     assert not app.error
     opened_view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
     (digit,) = [one for one in library(opened_view.test, ["characters"]) if one.name == "is a digit"]
-    scores = inspect(opened_view.model, draw(opened_view.test, 256), [digit], ["pearson"], ["lstm"])
+    scores = inspect(opened_view.model, opened_view.test.sample(256), [digit], ["pearson"], ["lstm"])
     units = grid(scores, "pearson", opened_view.model.card.name, "lstm").units_of(0)[:5].tolist()
     found = verify(opened_view.model, "lstm", units, opened_view.test, digit, swaps="symbols")
     beaten = int((found.random < found.silhouette).sum())
-    said = next(one for one in text(app).splitlines() if one.startswith("**Swapping what “is a digit” is true of"))
-    assert f"moves the 5 units that score highest apart more than {beaten} of 99 random sets of 5 do" in said
-    assert f"(silhouette {signed(found.silhouette, '.2f')} against {signed(found.random.mean(), '.2f')} on" in said
+    said = next(one for one in text(app).splitlines() if one.startswith("**Swaps that make “is a digit” false"))
+    assert f"change the 5 units with the highest scores more distinctly than {beaten} of 99 random sets of 5" in said
+    assert f"(silhouette {signed(found.silhouette, '.2f')}, random mean {signed(found.random.mean(), '.2f')})" in said
     assert (": confirmed.**" in said) == (found.p_value <= 0.05)
-    dots, _, diamond = chart(app, "Swapping what")["data"]
+    dots, _, diamond = chart(app, "Swaps that make")["data"]
     assert sorted(dots["x"]) == pytest.approx(sorted(found.random))
     assert diamond["x"] == pytest.approx([found.silhouette])
     assert any(button.key == "csv-hypotheses-verification" for button in app.get("download_button"))
@@ -361,7 +364,7 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
 def test_grammar_verifies_what_takes_a_parse_and_what_cannot_be_verified_says_why(few_strings):
     asked = {"model": "charlstm-sql", "families": "grammar,labels", "records": "256", "verify": "true"}
     app = opened(**asked, hypothesis="inside digit")
-    assert "Swapped in were what the grammar might have written instead" in text(app)
+    assert "The grammar rewrote the texts" in text(app)
     assert "swaps" not in [control.key for control in app.button_group], "there is one way only"
     shown = opened(model="charlstm-sql", families="words", records="256", verify="true", hypothesis="word “SELECT”")
     assert "made it false; at least 10 of each are needed" in shown.error[0].value

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.hypothesis import Hypothesis, family
-from idc_core.inspection.records import Records
+from idc_core.inspection.hypothesis import Hypothesis, Records, register_family
 
 
-@family("labels", "Classes", "The record is of a class, or has a large target.")
+@register_family("labels", "Classes", "The class of the record; the target of a regression.")
 def labels(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis a class and the class itself; the target of a regression."""
     if dataset.task == "regression":

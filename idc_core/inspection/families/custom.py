@@ -13,21 +13,13 @@ from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.inspection.hypothesis import Hypothesis, Kind
-from idc_core.inspection.records import Records, places
-from idc_core.inspection.rows import unit_rows
+from idc_core.inspection.blocks import unit_rows
+from idc_core.inspection.hypothesis import Hypothesis, Kind, Records, places
 from idc_core.tracing.trace import neuron_axes, trace
 
 
 def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
-    """Return a hypothesis from values a person gives: one a record, or one a symbol or pixel of each.
-
-    Parameters
-    ----------
-    name : str
-    values : ndarray (records,) or (records, *places)
-        True and false, or numbers; in the data set's order. A mask (*places,) holds for every record.
-    dataset : Dataset
+    """Return a hypothesis from a person's values, one per record or per place of each; a mask (*places,) holds for all.
 
     Raises
     ------
@@ -49,13 +41,7 @@ def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
 
 
 def unit(model: nn.Module, layer: str, number: int, name: str | None = None) -> Hypothesis:
-    """Return the hypothesis that units do what one unit of a layer, of this or another network, does.
-
-    Raises
-    ------
-    SettingError
-        When it is evaluated, if the layer has no such unit.
-    """
+    """Return the hypothesis that units behave like one unit of a layer, of this or another network."""
 
     def behave(records: Records) -> NDArray[Any]:
         parts = []
@@ -98,18 +84,8 @@ HALF = 128
 def mask_hypothesis(name: str, content: bytes, dataset: Dataset) -> Hypothesis:
     """Return the hypothesis that a pixel lies in a mask, the same one for every record.
 
-    Parameters
-    ----------
-    name : str
-        The file's name; its ending says what it is.
-    content : bytes
-        A NumPy array of the records' height and width, never unpickled, or a PNG whose light pixels are the mask.
-    dataset : Dataset
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or has another size.
+    `name` is the file's; its ending says whether `content` is a NumPy array (.npy, never unpickled) or a PNG picture
+    whose light pixels are the mask. DataError if it cannot be read, or has another size.
     """
     values = _array(name, content) if name.lower().endswith(".npy") else _picture(name, content)
     if values.shape != places(dataset):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.hypothesis import Hypothesis, family
-from idc_core.inspection.records import Records
+from idc_core.inspection.hypothesis import Hypothesis, Records, register_family
 
 INK = 0.5
 """From this brightness a pixel is ink."""
@@ -42,10 +41,7 @@ def ink(records: Records) -> NDArray[np.bool_]:
 
 
 def holes(records: Records) -> NDArray[np.bool_]:
-    """Return pixels without ink from which no way over such pixels leads to the border, bool (n, H, W).
-
-    Ways lead to the four neighbours, so that strokes that touch at a corner enclose.
-    """
+    """Return pixels without ink that no such path of four-neighbours joins to the border, bool (n, H, W)."""
 
     def make() -> NDArray[np.bool_]:
         free = ~ink(records)
@@ -110,7 +106,7 @@ def is_picture(dataset: Dataset) -> bool:
     return bool(dataset.inputs.ndim == 4)
 
 
-@family("regions", "Ink and regions", "There is ink, or ink in a part of the picture.")
+@register_family("regions", "Ink and regions", "Ink at the pixel, anywhere or in one part of the picture.")
 def regions(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer ink everywhere, in each half and in the middle, and brightness itself."""
     if not is_picture(dataset):
@@ -124,7 +120,9 @@ def regions(dataset: Dataset) -> Iterator[Hypothesis]:
     yield _half("ink in the centre", lambda down, across: (abs(down - 0.5) < 0.2) & (abs(across - 0.5) < 0.2))
 
 
-@family("shapes", "Holes, edges and strokes", "The pixel lies in a hole, on an edge or on a stroke of a direction.")
+@register_family(
+    "shapes", "Holes, edges and strokes", "The pixel lies in a hole, or on an edge or stroke of one direction."
+)
 def shapes(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer holes, and edges and strokes of four directions."""
     if not is_picture(dataset):
@@ -136,7 +134,7 @@ def shapes(dataset: Dataset) -> Iterator[Hypothesis]:
         yield Hypothesis(f"{name} stroke", "shapes", "binary", partial(stroke_at, angle=angle))
 
 
-@family("looks", "The whole picture", "The picture has a hole, is bright, is tall.")
+@register_family("looks", "The whole picture", "Properties of the whole picture: holes, brightness, extent.")
 def looks(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer what is true of a picture as a whole."""
     if not is_picture(dataset):

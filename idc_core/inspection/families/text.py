@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets import Dataset
-from idc_core.inspection.hypothesis import Hypothesis, family
-from idc_core.inspection.records import PARSES, Records, is_text
+from idc_core.inspection.hypothesis import PARSES, Hypothesis, Records, is_text, register_family
 
 COMMONEST = 40
 """Symbols, and runs of symbols, that get a hypothesis of their own."""
@@ -66,7 +65,7 @@ def is_of_characters(dataset: Dataset) -> bool:
     return is_text(dataset) and dataset.is_spelt
 
 
-@family("characters", "Kinds of characters", "The symbol is a digit, a vowel, punctuation and so on.")
+@register_family("characters", "Kinds of characters", "The symbol is a letter, digit, vowel, bracket, and so on.")
 def characters(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis a class of characters of which the vocabulary has some, but not all."""
     if not is_of_characters(dataset):
@@ -77,7 +76,7 @@ def characters(dataset: Dataset) -> Iterator[Hypothesis]:
             yield _one_of(f"is {name}", "characters", codes)
 
 
-@family("symbols", "Single symbols", "The symbol is one of the commonest characters or words.")
+@register_family("symbols", "Single symbols", "The symbol is one of the most frequent characters or words.")
 def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis for each of the commonest symbols, and the symbol itself."""
     if not is_text(dataset) or not dataset.vocabulary:
@@ -89,7 +88,7 @@ def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
             yield _one_of(f"is {_shown(dataset.vocabulary[code])}", "symbols", np.array([code]))
 
 
-@family("runs", "Runs of symbols", "The symbol ends one of the commonest runs of two or three.")
+@register_family("runs", "n-grams", "The symbol ends one of the most frequent 2-grams or 3-grams.")
 def runs(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis for each of the commonest runs of each length; true at the run's last symbol."""
     if not is_text(dataset) or not dataset.vocabulary:
@@ -120,10 +119,7 @@ def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
 
 
 def keyword(dataset: Dataset, word: str) -> Hypothesis:
-    """Return the hypothesis that a symbol lies within a word: all its characters, or the word where symbols are words.
-
-    Of characters only whole words count, with no letter right before or behind.
-    """
+    """Return the hypothesis that a symbol lies within a word; of characters, no letter may be next to the word."""
     if not is_of_characters(dataset):
         return _one_of(f"word {_shown(word)}", "words", _codes(dataset, lambda symbol: symbol == word))
     codes = {symbol: code for code, symbol in enumerate(dataset.vocabulary)}
@@ -150,7 +146,7 @@ def keyword(dataset: Dataset, word: str) -> Hypothesis:
     return Hypothesis(f"word {_shown(word)}", "words", "binary", behave)
 
 
-@family("words", "Keywords", "The symbol lies within a keyword.")
+@register_family("words", "Keywords", "The symbol lies within a keyword.")
 def words(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer the keywords of a language whose strings the data set holds."""
     if dataset.name == "sql":
@@ -160,7 +156,7 @@ def words(dataset: Dataset) -> Iterator[Hypothesis]:
             yield keyword(dataset, word)
 
 
-@family("position", "Position", "How far into the record, or into the word, the symbol lies.")
+@register_family("position", "Position", "Position of the symbol in the record or in the word.")
 def position(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer counters of symbols and halves of the record; of characters also the place in the word."""
     if not is_text(dataset):
@@ -186,7 +182,9 @@ def _shown(symbol: str) -> str:
     return f"“{symbol}”"
 
 
-@family("grammar", "Grammar rules", "The character lies inside, begins or ends a node of the parse; how deep it lies.")
+@register_family(
+    "grammar", "Grammar rules", "The character lies inside, starts or ends a node of the parse; its depth."
+)
 def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer, for strings made by the project's grammar, inside, starts and ends for every rule, and the depth."""
     if dataset.name != "sql":

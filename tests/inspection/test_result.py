@@ -5,9 +5,8 @@ import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, inspect
-from idc_core.inspection.grid import Grid, grid, meaning
-from idc_core.inspection.single_records import look
-from idc_core.inspection.subsets import draw, take
+from idc_core.inspection.result import Grid, compare_importance, grid
+from idc_core.inspection.single_records import behaviour_on_records
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
 
@@ -61,7 +60,7 @@ def test_part_holds_the_strongest_of_either_sign_and_undefined_scores_come_last(
 
 def test_meaning_compares_important_units_with_the_others():
     table = made([[0.9, 0.1, -0.8, 0.2, 0.0, 0.1], [0.1, 0.3, 0.1, 0.1, 0.2, 0.1]])
-    told = meaning(table, np.array([6.0, 3, 5, 2, 4, 1]), np.array([0, 2]), np.ones(6, bool))
+    told = compare_importance(table, np.array([6.0, 3, 5, 2, 4, 1]), np.array([0, 2]), np.ones(6, bool))
     assert told.best.tolist() == [0.9, 0.3, 0.8, 0.2, 0.2, 0.1]
     assert told.which.tolist() == [0, 1, 0, 0, 1, 0]
     assert told.important == pytest.approx(0.85)
@@ -72,45 +71,45 @@ def test_meaning_compares_important_units_with_the_others():
 
 
 def test_meaning_of_units_all_alike_is_no_more_than_chance():
-    told = meaning(made(np.ones((1, 4))), np.arange(4.0), np.array([3]), np.ones(4, bool))
+    told = compare_importance(made(np.ones((1, 4))), np.arange(4.0), np.array([3]), np.ones(4, bool))
     assert told.chance == 1
     assert np.isnan(told.correlation)
     with pytest.raises(DataError, match="4 units, not of 3"):
-        meaning(made(np.ones((1, 4))), np.arange(3.0), np.array([0]), np.ones(4, bool))
+        compare_importance(made(np.ones((1, 4))), np.arange(3.0), np.array([0]), np.ones(4, bool))
 
 
 def test_a_smaller_draw_is_a_part_of_a_larger_one_and_all_is_the_data_set_itself():
     data = texts()
-    small, large = draw(data, 30), draw(data, 90)
+    small, large = data.sample(30), data.sample(90)
     assert (len(small), len(large)) == (30, 90)
     assert set(small.ids) < set(large.ids)
-    assert len({one.fingerprint for one in (small, large, data, draw(data, 30, seed=1))}) == 4
+    assert len({one.fingerprint for one in (small, large, data, data.sample(30, seed=1))}) == 4
     np.testing.assert_array_equal(small.inputs, data.inputs[small.ids])
-    assert draw(data, None) is data
-    assert draw(data, 400) is data
+    assert data.sample(None) is data
+    assert data.sample(400) is data
     with pytest.raises(SettingError, match="at least 1"):
-        draw(data, 0)
+        data.sample(0)
 
 
 def test_a_hypothesis_says_the_same_of_a_part():
     data = texts()
     chosen = np.array([5, 3, 9])
-    part = take(data, chosen)
+    part = data.only(chosen)
     assert part.ids.tolist() == [5, 3, 9]
     first = inspect(Table(noisy_table()), part, [is_letter(2)], ["pearson"], ["units"])
-    again = inspect(Table(noisy_table()), take(data, chosen), [is_letter(2)], ["pearson"], ["units"])
+    again = inspect(Table(noisy_table()), data.only(chosen), [is_letter(2)], ["pearson"], ["units"])
     np.testing.assert_array_equal(first.table["score"], again.table["score"])
 
 
 def test_look_tells_what_unit_and_hypothesis_do_at_every_symbol(model):
     data = texts(padded=True)
-    seen = look(model, "units", 3, is_letter(2, 4), data, np.array([7, 0]))
+    seen = behaviour_on_records(model, "units", 3, is_letter(2, 4), data, np.array([7, 0]))
     np.testing.assert_array_equal(seen.activations, np.isin(data.inputs[[7, 0]], (2, 4)))
     np.testing.assert_array_equal(seen.behaviour, seen.activations)
     np.testing.assert_array_equal(seen.present, data.inputs[[7, 0]] != 0)
     np.testing.assert_array_equal(seen.holds, seen.behaviour.any(1))
     everywhere = Hypothesis("there", "test", "binary", lambda records: records.present)
-    assert not look(model, "units", 3, everywhere, data, np.array([7, 0])).varies.any()
+    assert not behaviour_on_records(model, "units", 3, everywhere, data, np.array([7, 0])).varies.any()
 
 
 def test_a_coarser_layer_is_repeated_over_the_picture():
@@ -120,16 +119,16 @@ def test_a_coarser_layer_is_repeated_over_the_picture():
 
 
 def look_of(activations, places):
-    from idc_core.inspection.single_records import Look
+    from idc_core.inspection.single_records import RecordBehaviour
 
-    return Look(activations, np.zeros((1, *places)), np.ones((1, *places), bool))
+    return RecordBehaviour(activations, np.zeros((1, *places)), np.ones((1, *places), bool))
 
 
 def test_units_that_never_change_count_neither_for_nor_against():
     table = made([[0.5, 0.4, 0.0, 0.0, 0.0]])
     changes = np.array([True, True, False, False, False])
-    told = meaning(table, np.array([2.0, 1, 0, 0, 0]), np.array([0, 2]), changes)
+    told = compare_importance(table, np.array([2.0, 1, 0, 0, 0]), np.array([0, 2]), changes)
     assert (told.important, told.others, told.still) == (0.5, 0.4, 3)
     assert told.chance == pytest.approx(1 / 2, abs=0.05)
     assert told.correlation == pytest.approx(1)
-    assert np.isnan(meaning(table, np.arange(5.0), np.array([0]), np.zeros(5, bool)).important)
+    assert np.isnan(compare_importance(table, np.arange(5.0), np.array([0]), np.zeros(5, bool)).important)

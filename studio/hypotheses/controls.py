@@ -1,0 +1,199 @@
+"""The controls of the Hypotheses page: what is measured, and what the map shows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from idc_core.inspection.measures import PAIR_MEASURES
+from idc_core.inspection.result import Grid
+from studio.engine.results import View
+from studio.hypotheses import inspections
+from studio.hypotheses.inspections import Measured, Settings
+from studio.shell import address
+
+FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
+"""Names of controls, also in the address."""
+
+ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the map shows: `columns` units at most, all of them if None."""
+
+    measure: str
+    layer: str
+    rate: float
+    rows: int
+    columns: int | None
+
+    @property
+    def label(self) -> str:
+        """Name of the measure."""
+        return PAIR_MEASURES[self.measure].label
+
+    def grid(self, measured: Measured) -> Grid:
+        """Return the shown scores of an inspection."""
+        return measured.grid(self.measure, self.layer, self.rate)
+
+
+def choose_settings(view: View) -> Settings:
+    """Choose what is measured."""
+    usual = inspections.usual(view)
+    chosen = _pills(
+        FAMILY,
+        "Families of hypotheses",
+        inspections.family_menu(view),
+        usual,
+        "Properties of the inputs that units are compared with. In brackets: the number of hypotheses.",
+    )
+    measures = _pills(
+        MEASURE,
+        "Measures",
+        inspections.measure_menu(),
+        ["pearson"],
+        "Compares a unit with a hypothesis; probes compare all units of a layer together.",
+    )
+    if not any(name in PAIR_MEASURES for name in measures):
+        measures = ["pearson", *measures]  # the map needs a measure of single units
+    with st.expander("More settings: layers, records, custom hypotheses"):
+        layers, most, error = _choose_more(view)
+        words, masks = _choose_own(view)
+    return Settings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
+
+
+def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
+    """Draw a choice of several names that the address keeps."""
+    said = address.read(key).split(",")
+    st.session_state[key] = [name for name in labels if name in said] or usual
+    chosen = st.pills(
+        label,
+        list(labels),
+        selection_mode="multi",
+        format_func=labels.__getitem__,
+        key=key,
+        on_change=lambda: address.keep(key, ",".join(st.session_state[key])),
+        help=f"{help} Default {', '.join(labels[name] for name in usual)}.",
+    )
+    return [name for name in labels if name in chosen]
+
+
+def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
+    """Choose layers, and how many records are read."""
+    own = view.bench.layer
+    said = address.read(LAYERS).split(",")
+    st.session_state[LAYERS] = [name for name in view.model.layers if name in said] or [own]
+    layers = st.multiselect(
+        "Layers",
+        view.model.layers,
+        key=LAYERS,
+        width=480,
+        on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),
+        help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        most = st.segmented_control(
+            "Records",
+            list(inspections.RECORDS),
+            default="1,024",
+            required=True,
+            key="records",
+            bind="query-params",
+            help="Maximum number of tests, drawn at random (seed 0). Preliminary scores are shown while more are read. "
+            "Default 1,024.",
+        )
+        error = st.selectbox(
+            "Stop early",
+            list(inspections.ERRORS),
+            key="early",
+            bind="query-params",
+            width=240,
+            help="Stop once every score is within this margin of its final value (95 % simultaneous confidence). "
+            "Default: read all.",
+        )
+    return layers or [own], inspections.RECORDS[most], inspections.ERRORS[error]
+
+
+def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
+    """Choose custom hypotheses: keywords where the tests are texts, masks where they are pictures."""
+    if view.test.inputs.ndim == 2:
+        words = st.text_input(
+            "Custom keywords",
+            key="words",
+            bind="query-params",
+            width=480,
+            placeholder="for example engine, price",
+            help="Words, separated by commas. Hypothesis: the symbol lies within the word. Default none.",
+        )
+        return inspections.words_of(words), ()
+    if view.test.inputs.ndim != 4:
+        return (), ()
+    height, width = view.test.inputs.shape[2:]
+    files = st.file_uploader(
+        "Custom masks (npy, png)",
+        type=["npy", "png"],
+        accept_multiple_files=True,
+        key="masks",
+        max_upload_size=4,
+        width=480,
+        help=f"Pictures or NumPy arrays of {height} by {width} pixels. Hypothesis: the pixel lies in the mask's light "
+        "part. Default none.",
+    )
+    return (), tuple((file.name, file.getvalue()) for file in files)
+
+
+def choose_shown(view: View, settings: Settings) -> Shown:
+    """Choose the measure, layer, false-discovery rate, rows and columns of the map."""
+    single = [name for name in settings.measures if name in PAIR_MEASURES]
+    measure, layer = single[0], view.bench.layer if view.bench.layer in settings.layers else settings.layers[0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(single) > 1:
+            measure = st.segmented_control(
+                "Shown measure",
+                single,
+                default=measure,
+                required=True,
+                key="shown-measure",
+                format_func=lambda name: PAIR_MEASURES[name].label,
+                help=f"The measure in the charts below. Default {PAIR_MEASURES[measure].label}.",
+            )
+        if len(settings.layers) > 1:
+            layer = st.selectbox(
+                "Shown layer",
+                list(settings.layers),
+                index=settings.layers.index(layer),
+                key="shown-layer",
+                width=160,
+                help=f"The layer in the charts below. Default {layer}.",
+            )
+        rate = st.segmented_control(
+            "False-discovery rate (FDR)",
+            list(inspections.RATES),
+            default="5 %",
+            required=True,
+            key="rate",
+            bind="query-params",
+            help="Expected share of false positives among the significant associations, at most. Default 5 %.",
+        )
+        rows = st.segmented_control(
+            "Hypotheses shown",
+            list(ROWS),
+            default="30",
+            required=True,
+            key="rows-shown",
+            bind="query-params",
+            help="Maximum number of rows, strongest scores first. Default 30.",
+        )
+        columns = st.segmented_control(
+            "Units shown",
+            list(COLUMNS),
+            default="40",
+            required=True,
+            key="units-shown",
+            bind="query-params",
+            help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. "
+            "Default 40.",
+        )
+    return Shown(measure, layer, inspections.RATES[rate], int(rows), None if columns == "all" else int(columns))

@@ -1,0 +1,168 @@
+"""The map of scores on the Hypotheses page: hypotheses by units, the finding in words, and probes on whole layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from idc_core.figures import hypotheses as figures
+from idc_core.inspection import MEASURES
+from idc_core.inspection.measures import PAIR_MEASURES
+from studio.engine.results import View
+from studio.hypotheses import hypothesis_pair, inspections
+from studio.hypotheses.controls import Shown
+from studio.hypotheses.inspections import Measured, Settings, quoted
+from studio.shell.selection import Selection
+from studio.widgets import layout
+from studio.widgets.text import count, plural
+
+MOST_UNSCORED = 6
+SIDE_ROWS, SIDE_COLUMNS = 15, 20
+"""Hypotheses and units of a map in a comparison."""
+
+
+def sentence(measured: Measured, shown: Shown) -> str:
+    """Put the finding into words."""
+    grid, layer = shown.grid(measured), shown.layer
+    hypothesis, unit = grid.strongest()
+    some = "" if measured.whole else f"After {count(measured.records)} records: "
+    if not grid.strength.any():
+        return f"{some}**No unit of {layer} correlates with any of these hypotheses.**"
+    score = hypothesis_pair.score_text(grid, hypothesis, unit)
+    name = quoted(grid.names[hypothesis])
+    text = f"{some}**Unit {unit} of {layer} correlates most with {name}: {shown.label} {score}.**"
+    if not grid.tested:
+        return f"{text} These records are too few for significance tests; all scores are shown."
+    units = int(grid.passes.any(0).sum())
+    return (
+        f"{text} {count(int(grid.passes.sum()))} of {count(grid.tested)} associations are significant "
+        f"(FDR {100 * shown.rate:g}\u00a0%). {count(units)} of {plural(grid.score.shape[1], 'unit')} have at least one."
+    )
+
+
+def draw_map(
+    measured: Measured, shown: Shown, pair: tuple[int, int] | None, key: str = "scores", first: int = 0
+) -> None:
+    """Draw hypotheses by units, the strongest `first` ones left out."""
+    grid, label = shown.grid(measured), shown.label
+    rows, columns = grid.part(shown.rows, grid.score.shape[1])
+    columns = columns[first:][: shown.columns]
+    visible = hypothesis_pair.significant(grid)
+    hypothesis, unit = grid.strongest()
+    met = int(visible.any(1).sum())
+    rows = rows[visible[rows].any(1)] if met else rows
+    title = (
+        f"{met} of {len(grid.names)} hypotheses correlate with a unit of {shown.layer}; the strongest is "
+        f"{quoted(grid.names[hypothesis])} with unit {unit} ({grid.score[hypothesis, unit]:.2f})"
+    )
+    selected: tuple[int | None, int | None] = (None, None)
+    if pair is not None:
+        selected = _place(rows, pair[0]), _place(columns, pair[1])
+    part = np.ix_(rows, columns)
+    layout.chart(
+        measured.view,
+        key,
+        lambda dark: figures.score_map(
+            grid.score[part],
+            [grid.names[at] for at in rows],
+            columns.tolist(),
+            title,
+            label,
+            keys=(rows.tolist(), columns.tolist()),
+            signed=PAIR_MEASURES[shown.measure].signed,
+            passes=visible[part],
+            selected=selected,
+            dark=dark,
+        ),
+        alt=title,
+        read="each square is one hypothesis and one unit. Red: the unit is high where the hypothesis is true; blue "
+        "with \u2212: low; empty: not significant. Strongest rows and columns first. "
+        f"{_how_to_choose(len(rows) * len(columns))} The frame marks the selected pair.",
+        depends=(measured.key, shown, first, selected),
+        clicked=None if pair is None else lambda points: _clicked(measured, shown, points),
+    )
+
+
+def _how_to_choose(squares: int) -> str:
+    if squares <= figures.MOST_MARKS:
+        return "Click a square to inspect the pair below."
+    return "Too many squares to click: show 80 units or fewer, or choose a unit by name below."
+
+
+def _place(keys: Any, key: int) -> int | None:
+    found = np.flatnonzero(keys == key)
+    return int(found[0]) if len(found) else None
+
+
+def _clicked(measured: Measured, shown: Shown, points: list[dict[str, Any]]) -> None:
+    """Select the pair that was clicked; other squares tell nothing."""
+    for point in points:
+        if (told := point.get("customdata")) is not None:
+            hypothesis, unit = (int(one) for one in told)
+            hypothesis_pair.pick(measured, shown.grid(measured), shown.layer, hypothesis, unit)
+            return
+
+
+def draw_records_read(measured: Measured, shown: Shown) -> None:
+    """Say how many records were read, and name hypotheses without a score, with the reason."""
+    grid = shown.grid(measured)
+    read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
+    st.caption(
+        f"Read: {read}{plural(int(grid.records.max()), 'record')} of {plural(len(measured.view.chosen), 'test')}"
+        f"{'' if measured.whole else ' (stopped; start again to continue)'}. Widest 95\u00a0% interval: "
+        f"± {grid.widest:.2f}."
+    )
+    table = measured.found.frame()
+    table = table[table["remark"] != ""].drop_duplicates("hypothesis")
+    for remark, some in table.groupby("remark", sort=False)["hypothesis"]:
+        first = [quoted(name) for name in some.head(MOST_UNSCORED)]
+        more = f" and {plural(len(some) - len(first), 'other')}" if len(some) > len(first) else ""
+        st.caption(f"Without a score ({remark}): {', '.join(first)}{more}.")
+
+
+def draw_probes(measured: Measured) -> None:
+    """Show how well probes predict hypotheses from all units of a layer, where any were chosen."""
+    table = measured.found.frame()
+    table = table[(table["unit"] == -1) & (table["group"] != "")]
+    if not len(table):
+        return
+    st.header("Probes on whole layers", anchor=False)
+    baseline = np.array([MEASURES[name].is_baseline for name in table["measure"]])
+    best = table[~baseline].sort_values("score", ascending=False)
+    if len(best):
+        first = best.iloc[0]
+        st.markdown(
+            f"A {MEASURES[first['measure']].label.lower()} on all units of {first['layer']} predicts "
+            f"{quoted(first['hypothesis'])} best: {first['score']:.2f} on held-out records."
+        )
+    wide = table.pivot_table(index=["layer", "hypothesis"], columns="measure", values="score").round(3).reset_index()
+    st.dataframe(wide, hide_index=True, height=320, alt="Scores of probes on whole layers, one row per hypothesis")
+    st.caption(
+        "F1 (binary, or mean over classes) or R2 on held-out records. Compare with the majority-class and random "
+        "baselines, where chosen."
+    )
+
+
+def draw_side(settings: Settings, shown: Shown, one: View, chosen: Selection, key: str) -> None:
+    """Draw the map of one of two setups."""
+    found = inspections.measure(one, inspections.fitting(one, settings))
+    if found is not None:
+        own = replace(shown, layer=one.bench.layer, rows=SIDE_ROWS, columns=SIDE_COLUMNS)
+        draw_map(found, own, None, f"scores-{key}")
+
+
+def compare(settings: Settings, shown: Shown, here: View, there: View) -> str:
+    """Compare how many units of two setups have an association."""
+    told = []
+    for one in (here, there):
+        found = inspections.measure(one, inspections.fitting(one, settings))
+        if found is None:
+            return "One of the two is not finished."
+        grid = replace(shown, layer=one.bench.layer).grid(found)
+        visible = hypothesis_pair.significant(grid)
+        units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
+        told.append(f"{units} (strongest {grid.strength.max():.2f})")
+    return f"Units that correlate with at least one hypothesis: here {told[0]}, in the pinned setup {told[1]}."
