@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from idc_core.figures.input_images import pictures
-from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
+from idc_core.figures.palette import ON_FILL, palette, suite_style
 from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
 BINS = 15
@@ -164,7 +164,7 @@ def attack_bars(
     labels : sequence of str
         Names of the attacks.
     kinds : sequence of str
-        Their keys in `SUITE_COLOURS`.
+        Their keys in `ATTACKS`.
     panels_of : mapping of str to (values, texts)
         A value an attack and how it is written, by the measure's name; NaN leaves a bar out.
     title : str
@@ -177,7 +177,7 @@ def attack_bars(
     plotly.graph_objects.Figure
     """
     colours = palette(dark)
-    styles = [SUITE_COLOURS[kind] for kind in kinds]
+    styles = [suite_style(kind) for kind in kinds]
     marker = {
         "color": [style.colour(dark) for style in styles],
         "line": {"color": colours.ink, "width": [1 if style.outline else 0 for style in styles]},

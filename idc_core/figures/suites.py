@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
+from idc_core.figures.palette import ON_FILL, palette, suite_style
 from idc_core.figures.style import finish
 
 ROW_PIXELS = 30
@@ -35,7 +35,7 @@ class Drawn:
     label : str
         Its name for a person.
     kind : str
-        A key of `SUITE_COLOURS`.
+        Kind of suite, as `suite_style` takes it.
     within : bool
         Whether it is a part of the first suite, so that it can add nothing to it.
     """
@@ -46,7 +46,7 @@ class Drawn:
 
     def marker(self, dark: bool) -> dict[str, Any]:
         """Return colour, mark and outline as plotly takes them."""
-        style, colours = SUITE_COLOURS[self.kind], palette(dark)
+        style, colours = suite_style(self.kind), palette(dark)
         line = {"width": 1, "color": colours.ink} if style.outline else {"width": 0}
         if style.marker in BARE:
             line = {"width": 3, "color": style.colour(dark)}
@@ -135,7 +135,7 @@ def _gain(
     dark: bool,
 ) -> None:
     """Draw one suite's row: a line from the first suite's IDC to its own, a mark, and the cells that it adds."""
-    number, style, y = which[0], SUITE_COLOURS[suite.kind], [which[0]]
+    number, style, y = which[0], suite_style(suite.kind), [which[0]]
     figure.add_scatter(
         x=[start, end],
         y=2 * y,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -16,9 +16,10 @@ from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
 from idc_core.parameters import Parameter, settle
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
-from idc_core.perturbation.attacks import Preset
+from idc_core.perturbation.attacks import Attack, Preset
 from idc_core.perturbation.inputs import SHARE, check_seed
 from idc_core.perturbation.noise import DEVIATION
+from idc_core.perturbation.transforms import Transform
 from idc_core.progress import Progress
 from idc_core.registry import Registry
 from idc_core.suites.attack_cache import kept
@@ -69,9 +70,6 @@ _NOISE = (
     Parameter("share", "Share of pixels", "How many of a picture's pixels get noise.", SHARE, 0.0001, 1.0),
     Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10),
 )
-_DRAWN = ("occlusion", "pgd", "jsma")
-"""Transforms and attacks that draw something: where to cover, where to begin, which class to aim at."""
-
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
@@ -100,69 +98,95 @@ def _attacked(name: str) -> Apply:
     return apply
 
 
-SUITES: Registry[SuiteKind] = Registry(
-    "kind of suite",
-    {
-        kind.name: kind
-        for kind in (
-            SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
-            SuiteKind(
-                "noise",
-                "Random noise",
-                "Gaussian noise on a few random pixels of every test.",
-                _PAPER,
-                "U_O+S",
-                "noise",
-                _NOISE,
-                random=True,
-                apply=_random,
-            ),
-            SuiteKind(
-                "guided",
-                "Relevance-guided noise",
-                "The same noise on the pixels that decide.",
-                _PAPER,
-                "U_O+DI",
-                "noise",
-                _NOISE,
-                needs_model=True,
-                random=True,
-                apply=_guided,
-            ),
-            *(
-                SuiteKind(
-                    one.name,
-                    one.label,
-                    one.help,
-                    "Tian et al., ICSE 2018",
-                    f"U_O+{one.name}",
-                    "transform",
-                    one.parameters,
-                    random=one.name in _DRAWN,
-                    apply=_transformed(one.name),
-                )
-                for one in TRANSFORMS.values()
-            ),
-            *(
-                SuiteKind(
-                    one.name,
-                    one.label,
-                    one.help,
-                    one.citation,
-                    f"U_O+{one.name.upper()}",
-                    "attack",
-                    one.parameters,
-                    one.presets,
-                    needs_model=True,
-                    random=one.name in _DRAWN,
-                    apply=_attacked(one.name),
-                )
-                for one in ATTACKS.values()
-            ),
-        )
-    },
-)
-"""Kinds of suites by name, in the order in which menus show them."""
+_OF_THE_TESTS = {
+    kind.name: kind
+    for kind in (
+        SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
+        SuiteKind(
+            "noise",
+            "Random noise",
+            "Gaussian noise on a few random pixels of every test.",
+            _PAPER,
+            "U_O+S",
+            "noise",
+            _NOISE,
+            random=True,
+            apply=_random,
+        ),
+        SuiteKind(
+            "guided",
+            "Relevance-guided noise",
+            "The same noise on the pixels with the highest relevance.",
+            _PAPER,
+            "U_O+DI",
+            "noise",
+            _NOISE,
+            needs_model=True,
+            random=True,
+            apply=_guided,
+        ),
+    )
+}
+
+
+def _of_transform(one: Transform) -> SuiteKind:
+    citation, symbol = "Tian et al., ICSE 2018", f"U_O+{one.name}"
+    return SuiteKind(
+        one.name,
+        one.label,
+        one.help,
+        citation,
+        symbol,
+        "transform",
+        one.parameters,
+        random=one.random,
+        apply=_transformed(one.name),
+    )
+
+
+def _of_attack(one: Attack) -> SuiteKind:
+    return SuiteKind(
+        one.name,
+        one.label,
+        one.help,
+        one.citation,
+        f"U_O+{one.name.upper()}",
+        "attack",
+        one.parameters,
+        one.presets,
+        needs_model=True,
+        random=one.random,
+        apply=_attacked(one.name),
+    )
+
+
+class SuiteKinds(Mapping[str, SuiteKind]):
+    """Kinds of suites by name, in the order of menus: original, noise, all transforms, all attacks."""
+
+    def _all(self) -> Registry[SuiteKind]:
+        transforms = {name: _of_transform(one) for name, one in TRANSFORMS.items()}
+        attacks = {name: _of_attack(one) for name, one in ATTACKS.items()}
+        return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **attacks})
+
+    def __getitem__(self, name: str) -> SuiteKind:
+        return self._all()[name]
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """Return a kind, or the default where there is none."""
+        return self._all().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+SUITES = SuiteKinds()
+"""Kinds of suites by name; what is entered into `TRANSFORMS` or `ATTACKS` is here at once."""
 
 
 def make_suite(

@@ -30,15 +30,23 @@ MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
 
+def menu() -> dict[str, str]:
+    """Return the attacks that can be chosen: label by name."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    return {name: entry.label for name, entry in ATTACKS.items()}
+
+
 def choose(view: View) -> Plan:
     """Draw the controls and return what is chosen."""
     from idc_core.perturbation.attacks import ATTACKS
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        attack_names = menu()
         name = st.selectbox(
             "Attack",
-            list(ATTACKS),
-            format_func=lambda one: ATTACKS[one].label,
+            list(attack_names),
+            format_func=attack_names.get,
             key="attack",
             bind="query-params",
             width=190,

@@ -49,7 +49,7 @@ class Offered:
     label, help : str
         Its name for a person, and a sentence on what is in it.
     kind : str
-        A key of `SUITE_COLOURS`.
+        Kind of suite, as `suite_style` takes it.
     joins : bool
         Whether it is looked at together with the original tests (U_O+X), or alone.
     judged : bool
@@ -72,7 +72,7 @@ class Offered:
 
 def catalogue(view: View) -> dict[str, Offered]:
     """Return what can be chosen for a bench, by name: kinds, parts of the tests, other data sets, the person's own."""
-    return {one.name: one for one in (*_kinds(view), *_parts(view), *_data_sets(view), *_kept(view))}
+    return {one.name: one for one in (*perturbations(view), *_parts(view), *_data_sets(view), *_kept(view))}
 
 
 def offers(view: View) -> dict[str, Offered]:
@@ -217,8 +217,8 @@ def pixels(view: View) -> int:
     return int(np.prod(view.test.inputs.shape[2:]))
 
 
-def _kinds(view: View) -> list[Offered]:
-    """Offer what can be made of the tests: noise, transforms, attacks."""
+def perturbations(view: View) -> list[Offered]:
+    """Return the suites that can be made of the tests: noise, transforms, attacks."""
     from idc_core.suites import SUITES
 
     if view.test.inputs.ndim != 4:

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.figures.palette import SUITE_COLOURS
+from idc_core.figures.palette import suite_style
 from idc_core.figures.suites import Drawn, gains, in_turn, shared
 
 SUITES = [Drawn("Original tests", "original"), Drawn("Random noise", "noise"), Drawn("Rotation", "rotation")]
@@ -26,7 +26,7 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
         pytest.approx((100 * row[0], 100 * value)) for row in SCORES for value in row
     ]
     assert [tuple(mark.customdata[0]) for mark in found] == [(number, m) for m in (6, 8) for number in range(3)]
-    style = SUITE_COLOURS["noise"]
+    style = suite_style("noise")
     assert (found[1].marker.color, found[1].marker.symbol) == (style.colour(dark), style.marker)
     assert lines[1].line.dash == style.dash
     for mark, axis in zip(found, ["xaxis"] * 3 + ["xaxis2"] * 3, strict=True):
@@ -93,5 +93,5 @@ def test_each_bar_begins_where_those_before_it_end():
 
 def test_marks_without_an_inside_are_drawn_by_their_outline():
     marker = Drawn("Mine", "own").marker(dark=False)
-    assert marker["line"] == {"width": 3, "color": SUITE_COLOURS["own"].light}
+    assert marker["line"] == {"width": 3, "color": suite_style("own").light}
     assert Drawn("FGSM", "fgsm").marker(dark=False)["line"] == {"width": 0}

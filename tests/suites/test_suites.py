@@ -285,3 +285,7 @@ def test_only_random_kinds_change_with_the_seed(name, lenet, digits):
     settings = {"bim": {"steps": 2}, "pgd": {"steps": 2}, "deepfool": {"steps": 2}}.get(name, {})
     one, other = (everything(perturbed(few, name, lenet, seed=seed, **settings)) for seed in (0, 1))
     assert np.array_equal(one, other) != SUITES[name].random
+
+
+LAWS = (test_a_suite_is_the_original_and_what_is_made_of_it, test_only_random_kinds_change_with_the_seed)
+"""What suites of every transform and attack obey, one from elsewhere too."""

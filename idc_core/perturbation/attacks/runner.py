@@ -100,7 +100,7 @@ def attack(
         scores = Scores(model, place(model, pictures[:1]))
         labels = check_classes(targets, len(pictures), scores.classes, "targets")
         wanted = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
-        size = batch_size or max(1, min(chosen.most, BATCH_BYTES // (4 * scores.elements)))
+        size = batch_size or max(1, min(chosen.batch_size, BATCH_BYTES // (4 * scores.elements)))
         try:
             for start in range(0, len(pictures), size):
                 rows = slice(start, start + size)
