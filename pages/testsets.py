@@ -20,21 +20,21 @@ finding = st.empty()
 from idc_core.figures import suites as figures  # noqa: E402 - after the frame is painted
 from studio.engine import suite_catalog  # noqa: E402
 from studio.testsets import added_inputs, suite_controls  # noqa: E402
-from studio.testsets.suite_comparison import Weighed, weigh  # noqa: E402
+from studio.testsets.suite_comparison import ComparedSuites, compare_chosen  # noqa: E402
 
 
-def what(found: Weighed, number: int) -> str:
+def what(found: ComparedSuites, number: int) -> str:
     """Name a suite's inputs inside a sentence, with their number."""
     return f"{plural(found.results[number].extra, 'input')} {of(found, number)}"
 
 
-def of(found: Weighed, number: int) -> str:
+def of(found: ComparedSuites, number: int) -> str:
     """Say of what suite inputs are: with what they were made, or where they are from."""
-    offered = found.offered[number]
-    return f"{'with' if offered.made else 'of'} {lower(offered.label)}"
+    option = found.options[number]
+    return f"{'with' if option.made else 'of'} {lower(option.label)}"
 
 
-def verdict(found: Weighed) -> str:
+def verdict(found: ComparedSuites) -> str:
     """Say which suite is worth having: how many cells each adds, with how many inputs."""
     if len(found.results) < 2:
         return "**Only the original tests are shown.** Choose suites below to see what they would add."
@@ -43,7 +43,7 @@ def verdict(found: Weighed) -> str:
     m = found.first_m()
     gains, base = found.added(m), found.results[0].cells[m]
     if not any(gains):
-        who = layout.names([lower(found.offered[number].label) for number in found.rivals])
+        who = layout.names([lower(found.options[number].label) for number in found.rivals])
         most = max(found.comparison.ms)
         text = f"**Nothing is added by {who}: at no m up to {most} a cell that the tests do not reach.**"
         return f"{text} {parts(found)}"
@@ -64,7 +64,7 @@ def verdict(found: Weighed) -> str:
     return " ".join(one for one in (text, together(found, m), elsewhere(found, m), parts(found)) if one)
 
 
-def together(found: Weighed, m: int) -> str:
+def together(found: ComparedSuites, m: int) -> str:
     """Say what the suites add together."""
     if sum(1 for one in found.added(m) if one) < 2:
         return ""
@@ -72,35 +72,35 @@ def together(found: Weighed, m: int) -> str:
     return f"Together they add {count(int(gains[1:].sum()))}."
 
 
-def elsewhere(found: Weighed, m: int) -> str:
+def elsewhere(found: ComparedSuites, m: int) -> str:
     """Say which suite adds most with the most neurons, where it is another one."""
     most = max(found.comparison.ms)
     gains, here = found.added(most), found.added(m)
     best = int(np.argmax(gains))
     if most == m or not gains[best] or best == int(np.argmax(here)):
         return ""
-    return f"At m = {most} {lower(found.offered[best].label)} adds most, {plural(gains[best], 'cell')}."
+    return f"At m = {most} {lower(found.options[best].label)} adds most, {plural(gains[best], 'cell')}."
 
 
-def parts(found: Weighed) -> str:
+def parts(found: ComparedSuites) -> str:
     """Say what the suites that are parts of the tests reach."""
     base = found.results[0].cells[found.m].covered
     told = [
-        f"{lower(offered.label)} ({count(one.inputs)}) reach {count(one.cells[found.m].covered)}"
-        for one, offered in zip(found.results, found.offered, strict=True)
-        if offered.within
+        f"{lower(option.label)} ({count(one.inputs)}) reach {count(one.cells[found.m].covered)}"
+        for one, option in zip(found.results, found.options, strict=True)
+        if option.within
     ]
     if not told:
         return ""
     return f"Of the {plural(base, 'cell')} that all tests reach at m = {found.m}, {layout.names(told)}."
 
 
-def drawn(found: Weighed) -> list[figures.Drawn]:
+def drawn(found: ComparedSuites) -> list[figures.Drawn]:
     """Return how the suites appear in figures."""
-    return [figures.Drawn(one.label, one.kind, one.within) for one in found.offered]
+    return [figures.Drawn(one.label, one.kind, one.within) for one in found.options]
 
 
-def gains_title(found: Weighed) -> str:
+def gains_title(found: ComparedSuites) -> str:
     """State who adds most, for the bench's number of neurons and the largest one."""
     if len(found.results) > 1 and not found.rivals:
         return parts(found).removesuffix(".")
@@ -111,10 +111,10 @@ def gains_title(found: Weighed) -> str:
         return f"No suite adds a cell at m = {low}" + (f" or m = {high}" if high != low else "")
     if best[low] == best[high]:
         more = f", {cells[high]} at m = {high}" if high != low else ""
-        text = f"{lower(found.offered[best[low]].label)} adds most: {cells[low]} at m = {low}{more}"
+        text = f"{lower(found.options[best[low]].label)} adds most: {cells[low]} at m = {low}{more}"
     else:
         told = [
-            f"at m = {m} {lower(found.offered[best[m]].label)} adds most, {cells[m]}"
+            f"at m = {m} {lower(found.options[best[m]].label)} adds most, {cells[m]}"
             if best[m]
             else f"at m = {m} no suite adds a cell"
             for m in (low, high)
@@ -123,7 +123,7 @@ def gains_title(found: Weighed) -> str:
     return text[0].upper() + text[1:]
 
 
-def draw_gains(found: Weighed, one: View, key: str) -> None:
+def draw_gains(found: ComparedSuites, one: View, key: str) -> None:
     """Draw the IDC of every suite with the cells that it adds."""
     ms = found.comparison.ms
     scores = np.array([[suite.cells[m].score for suite in found.results] for m in ms])
@@ -147,7 +147,7 @@ def clicked(points: list[dict[str, Any]]) -> None:
     """Show the inputs of the suite whose mark was clicked, for the m of its panel."""
     number, m = points[0]["customdata"]
     if number:
-        address.keep(added_inputs.SHOWN, found.offered[int(number)].name)
+        address.keep(added_inputs.SHOWN, found.options[int(number)].name)
         address.keep(added_inputs.CELLS, str(int(m)))
 
 
@@ -156,12 +156,12 @@ def share(value: float | None) -> str:
     return "" if value is None else percent(value)
 
 
-def tabulate_coverage(found: Weighed) -> pd.DataFrame:
+def tabulate_coverage(found: ComparedSuites) -> pd.DataFrame:
     """Return how many inputs a suite has and what they cover, a row a suite."""
     rows = []
-    for number, (one, offered) in enumerate(zip(found.results, found.offered, strict=True)):
-        more = not offered.within
-        row = {"suite": offered.label, "inputs": count(one.inputs), "beyond the tests": count(more * one.extra)}
+    for number, (one, option) in enumerate(zip(found.results, found.options, strict=True)):
+        more = not option.within
+        row = {"suite": option.label, "inputs": count(one.inputs), "beyond the tests": count(more * one.extra)}
         for m in found.comparison.ms:
             cells = one.cells[m]
             row[f"IDC, m = {m}"] = percent(cells.score) + (f" ({len(cells.added):+,})" if number and more else "")
@@ -169,12 +169,12 @@ def tabulate_coverage(found: Weighed) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tabulate_answers(found: Weighed) -> pd.DataFrame:
+def tabulate_answers(found: ComparedSuites) -> pd.DataFrame:
     """Return how well the network answers a suite's inputs, a row a suite."""
     rows = []
-    for number, (one, offered) in enumerate(zip(found.results, found.offered, strict=True)):
-        more = not offered.within
-        row = {"suite": offered.label}
+    for number, (one, option) in enumerate(zip(found.results, found.options, strict=True)):
+        more = not option.within
+        row = {"suite": option.label}
         if found.view.is_classifier:
             judged = found.judged(number)
             row["accuracy"] = share(one.accuracy) if judged else ""
@@ -188,7 +188,7 @@ def tabulate_answers(found: Weighed) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def draw_table(found: Weighed) -> None:
+def draw_table(found: ComparedSuites) -> None:
     """Show coverage, accuracy and confidence of every suite, in two tables: one would be wider than a narrow window."""
     right = st.column_config.TextColumn(alignment="right")
     for table, alt in (
@@ -206,7 +206,7 @@ def draw_table(found: Weighed) -> None:
     )
 
 
-def draw_shared(found: Weighed) -> None:
+def draw_shared(found: ComparedSuites) -> None:
     """Draw how many cells every two suites share."""
     counts = found.comparison.shared[found.m]
     common = len(set.intersection(*(set(one.cells[found.m].codes.tolist()) for one in found.results)))
@@ -222,7 +222,7 @@ def draw_shared(found: Weighed) -> None:
     )
 
 
-def draw_in_turn(found: Weighed) -> None:
+def draw_in_turn(found: ComparedSuites) -> None:
     """Draw what each suite adds to those before it, in the given order and best first."""
     m, comparison = found.m, found.comparison
     orders = []
@@ -233,7 +233,7 @@ def draw_in_turn(found: Weighed) -> None:
         orders.append((name, [numbers[place] for place in kept], comparison.marginal(m, numbers)[kept]))
     best, gains = orders[1][1], orders[1][2]
     late = sum(1 for gain in gains[1:] if not gain)
-    title = f"At m = {m}, {lower(found.offered[best[1]].label)} first adds {plural(int(gains[1]), 'cell')}"
+    title = f"At m = {m}, {lower(found.options[best[1]].label)} first adds {plural(int(gains[1]), 'cell')}"
     title += f"; all together add {count(int(gains[1:].sum()))}"
     title += f", and {plural(late, 'suite')} {'adds' if late == 1 else 'add'} nothing more" if late else ""
     if not gains[1:].any():
@@ -254,12 +254,12 @@ def draw_side(shown: View, chosen: Any, key: str) -> None:
     draw_gains(beside(shown), shown, f"gains-{key}")
 
 
-def beside(shown: View) -> Weighed:
+def beside(shown: View) -> ComparedSuites:
     """Return the same suites on one of two benches; what it does not have is left out."""
     if shown is view:
         return found
-    known = suite_catalog.offers(shown)
-    return weigh(shown, [name for name in names if name in known])
+    known = suite_catalog.suite_options(shown)
+    return compare_chosen(shown, [name for name in names if name in known])
 
 
 def compare(here: View, there: View) -> str:
@@ -268,7 +268,7 @@ def compare(here: View, there: View) -> str:
     for one, where in ((beside(here), "here"), (beside(there), "on the pinned bench")):
         gains = one.added(one.m)
         best = int(np.argmax(gains))
-        who = f"{lower(one.offered[best].label)} adds most, {plural(gains[best], 'cell')}"
+        who = f"{lower(one.options[best].label)} adds most, {plural(gains[best], 'cell')}"
         told.append(f"{where} (m = {one.m}) {who if gains[best] else 'no suite adds a cell'}")
     text = "; ".join(told)
     return f"{text[0].upper()}{text[1:]}."
@@ -276,7 +276,7 @@ def compare(here: View, there: View) -> str:
 
 names = suite_controls.choose(view)
 suite_controls.bring(view, names)
-found = weigh(view, names)
+found = compare_chosen(view, names)
 for problem in found.problems:
     st.warning(problem)
 finding.markdown(verdict(found))
@@ -315,10 +315,10 @@ layout.computed(
     "Noise on random pixels (U_O+S) and on the most relevant ones (U_O+DI) is that of the paper's RQ2: the same values "
     "on 2 % of the pixels. A cell is added by a suite where none of the original tests reaches it.",
     "\n".join(
-        f"* {offered.label}: "
+        f"* {option.label}: "
         + "; ".join(step.label + (f", seed {step.seed}" if step.seed is not None else "") for step in suite.provenance)
         + f"; fingerprint `{suite.fingerprint}`"
-        for offered, suite in zip(found.offered, found.suites, strict=True)
+        for option, suite in zip(found.options, found.suites, strict=True)
     ),
 )
 # Without what has no meaning here: accuracy of a regression, or errors of a classification.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.analysis.analysis import answers
+from idc_core.analysis.predictions import predictions_of
 from idc_core.datasets import Dataset
 from idc_core.importance.important_neurons import PRIORITIES, most_important
 from idc_core.lrp.rules import RelevanceSettings
@@ -158,6 +158,7 @@ def respond(
     activations = {layer: np.concatenate(found) for layer, found in parts.items()}
     for found in activations.values():
         found.setflags(write=False)
-    answered = answers(np.concatenate(scores), test)
+    predictions = predictions_of(np.concatenate(scores), test.targets, test.task)
+    accuracy, rmse = predictions.quality(test.targets, test.task)
     comparable = tuple(class_names) == tuple(test.class_names)
-    return Responses(activations, answered["accuracy"] if comparable else None, answered["rmse"])
+    return Responses(activations, accuracy if comparable else None, rmse)

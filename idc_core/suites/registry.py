@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -22,8 +22,8 @@ from idc_core.perturbation.noise import DEVIATION
 from idc_core.perturbation.transforms import Transform
 from idc_core.progress import Progress
 from idc_core.registry import Registry
-from idc_core.suites.attack_cache import kept
-from idc_core.suites.suite import Part, Positions, Step, Suite, address, original, union
+from idc_core.suites.attacked import cached_block
+from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 
 Family = Literal["original", "noise", "transform", "attack"]
 
@@ -211,17 +211,7 @@ def make_suite(
     with_original : bool
         Whether the original tests come first: U_O+X; False gives X alone.
     seed, preset, **settings
-        As in `perturbed`.
-
-    Returns
-    -------
-    Suite
-        Nothing is made yet; inputs come when they are asked for.
-
-    Raises
-    ------
-    SettingError
-        As `perturbed`.
+        As in `perturbed`, whose errors it raises.
     """
     start = original(test)
     kind = SUITES[name]
@@ -241,7 +231,10 @@ def perturbed(
     preset: str | None = None,
     **settings: Any,
 ) -> Suite:
-    """Make one new input of each input of a suite.
+    """Make one new input of each input of a suite; inputs are made when they are asked for.
+
+    Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`cached_block`): take a subset first and attack
+    it, rather than the other way round. All else is made anew whenever it is asked for.
 
     Parameters
     ----------
@@ -256,12 +249,6 @@ def perturbed(
         Named values of an attack's parameters.
     **settings
         The parameters of the kind; see its entry in `SUITES`.
-
-    Returns
-    -------
-    Suite
-        Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`idc_core.suites.attack_cache`): take a
-        subset first and attack it, rather than the other way round. All else is made anew whenever it is asked for.
 
     Raises
     ------
@@ -278,32 +265,25 @@ def perturbed(
     values = settle(kind.parameters, {**(kind.presets[preset].settings if preset else {}), **settings}, kind.label)
     seed = check_seed(seed)
     network = fingerprint_of(model) if kind.needs_model and model is not None else ""
-    step = Step(name, kind.label, values, seed, network)
+    step = ProvenanceStep(name, kind.label, values, seed, network)
     made = _maker(source, kind, model, step)
-    return Suite(
+    return replace(
+        source,
         name=name,
         label=kind.label,
-        targets=source.targets,
-        origin=source.origin,
-        shape=source.shape,
-        class_names=source.class_names,
-        task=source.task,
         provenance=(*source.provenance, step),
-        parts=(Part(address(source.fingerprint, _key(step)), len(source), made),),
+        parts=(SuitePart(content_address(source.fingerprint, _key(step)), len(source), made),),
     )
 
 
-def _key(step: Step) -> tuple[object, ...]:
+def _key(step: ProvenanceStep) -> tuple[object, ...]:
     return step.recipe, tuple(sorted(step.settings.items())), step.seed, step.model
 
 
 def _maker(
-    source: Suite, kind: SuiteKind, model: nn.Module | None, step: Step
+    source: Suite, kind: SuiteKind, model: nn.Module | None, step: ProvenanceStep
 ) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
     numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
-
-    def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
-        return apply(positions, source.take(positions), on_progress)
 
     def apply(positions: Positions, inputs: NDArray[Any], on_progress: Progress | None) -> NDArray[np.float32]:
         if kind.apply is None or not len(positions):
@@ -318,16 +298,19 @@ def _maker(
             **step.settings,
         )
 
-    def from_store(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+    def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+        return apply(positions, source.take(positions), on_progress)
+
+    def make_or_read(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
         found = np.empty((len(positions), *source.shape), np.float32)
         for block in np.unique(positions // SLOW_BLOCK):
             first = int(block) * SLOW_BLOCK
             rows = np.arange(first, min(first + SLOW_BLOCK, len(source)), dtype=np.int64)
             inputs = source.take(rows)
             key = (_key(step), source.targets[rows].tolist(), numbers[rows].tolist())
-            made = kept(inputs, key, partial(apply, rows, inputs, on_progress))
+            made = cached_block(inputs, key, partial(apply, rows, inputs, on_progress))
             mine = np.flatnonzero(positions // SLOW_BLOCK == block)
             found[mine] = made[positions[mine] - first]
         return found
 
-    return from_store if kind.family == "attack" else make
+    return make_or_read if kind.family == "attack" else make

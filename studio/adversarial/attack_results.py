@@ -134,7 +134,7 @@ def draw_one(view: View, run: Run, place: int, factor: int) -> None:
     limits = [float(np.abs(one).max()) or 1.0 for one in (before, after)]
     moved = heatmaps.shares(after) - heatmaps.shares(before)
     most = float(np.abs(moved).max()) or 1.0
-    sure = (float(view.analysis.confidence[position]), float(run.answers.confidence[place]))
+    sure = (float(view.analysis.confidence[position]), float(run.predictions.confidence[place]))
     said = [names[answers[place]] for answers in (result.before, result.predictions)]
     told = [f"answered {answer}, {percent(share)}" for answer, share in zip(said, sure, strict=True)]
     draw_groups(
@@ -229,7 +229,7 @@ def table_of(view: View, run: Run) -> pd.DataFrame:
             "answer_before": names[result.before],
             "confidence_before": view.analysis.confidence[run.positions],
             "answer_after": names[result.predictions],
-            "confidence_after": run.answers.confidence,
+            "confidence_after": run.predictions.confidence,
             "fooled": run.fooled,
             "l0": result.l0,
             "l2": result.l2,

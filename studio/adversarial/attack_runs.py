@@ -116,7 +116,7 @@ def _row(run: Run) -> dict[str, object]:
 
 def keep(view: View, run: Run) -> None:
     """Offer to keep the attacked inputs as a suite, for all pages that compare suites."""
-    from idc_core.suites import as_suite
+    from idc_core.suites import attacked_suite
 
     with st.expander("Keep the attacked inputs as a suite"), st.container(horizontal=True, vertical_alignment="bottom"):
         which = st.segmented_control(
@@ -133,7 +133,7 @@ def keep(view: View, run: Run) -> None:
             f"{run.plan.label} on {view.test.name}, seed {run.plan.seed}",
             len(places),
             "keep-attacked",
-            lambda: as_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),
+            lambda: attacked_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),
         )
 
 

@@ -17,9 +17,9 @@ from studio.engine.jobs import Waiting, shelf
 from studio.engine.results import ENGINE, View
 
 if TYPE_CHECKING:
+    from idc_core.analysis.predictions import Predictions
     from idc_core.attribution.shift import Shift
     from idc_core.perturbation.attacks import AttackResult
-    from idc_core.suites.responses import Answers
     from idc_core.tracing.trace import Traces
 
 Ints = NDArray[np.int64]
@@ -115,8 +115,8 @@ class Run:
     originals : ndarray of float32 (done, C, H, W)
         These tests as they were.
     result : AttackResult
-    answers : Answers
-        The network's answers to the attacked inputs.
+    predictions : Predictions
+        Of the attacked inputs.
     assignments : ndarray of uint8 (done, m)
         Cluster of every attacked input and important neuron.
     gained : Gained
@@ -129,7 +129,7 @@ class Run:
     positions: Ints
     originals: NDArray[np.float32]
     result: AttackResult
-    answers: Answers
+    predictions: Predictions
     assignments: NDArray[np.uint8]
     gained: Gained
     before: NDArray[np.float32]
@@ -190,7 +190,7 @@ def open_run(
     IdcError
         If the network cannot be attacked.
     """
-    from idc_core.perturbation.attacks import ATTACKS, join
+    from idc_core.perturbation.attacks import ATTACKS, join_results
     from idc_core.suites.attacked import BLOCK
 
     positions = sample(view, plan) if only is None else only
@@ -211,11 +211,11 @@ def open_run(
         found.append((result, traces, maps))
     if not found:
         return None
-    return _joined(view, plan, positions, join([one[0] for one in found], len(positions)), found)
+    return _joined(view, plan, positions, join_results([one[0] for one in found], len(positions)), found)
 
 
 def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:
-    from idc_core.suites.responses import answer
+    from idc_core.suites.responses import predict
 
     scores, activations = (
         np.concatenate(parts)
@@ -229,7 +229,7 @@ def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found
         done,
         view.test.inputs[done],
         result,
-        answer(scores, result.targets, "classification"),
+        predict(scores, result.targets, "classification"),
         assignments,
         gained(view.analysis.assignments[view.chosen], assignments, view.sizes),
         before,

@@ -16,7 +16,7 @@ from studio.engine.results import ENGINE, View
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
-    from idc_core.suites.suite import Part as SuitePart
+    from idc_core.suites.suite import SuitePart as SuitePart
     from idc_core.tracing.trace import Traces
 
 Ints = NDArray[np.int64]
@@ -141,21 +141,20 @@ def others(view: View) -> dict[str, Other]:
     """Return the other suites that the network of a bench can take, by name: those of the laboratory."""
     return {
         name: Other(name, f"{one.label} added" if one.joins else one.label, one.help, _opener(name))
-        for name, one in suite_catalog.offers(view).items()
+        for name, one in suite_catalog.suite_options(view).items()
     }
 
 
 def _opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
     def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
         from idc_core.coverage.agreement import joined, rows
-        from idc_core.suites import parts_of
 
         suite, own = suite_catalog.open_suite(waiting, view, name), suite_catalog.base_suite(view).parts[0].fingerprint
         traces = [
             rows(view.test_traces, view.chosen)
             if part.fingerprint == own
             else _run(waiting, view, part, f"making and running {lower(suite.label)}")
-            for part, _ in parts_of(suite)
+            for part, _ in suite.parts_with_targets
         ]
         return suite.fingerprint, joined(*traces)
 
@@ -168,11 +167,11 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
 
     def work(report: Progress) -> Traces:
         from idc_core.coverage.agreement import joined
-        from idc_core.suites.responses import blocks_of
+        from idc_core.suites.responses import part_blocks
         from idc_core.tracing.trace import collect
 
         # One after the other: making tests passes through the network too.
-        blocks = blocks_of(part, report)
+        blocks = part_blocks(part, report)
         return joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
     found: Traces = waiting.get("suites", (ENGINE, view.model.card.fingerprint, part.fingerprint, layer), doing, work)

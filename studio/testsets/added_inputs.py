@@ -15,13 +15,14 @@ from studio.engine.results import View
 from studio.shell import address
 from studio.shell.selection import select, selected
 from studio.testsets import suite_comparison
-from studio.testsets.suite_comparison import Weighed
+from studio.testsets.suite_comparison import ComparedSuites
 from studio.widgets import gallery
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import keep_row
 from studio.widgets.text import cell_name, lower, percent, plural, signed, times
 
 if TYPE_CHECKING:
+    from idc_core.analysis.predictions import Predictions
     from idc_core.suites import Suite
 
 SHOWN, CELLS, PICK = "shown", "cells-m", "pick"  # names in the address
@@ -30,9 +31,9 @@ LARGE = 224
 """Width of the large pictures in pixels, at least."""
 
 
-def choose(found: Weighed) -> tuple[int, int]:
+def choose(found: ComparedSuites) -> tuple[int, int]:
     """Choose of which suite the inputs are shown, and for which number of neurons: the suite's place, and m."""
-    places = {found.offered[place].name: place for place in found.rivals}
+    places = {found.options[place].name: place for place in found.rivals}
     names = list(places)
     ms = list(found.comparison.ms)
     said, number = address.read(SHOWN), address.read(CELLS)
@@ -40,7 +41,7 @@ def choose(found: Weighed) -> tuple[int, int]:
     most = max(names, key=lambda name: found.added(m)[places[name]])
     name = said if said in names else most
     st.session_state[SHOWN], st.session_state[CELLS] = name, m
-    labels = {one.name: one.label for one in found.offered}
+    labels = {one.name: one.label for one in found.options}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Inputs of",
@@ -63,10 +64,10 @@ def choose(found: Weighed) -> tuple[int, int]:
     return places[st.session_state[SHOWN]], int(st.session_state[CELLS])
 
 
-def draw(found: Weighed, number: int, m: int) -> None:
+def draw(found: ComparedSuites, number: int, m: int) -> None:
     """Show the inputs that add cells, and one of them beside the test that it was made of."""
     view, suite, cells = found.view, found.suites[number], found.results[number].cells[m]
-    label = lower(found.offered[number].label)
+    label = lower(found.options[number].label)
     if not len(cells.added):
         st.caption(f"At m = {m}, {label} reaches no cell that the original tests do not. Choose another suite, or m.")
         return
@@ -114,20 +115,20 @@ def _choose(suite: Suite, position: int) -> None:
         select(input=int(suite.origin[position]))
 
 
-def caption(found: Weighed, number: int, position: int) -> str:
+def caption(found: ComparedSuites, number: int, position: int) -> str:
     """Write an input's source, its right answer and the network's."""
-    suite, said = found.suites[number], found.results[number].answers
+    suite, predictions = found.suites[number], found.results[number].predictions
     source = f"{suite.origin[position]}: " if suite.origin[position] >= 0 else ""
     if not found.view.is_classifier:
-        return f"{source}{signed(suite.targets[position])} → {signed(said.confidence[position])} rad"
+        return f"{source}{signed(suite.targets[position])} → {signed(predictions.confidence[position])} rad"
     true = suite.class_names[suite.targets[position]]
-    wrong = found.judged(number) and not said.correct[position]
-    return f"{source}{true} → {found.view.train.class_names[said.predictions[position]]}" + (
+    wrong = found.judged(number) and not predictions.correct[position]
+    return f"{source}{true} → {found.view.train.class_names[predictions.classes[position]]}" + (
         f" {gallery.WRONG}" if wrong else ""
     )
 
 
-def legend(found: Weighed, number: int) -> str:
+def legend(found: ComparedSuites, number: int) -> str:
     """Say how the captions are to be read."""
     if not found.view.is_classifier:
         return "Number of the source: true steering angle → the network's, positive to the left"
@@ -135,17 +136,17 @@ def legend(found: Weighed, number: int) -> str:
     return f"{text}; {gallery.WRONG} marks wrong answers" if found.judged(number) else text
 
 
-def _beside(found: Weighed, number: int, m: int, position: int, one: NDArray[Any]) -> None:
+def _beside(found: ComparedSuites, number: int, m: int, position: int, one: NDArray[Any]) -> None:
     """Show an input beside its source, with the difference, and say which cell it reaches."""
     view, suite = found.view, found.suites[number]
-    answers = found.results[number].answers
+    predictions = found.results[number].predictions
     st.subheader("What changed", anchor=False)
     source = int(suite_comparison.source_places(view, suite, np.array([position]))[0])
     st.markdown(_told(found, number, m, position, source))
     if one.ndim != 4:
         st.text(gallery.written(view, one[0]) or "(no known words)")
         return
-    shown = [(one, f"In this suite: {_answer(found, answers, position)}")]
+    shown = [(one, f"In this suite: {_answer(found, predictions, position)}")]
     if source >= 0:
         before = view.test.inputs[source : source + 1]
         shown.insert(0, (before, f"Original, {gallery.caption(view, source)}{_confidence(view, source)}"))
@@ -166,18 +167,18 @@ def _beside(found: Weighed, number: int, m: int, position: int, one: NDArray[Any
         st.caption("This input was not made of one of these tests, so there is no original beside it.")
 
 
-def _answer(found: Weighed, answers: Any, position: int) -> str:
+def _answer(found: ComparedSuites, predictions: Predictions, position: int) -> str:
     if not found.view.is_classifier:
-        return f"{signed(answers.confidence[position])} rad"
-    name = found.view.train.class_names[answers.predictions[position]]
-    return f"answered {name} with confidence {percent(float(answers.confidence[position]))}"
+        return f"{signed(predictions.confidence[position])} rad"
+    name = found.view.train.class_names[predictions.classes[position]]
+    return f"answered {name} with confidence {percent(float(predictions.confidence[position]))}"
 
 
 def _confidence(view: View, place: int) -> str:
     return f", confidence {percent(float(view.analysis.confidence[place]))}" if view.is_classifier else ""
 
 
-def _told(found: Weighed, number: int, m: int, position: int, source: int) -> str:
+def _told(found: ComparedSuites, number: int, m: int, position: int, source: int) -> str:
     """Say in words which cell an input reaches, and what became of the answer."""
     cells = found.results[number].cells[m]
     reached = cell_name(found.comparison.cell(cells.codes[position], m))
@@ -191,7 +192,7 @@ def _told(found: Weighed, number: int, m: int, position: int, source: int) -> st
     if len(base):
         text += f" Its source lies in cell {cell_name(found.comparison.cell(first.codes[base[0]], m))}."
     before = found.view.analysis.predictions[source]
-    after = found.results[number].answers.predictions[position]
+    after = found.results[number].predictions.classes[position]
     if found.view.is_classifier and found.judged(number):
         names = found.view.train.class_names
         changed = "stays" if before == after else f"changes from {names[before]} to"
@@ -199,21 +200,21 @@ def _told(found: Weighed, number: int, m: int, position: int, source: int) -> st
     return text
 
 
-def take_away(found: Weighed, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
+def take_away(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
     """Return what can be taken away of a suite: all of it, and the inputs that add cells, as files."""
-    from idc_core.suites import chosen, pack
+    from idc_core.suites import pack_suite, select_tests
 
-    offered, suite, cells = found.offered[number], found.suites[number], found.results[number].cells[m]
-    name = offered.label
+    option, suite, cells = found.options[number], found.suites[number], found.results[number].cells[m]
+    name = option.label
     binary = "application/octet-stream"
     files: dict[str, tuple[str, str, Any]] = {
-        f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack(name, suite))
+        f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack_suite(name, suite))
     }
     if not len(cells.first):
         return files
-    few = chosen(suite, cells.first)
+    few = select_tests(suite, cells.first)
     what = f"The {plural(len(few), 'input')} that add{'s' if len(few) == 1 else ''} cells, one a cell"
-    files[f"{what} (npz)"] = ("idc-adding.npz", binary, lambda: pack(f"{name}, adding cells", few))
+    files[f"{what} (npz)"] = ("idc-adding.npz", binary, lambda: pack_suite(f"{name}, adding cells", few))
     if len(suite.shape) == 3:
 
         def sheet() -> bytes:
@@ -225,17 +226,17 @@ def take_away(found: Weighed, number: int, m: int) -> dict[str, tuple[str, str, 
     return files
 
 
-def draw_keep(found: Weighed, number: int, m: int) -> None:
+def draw_keep(found: ComparedSuites, number: int, m: int) -> None:
     """Let a person keep the inputs that add cells, as a suite of their own."""
-    from idc_core.suites import chosen
+    from idc_core.suites import select_tests
 
     cells = found.results[number].cells[m]
     if not len(cells.first):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_row(
-            f"{found.offered[number].label}, adding cells",
+            f"{found.options[number].label}, adding cells",
             len(cells.first),
             "keep-adding",
-            lambda: chosen(found.suites[number], cells.first),
+            lambda: select_tests(found.suites[number], cells.first),
         )

@@ -13,7 +13,7 @@ from idc_core.errors import IdcError
 from studio.engine import suite_addresses, suite_catalog
 from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
-from studio.engine.suite_catalog import Offered
+from studio.engine.suite_catalog import SuiteOption
 from studio.shell import address
 from studio.widgets.text import count, lower, plural
 
@@ -32,7 +32,7 @@ REFUSED = "suite-refused"
 
 def chosen(view: View) -> list[str]:
     """Return the suites beside the original tests: those that the address names, else the usual ones."""
-    known, named = suite_catalog.offers(view), suite_catalog.chosen_names()
+    known, named = suite_catalog.suite_options(view), suite_catalog.chosen_names()
     if named == [NOTHING]:
         return []
     return [name for name in named if name in known][:MOST] or suite_catalog.usual(view)
@@ -40,7 +40,7 @@ def chosen(view: View) -> list[str]:
 
 def choose(view: View) -> list[str]:
     """Choose the suites, of how many tests they are made, and how."""
-    known, names = suite_catalog.offers(view), chosen(view)
+    known, names = suite_catalog.suite_options(view), chosen(view)
     st.session_state[CHOSEN] = names
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.multiselect(
@@ -75,7 +75,7 @@ def choose(view: View) -> list[str]:
     return names
 
 
-def _usual(view: View, known: dict[str, Offered]) -> str:
+def _usual(view: View, known: dict[str, SuiteOption]) -> str:
     return " and ".join(known[name].label for name in suite_catalog.usual(view)) or "none"
 
 
@@ -99,7 +99,7 @@ def choose_count(view: View) -> None:
     )
 
 
-def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
+def _change(view: View, names: list[str], place: int, option: SuiteOption) -> None:
     """Draw the controls of one suite; every change writes it anew into the address."""
     from idc_core.suites import SUITES
 
@@ -109,7 +109,7 @@ def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
     def put(changed: Recipe) -> None:
         suite_catalog.keep_names([*names[:place], changed.text, *names[place + 1 :]])
 
-    with st.popover(f"Change: {lower(offered.label)}"):
+    with st.popover(f"Change: {lower(option.label)}"):
         made = kind is not None and kind.apply is not None
         if kind is not None and made:
             st.caption(kind.help)
@@ -240,14 +240,14 @@ def _upload(view: View, names: list[str]) -> None:
     key = "own-file"
 
     def take() -> None:
-        from idc_core.suites import keep, own_suite
+        from idc_core.suites import custom_suite, save_suite
 
         given = st.session_state[key]
         if given is None:
             return
         try:
-            suite = own_suite(given, view.test)
-            path = keep(Path(given.name).stem, suite)
+            suite = custom_suite(given, view.test)
+            path = save_suite(Path(given.name).stem, suite)
         except IdcError as error:
             st.session_state[REFUSED] = f"{given.name} was not taken. {error}"
             return
@@ -267,7 +267,7 @@ def _upload(view: View, names: list[str]) -> None:
 
 
 def _put_together(view: View, names: list[str]) -> None:
-    known, key = suite_catalog.offers(view), "union-of"
+    known, key = suite_catalog.suite_options(view), "union-of"
     parts = [name for name in known if len(suite_addresses.split(name)) == 1]
     st.multiselect(
         "Put together",
@@ -292,16 +292,16 @@ def _put_together(view: View, names: list[str]) -> None:
 
 
 def _remove(view: View) -> None:
-    from idc_core.suites import forget, kept
+    from idc_core.suites import delete_saved, saved_suites
 
-    own = kept(view.test)
+    own = saved_suites(view.test)
     st.markdown("**Kept on this computer**")
     if not own:
         st.caption("Nothing yet. Files that you bring, and inputs that you keep below, are listed here.")
 
     def remove(name: str) -> None:
         try:
-            forget(name)
+            delete_saved(name)
         except IdcError as error:
             st.session_state[REFUSED] = str(error)
 

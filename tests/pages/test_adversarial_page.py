@@ -12,7 +12,7 @@ import idc_core as idc
 from idc_core.files import cache_folder
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
-from idc_core.suites.library import kept, open_kept
+from idc_core.suites.saved_suites import open_saved, saved_suites
 from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine import jobs
@@ -243,17 +243,17 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
     button(app, "Keep ").click().run()
     _, result = attacked(view, plan())
     assert f"Kept as \u201cFGSM on digits, seed 0\u201d: {int(result.success.sum())} inputs" in text(app)
-    (one,) = kept(view.test).values()
-    suite = open_kept(one.name)
+    (one,) = saved_suites(view.test).values()
+    suite = open_saved(one.name)
     np.testing.assert_array_equal(suite.take(range(len(suite))), result.inputs[result.success])
 
 
 def test_archive_can_be_read_as_own_tests(view):
-    from idc_core.suites import own_suite
+    from idc_core.suites import custom_suite
     from studio.adversarial.attack_results import archive, table_of
 
     run = attacks.open_run(view, plan())
-    suite = own_suite(archive(view, run), view.test)
+    suite = custom_suite(archive(view, run), view.test)
     np.testing.assert_array_equal(suite.take(range(64)), run.result.inputs)
     with np.load(io.BytesIO(archive(view, run))) as file:
         np.testing.assert_array_equal(file["originals"], view.test.inputs[run.positions])

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 import idc_core as idc
-from idc_core.suites import compare, keep, kept, make_suite, original, pack, perturbed, sample, union
+from idc_core.suites import (
+    compare_suites,
+    make_suite,
+    original,
+    pack_suite,
+    perturbed,
+    sample_tests,
+    save_suite,
+    saved_suites,
+    union,
+)
 from studio.engine import jobs, suite_addresses, suite_catalog
 from studio.engine.results import open_view
 from studio.engine.suite_addresses import Recipe, parse
@@ -31,7 +41,7 @@ def expected(view):
     """The usual comparison, straight from the engine."""
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     suites = [original(view.test), *(make_suite(name, view.test, view.model) for name in ("noise", "guided"))]
-    return compare(view.model, suites, learnt)
+    return compare_suites(view.model, suites, learnt)
 
 
 def text(app) -> str:
@@ -129,7 +139,7 @@ def test_settings_of_a_suite_are_in_the_address_and_change_only_it(open_page, vi
     assert "Relevance-guided noise (pixels 60)" in shown.index
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     made = make_suite("guided", view.test, view.model, share=60 / 784)
-    found = compare(view.model, [original(view.test), made], learnt).suites[1]
+    found = compare_suites(view.model, [original(view.test), made], learnt).suites[1]
     assert shown.loc["Relevance-guided noise (pixels 60)", "IDC, m = 12"].endswith(f"({len(found.cells[12].added):+})")
     again = open_page("testsets", suites="noise,guided~pixels=60")
     assert table(again).equals(shown)
@@ -145,7 +155,9 @@ def test_fewer_tests_can_be_changed(open_page, view):
     assert "What is made is made of 100 of the 540 tests" in text(app)
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     base = original(view.test)
-    found = compare(view.model, [base, union([base, perturbed(sample(base, 100), "noise")])], learnt).suites[1]
+    found = compare_suites(
+        view.model, [base, union([base, perturbed(sample_tests(base, 100), "noise")])], learnt
+    ).suites[1]
     assert table(app).loc["Random noise", "IDC, m = 6"].endswith(f"({len(found.cells[6].added):+})")
 
 
@@ -200,13 +212,13 @@ def test_own_files_are_kept_and_join_the_suites(open_page, view):
         ("inverted.npz", packed(inputs=inputs, targets=view.test.targets[:25]), "application/zip")
     ).run()
     assert not app.exception
-    assert [one.label for one in kept(view.test).values()] == ["inverted"]
+    assert [one.label for one in saved_suites(view.test).values()] == ["inverted"]
     assert table(app).loc["inverted", "inputs"] == "565"
     assert "This input was not made of one of these tests" in text(app)
-    (name,) = kept(view.test)
+    (name,) = saved_suites(view.test)
     assert app.query_params["suites"] == f"noise,{name}"
     app.button(key=f"remove-{name}").click().run()
-    assert not kept(view.test)
+    assert not saved_suites(view.test)
     assert list(table(app).index) == ["Original tests", "Random noise"]
 
 
@@ -222,8 +234,8 @@ def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_pa
     app = open_page("testsets", shown="guided")
     app.button(key="keep-adding").click().run()
     assert "Kept as \u201cRelevance-guided noise, adding cells\u201d" in text(app)
-    (name,) = kept(view.test)
-    assert kept(view.test)[name].inputs == len(expected.suites[2].cells[6].added)
+    (name,) = saved_suites(view.test)
+    assert saved_suites(view.test)[name].inputs == len(expected.suites[2].cells[6].added)
     criteria = open_page("criteria", suites=f"{name},original~answers=wrong", criteria="nc")
     assert not criteria.exception
     shown = next(frame.value for frame in criteria.dataframe if "All tests" in frame.value).set_index("criterion")
@@ -240,18 +252,18 @@ def test_every_suite_is_kept_under_its_own_name(open_page, view):
     app.selectbox(key="shown").set_value("noise").run()
     app.button(key="keep-adding").click().run()
     assert not app.exception
-    names = {one.label for one in kept(view.test).values()}
+    names = {one.label for one in saved_suites(view.test).values()}
     assert names == {"Relevance-guided noise, adding cells", "Random noise, adding cells"}
     app.text_input(key="keep-adding-name").set_value("Mine").run()
     app.button(key="keep-adding").click().run()
-    assert "Mine" in [one.label for one in kept(view.test).values()]
+    assert "Mine" in [one.label for one in saved_suites(view.test).values()]
 
 
 def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
-    from idc_core.suites import chosen
+    from idc_core.suites import select_tests
 
-    attacked = perturbed(chosen(original(view.test), range(40)), "fgsm", view.model)
-    name = keep("FGSM finds", attacked).stem
+    attacked = perturbed(select_tests(original(view.test), range(40)), "fgsm", view.model)
+    name = save_suite("FGSM finds", attacked).stem
     app = open_page("testsets", suites=name)
     assert table(app).loc["FGSM finds", "inputs"] == "580"
     assert "Its source lies in cell" in text(app)
@@ -260,10 +272,10 @@ def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
 
 def test_pack_holds_what_is_offered(view, expected):
     cells = expected.suites[1].cells[12]
-    from idc_core.suites import chosen
+    from idc_core.suites import select_tests
 
     suite = make_suite("noise", view.test)
-    with np.load(io.BytesIO(pack("x", chosen(suite, cells.first))), allow_pickle=False) as file:
+    with np.load(io.BytesIO(pack_suite("x", select_tests(suite, cells.first))), allow_pickle=False) as file:
         np.testing.assert_array_equal(file["inputs"], suite.take(np.sort(cells.first)))
 
 
