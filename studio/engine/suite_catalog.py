@@ -173,7 +173,7 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     elif recipe.base in {one.name for one in _saved(view)}:
         from idc_core.suites import open_saved
 
-        suite = waiting.get("kept", recipe.base, "reading a suite of your own", lambda report: open_saved(recipe.base))
+        suite = waiting.get("kept", recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base))
         suite = _of_classes(view, suite)
     else:
         suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
@@ -193,7 +193,7 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
         )
 
     key = (ENGINE, view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
-    found: Suite = waiting.get("parts", key, "looking for the tests that are kept", look_for)
+    found: Suite = waiting.get("parts", key, "selecting tests", look_for)
     return found
 
 
@@ -236,10 +236,10 @@ def _parts(view: View) -> list[SuiteOption]:
         return []
     several = [(Recipe("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")]
     if (view.analysis.confidence[view.chosen] <= UNSURE).any():
-        several.append((Recipe("original", most=UNSURE), "The tests of which the network is less sure."))
+        several.append((Recipe("original", most=UNSURE), "The tests with low confidence."))
     if view.correct is not None and len(np.unique(view.correct[view.chosen])) == 2:
-        several.append((Recipe("original", answers="wrong"), "The tests that the network gets wrong."))
-        several.append((Recipe("original", answers="right"), "The tests that the network gets right."))
+        several.append((Recipe("original", answers="wrong"), "The misclassified tests."))
+        several.append((Recipe("original", answers="right"), "The correctly classified tests."))
     names = view.test.class_names
     return [
         SuiteOption(recipe.text, recipe.words("", names), text, "own", joins=False, within=True)
@@ -271,7 +271,7 @@ def _saved(view: View) -> list[SuiteOption]:
     from idc_core.suites import saved_suites
 
     return [
-        SuiteOption(one.name, one.label, f"{one.inputs:,} tests that you kept.", one.kind)
+        SuiteOption(one.name, one.label, f"{one.inputs:,} tests that you saved.", one.kind)
         for one in saved_suites(view.test).values()
     ]
 

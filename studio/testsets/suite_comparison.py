@@ -55,7 +55,7 @@ class ComparedSuites:
 
     @property
     def m(self) -> int:
-        """The bench's own number of neurons."""
+        """The number of neurons of the setup."""
         return self.view.analysis.m
 
     @property
@@ -65,7 +65,7 @@ class ComparedSuites:
         return (fingerprints, tuple(one.label for one in self.options), self.comparison.ms)
 
     @property
-    def rivals(self) -> list[int]:
+    def additions(self) -> list[int]:
         """Places of the suites that have inputs beyond the tests."""
         return [number for number, one in enumerate(self.options) if number and not one.within]
 

@@ -80,15 +80,15 @@ def test_page_opens_on_the_papers_suites_as_the_engine_compares_them(open_page, 
         for m in MS:
             assert row[f"IDC, m = {m}"].startswith(f"{100 * result.cells[m].score:.1f} %")
             assert row[f"IDC, m = {m}"].endswith(f"({len(result.cells[m].added):+,})") or result.extra == 0
-    assert shown.loc["Random noise", "beyond: accuracy"] == f"{100 * expected.suites[1].extra_accuracy:.1f} %"
+    assert shown.loc["Random noise", "accuracy on added inputs"] == f"{100 * expected.suites[1].extra_accuracy:.1f} %"
 
 
 def test_verdict_counts_what_each_adds(open_page, expected):
     app = open_page("testsets")
     random, guided = (len(one.cells[6].added) for one in expected.suites[1:])
-    words = f"**540 inputs with random noise add {random} cells to the {expected.suites[0].cells[6].covered} that"
-    assert words in text(app)
-    assert f"as many with relevance-guided noise add {guided}.**" in text(app)
+    covered = expected.suites[0].cells[6].covered
+    words = f"**Random noise (540 inputs) adds {random} cells to the {covered} covered by the original tests (m = 6); "
+    assert f"{words}relevance-guided noise (540 inputs) adds {guided}.**" in text(app)
     assert f"Together they add {expected.marginal(6)[1:].sum()}." in text(app)
 
 
@@ -116,7 +116,7 @@ def test_inputs_that_add_cells_are_shown_beside_their_source(open_page, view, ex
     source = first - 540
     assert f"Original, {source}: " in captions(app)
     code = expected.cell(int(cells.codes[first]), 10)
-    assert f"reaches cell {'-'.join(map(str, code))}, which no original test does" in text(app)
+    assert f"reaches cell {'-'.join(map(str, code))}, which no original test reaches" in text(app)
     picked = int(np.sort(cells.first)[3])
     again = open_page("testsets", shown="guided", pick=str(picked), **{"cells-m": "10"})
     code = expected.cell(int(cells.codes[picked]), 10)
@@ -151,8 +151,8 @@ def test_fewer_tests_can_be_changed(open_page, view):
     app = open_page("testsets", suites="noise")
     app.number_input(key="perturbed-count").set_value(100).run()
     assert app.query_params["perturbed"] == "100"
-    assert table(app).loc["Random noise", "beyond the tests"] == "100"
-    assert "What is made is made of 100 of the 540 tests" in text(app)
+    assert table(app).loc["Random noise", "added inputs"] == "100"
+    assert "Suites perturb 100 of the 540 tests" in text(app)
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     base = original(view.test)
     found = compare_suites(
@@ -172,15 +172,15 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
     app = open_page("testsets", suites="original~answers=wrong,original~class=3-4~sure=0.5to1")
     wrong = ~view.correct
     cells = len(np.unique(view.analysis.codes[wrong]))
-    assert f"misclassified tests ({wrong.sum()}) reach {cells}" in text(app)
+    assert f"misclassified tests ({wrong.sum()}) cover {cells}" in text(app)
     shown = table(app)
     label = "Tests of classes 3, 4 with confidence 0.5 to 1"
     many = np.isin(view.test.targets, [3, 4]) & (view.analysis.confidence >= 0.5)
     assert shown.loc[label, "inputs"] == f"{many.sum():,}"
-    assert shown.loc[label, "beyond the tests"] == "0"
+    assert shown.loc[label, "added inputs"] == "0"
     assert shown.loc["Misclassified tests", f"IDC, m = {view.analysis.m}"].endswith(" %"), "nothing in brackets"
     title = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["title"]["text"].replace("<br>", " ")
-    assert title.startswith(f"Of the {view.table.covered} cells that all tests reach at m = 6, misclassified tests")
+    assert title.startswith(f"Of the {view.table.covered} cells covered at m = 6, misclassified tests")
 
 
 def test_every_kind_of_suite_is_offered(view):
@@ -226,7 +226,7 @@ def test_files_that_do_not_fit_are_refused_with_a_reason(open_page, view):
     app = open_page("testsets", suites="noise")
     app.file_uploader(key="own-file").set_value(("mine.npz", packed(x=np.zeros(3)), "application/zip")).run()
     assert not app.exception
-    assert "mine.npz was not taken. The file lacks inputs and targets" in text(app)
+    assert "mine.npz was not added. The file lacks inputs and targets" in text(app)
     assert list(table(app).index) == ["Original tests", "Random noise"]
 
 
@@ -266,7 +266,7 @@ def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
     name = save_suite("FGSM finds", attacked).stem
     app = open_page("testsets", suites=name)
     assert table(app).loc["FGSM finds", "inputs"] == "580"
-    assert "Its source lies in cell" in text(app)
+    assert "Its source is in cell" in text(app)
     assert "Difference, times " in captions(app)
 
 
@@ -281,7 +281,7 @@ def test_pack_holds_what_is_offered(view, expected):
 
 def test_suites_that_are_not_here_are_named(open_page):
     app = open_page("testsets", suites="noise,foo~x=1,rotation~degrees=900")
-    assert "Not here, so left out: foo~x=1." in text(app)
+    assert "Not available for this setup, left out: foo~x=1." in text(app)
     assert "Rotation (degrees 900) is left out. degrees of Rotation must be" in text(app)
     assert list(table(app).index) == ["Original tests", "Random noise"]
 
@@ -325,7 +325,7 @@ def test_pinned_bench_is_drawn_beside(open_page):
     app = open_page("testsets", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 5
-    assert "on the pinned bench (m = 6)" in text(app)
+    assert "on the pinned setup (m = 6)" in text(app)
 
 
 def test_small_layers_show_the_numbers_that_fit(open_page):
@@ -342,7 +342,7 @@ def test_bench_with_another_m_opens_on_it(open_page):
 def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, open_page):
     app = open_page("testsets", model="dave2-udacity")
     assert not app.exception
-    assert "Attacks aim at a wrong class, and these tests have no classes" in text(app)
+    assert "Attacks are not available: they aim at a wrong class, and these tests have no classes" in text(app)
     columns = table(app).columns
     assert "RMSE (rad)" in columns
     assert "confidence" not in columns
@@ -358,7 +358,7 @@ def laboratory_bench(model):
 def test_texts_have_parts_and_own_files(small_data, open_page):
     app = open_page("testsets", model="textcnn-20newsgroups")
     assert not app.exception
-    assert "For texts there are parts of the tests" in text(app)
+    assert "For texts you can compare parts of the tests" in text(app)
     assert "Original tests" in table(app).index
 
 
