@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.analysis.predictions import predictions_of
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
@@ -166,6 +167,8 @@ def analyze(
         assignments = criterion.count(tested)
         codes = encode(assignments, criterion.counts.sizes)
         covered, total = criterion.covered, criterion.total
+    predictions = predictions_of(seen.scores, test.targets, test.task)
+    accuracy, rmse = predictions.quality(test.targets, test.task)
     return Analysis(
         layer=layer,
         m=m,
@@ -177,7 +180,11 @@ def analyze(
             "clustering": clustering,
             "original": original,
         },
-        **answers(seen.scores, test),
+        accuracy=accuracy,
+        rmse=rmse,
+        predictions=predictions.classes,
+        confidence=predictions.confidence,
+        correct=predictions.correct,
         importance=ranked.importance,
         important=ranked.important,
         clusters=criterion.clusters,
@@ -192,33 +199,6 @@ def analyze(
         score=covered / total,
         seconds=seconds,
     )
-
-
-def answers(scores: NDArray[np.float32], test: Dataset) -> dict[str, Any]:
-    """Return what the network answered to the tests, and how often it was right.
-
-    `scores`: float32 (tests, classes), before the softmax. Returns `accuracy`, `rmse`, `predictions`, `confidence` and
-    `correct` of `Analysis`.
-    """
-    if test.task == "regression":
-        values = scores[:, 0]
-        return {
-            "accuracy": None,
-            "rmse": float(np.sqrt(np.mean((values.astype(np.float64) - test.targets) ** 2))),
-            "predictions": np.zeros(len(test), np.int64),
-            "confidence": values,
-            "correct": np.ones(len(test), bool),
-        }
-    predictions = np.asarray(scores.argmax(1), np.int64)
-    correct = predictions == test.targets
-    shifted = np.exp(scores - scores.max(1, keepdims=True))
-    return {
-        "accuracy": float(correct.mean()),
-        "rmse": None,
-        "predictions": predictions,
-        "confidence": (shifted.max(1) / shifted.sum(1)).astype(np.float32),
-        "correct": correct,
-    }
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis.analysis import answers
+from idc_core.analysis.predictions import predictions_of
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import assign, encode, total
 from idc_core.coverage.idc import IDC
@@ -153,9 +153,10 @@ def run_tests(
     activations = {layer: np.concatenate(found) for layer, found in parts.items()}
     for found in activations.values():
         found.setflags(write=False)
-    answered = answers(np.concatenate(scores), test)
+    predictions = predictions_of(np.concatenate(scores), test.targets, test.task)
+    accuracy, rmse = predictions.quality(test.targets, test.task)
     comparable = tuple(class_names) == tuple(test.class_names)
-    return LayerResponses(activations, answered["accuracy"] if comparable else None, answered["rmse"])
+    return LayerResponses(activations, accuracy if comparable else None, rmse)
 
 
 def count_cells(

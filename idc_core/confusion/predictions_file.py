@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
 from idc_core.errors import DataError
-from idc_core.suites.custom_tests import read_arrays
+from idc_core.npz import array_names, read_arrays
 
 ARRAYS = ("probability", "activations", "layer_sizes", "predicted", "true", "class_names", "ids", "label_ids")
 """Arrays that an npz file can hold; others are left alone."""
@@ -71,15 +71,14 @@ def own_evidence(
 def _arrays(content: bytes, where: str) -> dict[str, NDArray[Any]]:
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise DataError(f"{where} is neither an npz file nor a table whose name ends in .csv.")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        there = [name.removesuffix(".npy") for name in archive.namelist()]
+    there = array_names(content, where)
     wanted = [name for name in ARRAYS if name in there]
     if ("probability" in wanted) == ("activations" in wanted):
         found = ", ".join(there) or "nothing"
         raise DataError(f"{where}: expected an array probability, or activations with predicted; found {found}.")
     if "activations" in wanted and "predicted" not in wanted:
         raise DataError(f"{where}: activations need an array predicted with the class or classes of each input.")
-    return read_arrays(content, wanted, where)
+    return read_arrays(content, where, wanted)
 
 
 def _of_arrays(arrays: dict[str, NDArray[Any]], where: str, scaled: bool, class_names: Sequence[str]) -> Evidence:

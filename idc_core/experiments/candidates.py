@@ -18,7 +18,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.robustness import Addition, Examples, Start
 from idc_core.progress import Progress
-from idc_core.suites import SUITES, chosen, original, perturbed, union
+from idc_core.suites import SUITES, original, perturbed, select_tests, union
 from idc_core.tracing.trace import collect
 
 NONE, RANDOM, RAISING = "none", "random", "raising"
@@ -175,7 +175,7 @@ class Candidates:
     def _make(self, seed: int, on_progress: Progress | None) -> Pool:
         random = np.random.default_rng(seed)
         wanted = np.sort(random.permutation(len(self.train))[:MOST_SOURCES])
-        source = chosen(original(self.train), wanted)
+        source = select_tests(original(self.train), wanted)
         made = [
             perturbed(source, name, self.model, seed=seed, **self._settings_of(name)) for name in self.settings.kinds
         ]

@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.layer_sweep import LayerClusters, cluster_layer
+from idc_core.cache import Record, unit
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import evaluate_criteria, evaluate_profiles, random_subsets
 from idc_core.coverage.cells import Codes, assign, encode, total
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
 from idc_core.datasets import Dataset
-from idc_core.experiments.unit_store import Record, unit
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models.network import Network
 from idc_core.perturbation import ATTACKS
 from idc_core.progress import Progress, report
-from idc_core.suites import chosen, original, perturbed, union
-from idc_core.suites.responses import answer
+from idc_core.suites import original, perturbed, select_tests, union
+from idc_core.suites.responses import predict
 from idc_core.suites.suite import Suite
 from idc_core.tracing.trace import Traces, collect
 
@@ -180,11 +180,11 @@ class Readings:
         }
 
     def _suite(self, ask: Ask) -> Suite:
-        source = chosen(original(self.test), range(ask.tests))
+        source = select_tests(original(self.test), range(ask.tests))
         if ask.kind == "original":
             return source
         if ask.kind == "train":
-            return chosen(original(self.train), range(ask.tests))
+            return select_tests(original(self.train), range(ask.tests))
         seeds = range(ask.seed, ask.seed + ask.copies)
         return union([perturbed(source, ask.kind, self.model, seed=seed, **ask.settings) for seed in seeds])
 
@@ -200,16 +200,8 @@ class Readings:
             alone = criterion.score
             scores[name] = [alone, criterion.merge(base.criteria[name]).score]
         cells = {layer: self._counts(layer, codes, base) for layer, codes in self._cells(traces).items()}
-        answers = answer(traces.scores, suite.targets, suite.task)
-        regression = suite.task == "regression"
-        errors = np.square(answers.confidence.astype(np.float64) - suite.targets)
-        return {
-            "inputs": len(suite),
-            "accuracy": None if regression else float(answers.correct.mean()),
-            "rmse": float(np.sqrt(errors.mean())) if regression else None,
-            "cells": cells,
-            "scores": scores,
-        }
+        accuracy, rmse = predict(traces.scores, suite.targets, suite.task).quality(suite.targets, suite.task)
+        return {"inputs": len(suite), "accuracy": accuracy, "rmse": rmse, "cells": cells, "scores": scores}
 
     def _telling(self, ask: Ask) -> Progress | None:
         if self.on_progress is None:

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.cache import UnitFolder, runs_folder
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.retraining_results import Retraining, Unit
 from idc_core.experiments.robustness import Addition, Examples, Store, Test, retrain
-from idc_core.experiments.unit_store import UnitFolder, runs_folder
 from idc_core.generation import differential_search, has_majority, majority
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import attack
 from idc_core.progress import Progress
-from idc_core.suites.suite import address
+from idc_core.suites.suite import content_address
 
 ADDITIONS = {
     "nothing": "nothing added",
@@ -210,7 +210,7 @@ def compare_finds(
     if store is None:
         prints = tuple(fingerprint(model) for model in models)
         about = (prints, train.fingerprint, test.fingerprint, sorted(asdict(chosen).items()), epochs)
-        store = UnitFolder(runs_folder() / "finds" / address(*about))
+        store = UnitFolder(runs_folder() / "finds" / content_address(*about))
     found = retrain(
         models[0],
         train,

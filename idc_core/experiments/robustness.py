@@ -35,7 +35,7 @@ Test = Examples | Callable[[nn.Module], Examples]
 Start = Literal["trained", "scratch"]
 
 Store = MutableMapping[str, Mapping[str, NDArray[Any]]]
-"""Where finished units are kept, as arrays by name: a dict, or a folder (`experiments.unit_store.UnitFolder`)."""
+"""Where finished units are kept, as arrays by name: a dict, or a folder (`idc_core.cache.UnitFolder`)."""
 
 GENTLY = 1 / 3
 """Retraining begins with this share of the learning rate that the network was trained with."""

@@ -15,7 +15,7 @@ from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seed
 from idc_core.lrp.interception import INPUT
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
-from idc_core.perturbation.inputs import SHARE, part, strongest
+from idc_core.perturbation.inputs import SHARE, largest_weights, share_of
 from idc_core.progress import Progress
 from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
@@ -290,7 +290,7 @@ def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor
     flipped : Tensor, int64 (n,)
         How many pixels of each image were flipped: fewer where fewer have any relevance.
     """
-    chosen = relevant_pixels(relevance, part(relevance[0, 0].numel(), share))
+    chosen = relevant_pixels(relevance, share_of(relevance[0, 0].numel(), share))
     flat = images.flatten(2)
     flipped = torch.where(chosen[:, None], (flat <= 0.5).to(flat.dtype), flat)
     return flipped.reshape(images.shape), chosen.sum(1)
@@ -315,7 +315,9 @@ def replace_words(tokens: Tensor, relevance: Tensor, share: float) -> tuple[Tens
     """
     words = (tokens > UNKNOWN).sum(1)
     weight = torch.where(tokens > UNKNOWN, relevance.abs(), 0)
-    chosen = strongest(weight, torch.tensor([part(int(count), share) for count in words], device=tokens.device))
+    chosen = largest_weights(
+        weight, torch.tensor([share_of(int(count), share) for count in words], device=tokens.device)
+    )
     return torch.where(chosen, UNKNOWN, tokens), chosen.sum(1)
 
 

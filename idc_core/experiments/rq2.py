@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from idc_core.cache import Record
 from idc_core.experiments.criterion_scores import Ask, Readings
 from idc_core.experiments.random_neurons import check_seeds
-from idc_core.experiments.unit_store import Record
 
 DEVIATION = 0.75
 """Standard deviation of the noise in parts of a pixel's range, as in the program published with the paper."""

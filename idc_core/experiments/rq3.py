@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from idc_core.cache import Record
 from idc_core.errors import SettingError
 from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
 from idc_core.experiments.random_neurons import check_seeds
 from idc_core.experiments.rq2 import cells_row, deviation, grouped, mean, natural, noisy
-from idc_core.experiments.unit_store import Record
 from idc_core.perturbation import ATTACKS
 
 EVERYWHERE = {"share": 1.0, "deviation": 0.3}

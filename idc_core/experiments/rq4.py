@@ -8,11 +8,11 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.cache import Record
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
 from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
 from idc_core.experiments.rq2 import noisy
 from idc_core.experiments.rq3 import EVERYWHERE, FAST, attacked
-from idc_core.experiments.unit_store import Record
 from idc_core.perturbation import TRANSFORMS
 
 ORDERS = 20

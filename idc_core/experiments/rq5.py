@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from idc_core.cache import Record
 from idc_core.experiments.criterion_scores import Ask, Readings
 from idc_core.experiments.random_neurons import check_seeds
 from idc_core.experiments.rq2 import cells_row, grouped, noisy
 from idc_core.experiments.rq3 import FAST, attacked
-from idc_core.experiments.unit_store import Record
 
 
 def rq5(readings: Readings, seeds: int = 5, ms: Sequence[int] = (4, 6), share: float = 0.02) -> list[Record]:

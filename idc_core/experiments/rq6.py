@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.analysis import Analysis
+from idc_core.cache import UnitFolder, runs_folder
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import CancelledError, SettingError
@@ -18,11 +19,10 @@ from idc_core.experiments.candidates import CLUSTERED, NONE, RAISING, RANDOM, Ca
 from idc_core.experiments.random_neurons import Seeds, check_seeds
 from idc_core.experiments.retraining_results import Retraining, Unit
 from idc_core.experiments.robustness import Examples, Test, retrain, usual_recipe
-from idc_core.experiments.unit_store import UnitFolder, runs_folder
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import attack, guided_noise, random_noise
 from idc_core.progress import Progress
-from idc_core.suites.suite import address
+from idc_core.suites.suite import content_address
 
 ADDITIONS = {NONE: "nothing added", RANDOM: "as many random perturbed inputs", RAISING: "inputs that raise IDC"}
 """The additions by name, for a person."""
@@ -136,7 +136,7 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: Setting
         # Left out where it is as usual: runs from before these could be set are found again.
         if one.name in CLUSTERED and asked[one.name] == one.default:
             del asked[one.name]
-    return UnitFolder(runs_folder() / "rq6" / address(fingerprint(model), data, asked))
+    return UnitFolder(runs_folder() / "rq6" / content_address(fingerprint(model), data, asked))
 
 
 @dataclass(frozen=True, eq=False)

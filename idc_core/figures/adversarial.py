@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from idc_core.figures.input_images import pictures
-from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
+from idc_core.figures.palette import ON_FILL, palette, suite_style
 from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
 BINS = 15
@@ -119,7 +119,7 @@ def confusions(
             showscale=column == 2,
             colorbar={"title": {"text": "inputs", "side": "right"}, "thickness": 12},
             customdata=np.array([[[row, said] for said in classes] for row in classes], dtype=object),
-            hovertemplate="class %{customdata[0]} answered as %{customdata[1]}: %{z}<extra></extra>",
+            hovertemplate="class %{customdata[0]} as %{customdata[1]}: %{z}<extra></extra>",
             row=1,
             col=column,
         )
@@ -137,9 +137,9 @@ def confusions(
         )
     ends = [len(classes) - 0.5, -0.5]
     axes = {"tickvals": places, "ticktext": list(classes), "showgrid": False, "zeroline": False}
-    figure.update_xaxes(title="answer", range=ends[::-1], tickangle=-45 if _long(classes) else 0, **axes)
+    figure.update_xaxes(title="predicted class", range=ends[::-1], tickangle=-45 if _long(classes) else 0, **axes)
     figure.update_yaxes(range=ends, **axes)
-    figure.update_yaxes(title="right class", col=1)
+    figure.update_yaxes(title="true class", col=1)
     finish(figure, title, colours, height=170 + 26 * max(8, len(classes)))
     figure.update_layout(margin_b=56 + (40 if _long(classes) else 0), margin_r=90)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})
@@ -164,7 +164,7 @@ def attack_bars(
     labels : sequence of str
         Names of the attacks.
     kinds : sequence of str
-        Their keys in `SUITE_COLOURS`.
+        Their keys in `ATTACKS`.
     panels_of : mapping of str to (values, texts)
         A value an attack and how it is written, by the measure's name; NaN leaves a bar out.
     title : str
@@ -177,7 +177,7 @@ def attack_bars(
     plotly.graph_objects.Figure
     """
     colours = palette(dark)
-    styles = [SUITE_COLOURS[kind] for kind in kinds]
+    styles = [suite_style(kind) for kind in kinds]
     marker = {
         "color": [style.colour(dark) for style in styles],
         "line": {"color": colours.ink, "width": [1 if style.outline else 0 for style in styles]},

@@ -126,7 +126,7 @@ class SuiteStyle:
 _SKY, _ORANGE_INK, _GREEN, _VERMILION = "#56b4e9", "#e69f00", "#009e73", "#d55e00"
 _REDDISH, _YELLOW, _BLUE, _GREY = "#cc79a7", "#f0e442", "#0072b2", "#8c8c8c"
 
-SUITE_COLOURS: Final = {
+SUITE_STYLES: Final = {
     "original": SuiteStyle("#000000", "#ffffff", "solid", "circle"),
     "noise": SuiteStyle(_SKY, _SKY, "dot", "square", outline=True),
     "guided": SuiteStyle(_ORANGE_INK, _ORANGE_INK, "dash", "diamond", outline=True),
@@ -146,7 +146,52 @@ SUITE_COLOURS: Final = {
     "cw": SuiteStyle(_BLUE, "#3d9bd6", "longdashdot", "star-diamond"),
     "own": SuiteStyle(_GREY, _GREY, "solid", "asterisk"),
 }
-"""Style of each kind of suite by its name; transforms share a green, kinds of attack a colour, none dash and mark."""
+"""Fixed styles by kind of suite; transforms share a green, kinds of attack a colour, none dash and mark."""
+
+SPARE_MARKERS: Final = (
+    "triangle-ne",
+    "triangle-sw",
+    "triangle-nw",
+    "triangle-se",
+    "star-triangle-up",
+    "star-triangle-down",
+    "octagon",
+    "circle-cross",
+    "circle-x",
+    "square-x",
+    "diamond-x",
+    "bowtie",
+    "hourglass",
+    "diamond-tall",
+    "diamond-wide",
+    "hexagon2",
+)
+"""Marks that no fixed style has, for transforms and attacks that are registered later."""
+
+
+def suite_style(kind: str) -> SuiteStyle:
+    """Return the style of a kind of suite: its fixed one, or one that no other kind has.
+
+    Parameters
+    ----------
+    kind : str
+        "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
+
+    Raises
+    ------
+    SettingError
+        If there is no such kind.
+    """
+    if kind in SUITE_STYLES:
+        return SUITE_STYLES[kind]
+    from idc_core.perturbation import ATTACKS, TRANSFORMS
+
+    later = [name for name in (*TRANSFORMS, *ATTACKS) if name not in SUITE_STYLES]
+    if kind not in later:
+        raise SettingError(f"Unknown kind of suite {kind!r}: expected one of {', '.join([*SUITE_STYLES, *later])}.")
+    place = later.index(kind)
+    light, dark = (_GREEN, _GREEN) if kind in TRANSFORMS else (_BLUE, "#3d9bd6")
+    return SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", SPARE_MARKERS[place % len(SPARE_MARKERS)])
 
 
 def palette(dark: bool) -> Palette:

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import ON_FILL, SUITE_COLOURS, palette
+from idc_core.figures.palette import ON_FILL, palette, suite_style
 from idc_core.figures.style import finish
 
 ROW_PIXELS = 30
@@ -27,18 +27,8 @@ BARE = ("asterisk",)
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """How a suite appears in a figure.
-
-    Attributes
-    ----------
-    label : str
-        Its name for a person.
-    kind : str
-        A key of `SUITE_COLOURS`.
-    within : bool
-        Whether it is a part of the first suite, so that it can add nothing to it.
-    """
+class DrawnSuite:
+    """A suite in a figure: label, kind (as `suite_style` takes it), and whether it is a part of the first suite."""
 
     label: str
     kind: str
@@ -46,7 +36,7 @@ class Drawn:
 
     def marker(self, dark: bool) -> dict[str, Any]:
         """Return colour, mark and outline as plotly takes them."""
-        style, colours = SUITE_COLOURS[self.kind], palette(dark)
+        style, colours = suite_style(self.kind), palette(dark)
         line = {"width": 1, "color": colours.ink} if style.outline else {"width": 0}
         if style.marker in BARE:
             line = {"width": 3, "color": style.colour(dark)}
@@ -59,7 +49,7 @@ class Drawn:
 
 
 def gains(
-    suites: Sequence[Drawn],
+    suites: Sequence[DrawnSuite],
     ms: Sequence[int],
     scores: NDArray[np.float64],
     added: NDArray[np.int64],
@@ -67,11 +57,11 @@ def gains(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a panel a number of neurons, in it a row a suite: its IDC, and from where it gets there.
+    """Draw a panel per number of neurons (m), in it a row per suite: its IDC, from where it starts, and added cells.
 
     Parameters
     ----------
-    suites : sequence of Drawn
+    suites : sequence of DrawnSuite
         The first is what the others are measured against.
     ms : sequence of int
         Numbers of important neurons.
@@ -127,7 +117,7 @@ def gains(
 def _gain(
     figure: go.Figure,
     place: dict[str, int],
-    suite: Drawn,
+    suite: DrawnSuite,
     which: tuple[int, int],
     start: float,
     end: float,
@@ -135,7 +125,7 @@ def _gain(
     dark: bool,
 ) -> None:
     """Draw one suite's row: a line from the first suite's IDC to its own, a mark, and the cells that it adds."""
-    number, style, y = which[0], SUITE_COLOURS[suite.kind], [which[0]]
+    number, style, y = which[0], suite_style(suite.kind), [which[0]]
     figure.add_scatter(
         x=[start, end],
         y=2 * y,
@@ -164,23 +154,10 @@ def _gain(
     )
 
 
-def shared(suites: Sequence[Drawn], counts: NDArray[np.int64], title: str, *, dark: bool = False) -> go.Figure:
-    """Draw how many cells every two suites share.
-
-    Parameters
-    ----------
-    suites : sequence of Drawn
-    counts : ndarray of int64 (suites, suites)
-        Cells that both reach; on the diagonal, how many one reaches.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+def shared_cells(
+    suites: Sequence[DrawnSuite], counts: NDArray[np.int64], title: str, *, dark: bool = False
+) -> go.Figure:
+    """Draw how many cells every two suites share, int64 (suites, suites); on the diagonal, how many one reaches."""
     colours = palette(dark)
     labels = [suite.wrapped for suite in suites]
     figure = go.Figure(
@@ -210,29 +187,17 @@ def shared(suites: Sequence[Drawn], counts: NDArray[np.int64], title: str, *, da
     return figure.update_layout(margin_b=below)
 
 
-def in_turn(
-    suites: Sequence[Drawn],
+def cumulative_gains(
+    suites: Sequence[DrawnSuite],
     orders: Sequence[tuple[str, Sequence[int], NDArray[np.int64]]],
     title: str,
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw what each suite adds to those before it, for several orders.
+    """Draw what each suite adds to those before it, for several orders; bars begin where those before them end.
 
-    Parameters
-    ----------
-    suites : sequence of Drawn
-    orders : sequence of (str, sequence of int, ndarray of int64)
-        Name of the order, the suites by number, the first one first, and what each adds to those before it.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Bars begin where those before them end; the first suite is left out, its cells are the ground.
+    An order is its name, the suites by number, the first one first, and what each adds to those before it. The first
+    suite is left out: its cells are the ground.
     """
     colours = palette(dark)
     height = 96 + len(orders) * (50 + ROW_PIXELS * (len(suites) - 1))
@@ -262,7 +227,7 @@ def in_turn(
             cliponaxis=False,
             textfont={"size": 12, "color": colours.ink},
             customdata=ends,
-            hovertemplate="%{x:,} more cells, %{customdata:,} so far<extra></extra>",
+            hovertemplate="%{x:,} added cells, %{customdata:,} so far<extra></extra>",
         )
         figure.update_yaxes(
             tickvals=later,
@@ -277,7 +242,7 @@ def in_turn(
     if most <= FEW:
         # Between whole numbers there are no cells, and a tick there would be written as one of them.
         figure.update_xaxes(dtick=1)
-    figure.update_xaxes(title="cells beyond the original tests", row=len(orders))
+    figure.update_xaxes(title="added cells", row=len(orders))
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=48, bargap=0.35)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})

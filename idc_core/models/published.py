@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.errors import ModelError
+from idc_core.errors import DataError, ModelError
 from idc_core.models.card import ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
 from idc_core.models.weights import fill
+from idc_core.npz import read_arrays
 
 _KINDS: dict[str, type[nn.Module]] = {"conv2d": nn.Conv2d, "max_pool2d": nn.MaxPool2d, "dense": nn.Linear}
 _WITHOUT_MODULE = ("flatten", "activation")
@@ -48,7 +48,10 @@ def load_published(entry: ModelEntry, weights: Path | None = None) -> Network:
     """
     path = weights if weights is not None else published_folder(entry.name) / f"{entry.name}.npz"
     description = _read_description(path.with_suffix(".json"))
-    arrays = _read_arrays(path)
+    try:
+        arrays = read_arrays(path, str(path))
+    except DataError as error:
+        raise ModelError(f"The weights file {path} is not a complete npz file ({error.__cause__ or error}).") from error
     network = entry.build()
     try:
         state = _translate(network, description["layers"], arrays, path)
@@ -67,14 +70,6 @@ def _read_description(path: Path) -> dict[str, Any]:
     if not isinstance(description, dict) or not isinstance(description.get("layers"), list):
         raise ModelError(f"The layer list {path} must be an object with a list 'layers'.")
     return description
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[np.float32]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise ModelError(f"The weights file {path} is not a complete npz file ({error}).") from error
 
 
 def _translate(

@@ -1,4 +1,4 @@
-"""The same noise on the pixels that decide: relevance finds them."""
+"""Gaussian white noise on the most relevant pixels."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from idc_core.perturbation.inputs import (
     as_numbers,
     as_pictures,
     check_seed,
-    how_many,
+    largest_weights,
+    pixel_count,
     stream,
-    strongest,
 )
 from idc_core.perturbation.noise import DEVIATION, check_deviation, noise_values
 from idc_core.progress import Progress
@@ -46,24 +46,14 @@ def guided_noise(
     model : Module
         Left as it was found.
     inputs, pixels, share, deviation, seed, numbers
-        As in `random_noise`.
-    rule, **parameters
-        How relevance is propagated from the predicted class to the pixels, as in `idc_core.relevance`.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
+        As in `random_noise`, whose errors it raises.
+    rule, **parameters, batch_size, on_progress
+        Of the relevance of the pixels for the predicted class, as in `idc_core.relevance`, whose errors it raises.
 
     Returns
     -------
     ndarray, float32 (n, C, H, W)
         In 0..1. Pixels without any relevance get no noise, so that fewer may be changed.
-
-    Raises
-    ------
-    DataError, SettingError
-        As `random_noise`.
-    ModelError, UnsupportedOperationError, CancelledError
-        As `idc_core.tracing.trace.trace`.
 
     Notes
     -----
@@ -73,7 +63,7 @@ def guided_noise(
     """
     pictures = as_pictures(inputs)
     count, channels, height, width = pictures.shape
-    chosen, spread = how_many(pixels, share, height * width), check_deviation(deviation)
+    chosen, spread = pixel_count(pixels, share, height * width), check_deviation(deviation)
     seed, ids = check_seed(seed), as_numbers(numbers, count)
     settings = RelevanceSettings.of(rule, **parameters)
     noisy = pictures.copy()
@@ -88,17 +78,6 @@ def guided_noise(
 
 
 def relevant_pixels(relevance: Tensor, count: int) -> Tensor:
-    """Return where the most relevant pixels are.
-
-    Parameters
-    ----------
-    relevance : Tensor, float (n, C, H, W)
-    count : int
-        How many of each picture; fewer where fewer have any relevance.
-
-    Returns
-    -------
-    Tensor, bool (n, H * W)
-    """
+    """Return where the `count` most relevant pixels are, bool (n, H * W), from relevance (n, C, H, W)."""
     weight = relevance.sum(1).abs().flatten(1)
-    return strongest(weight, torch.full_like(weight[:, 0], count, dtype=torch.int64))
+    return largest_weights(weight, torch.full_like(weight[:, 0], count, dtype=torch.int64))

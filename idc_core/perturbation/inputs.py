@@ -20,22 +20,9 @@ SHARE = 0.02
 
 
 def as_pictures(inputs: Any) -> Pictures:
-    """Return inputs as an array of pictures.
+    """Return a tensor, array or Dataset (n, C, H, W) as pictures; raise `DataError` where values leave 0..1.
 
-    Parameters
-    ----------
-    inputs : Tensor, array or Dataset, (n, C, H, W)
-        Values in 0..1.
-
-    Returns
-    -------
-    ndarray, float32 (n, C, H, W)
-        Perhaps the caller's own memory: not to be written into.
-
-    Raises
-    ------
-    DataError
-        If they are no pictures, or their values are outside 0..1.
+    The array is perhaps the caller's own memory: not to be written into.
     """
     found = getattr(inputs, "inputs", inputs)
     array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
@@ -53,13 +40,7 @@ def as_pictures(inputs: Any) -> Pictures:
 
 
 def as_numbers(numbers: Any, count: int) -> NDArray[np.int64]:
-    """Return the number of each input, which its random draws depend on; default: its position.
-
-    Raises
-    ------
-    DataError
-        If there is not one whole number of at least 0 an input.
-    """
+    """Return the number of each input, on which its random draws depend; default its position."""
     if numbers is None:
         return np.arange(count, dtype=np.int64)
     array = np.asarray(numbers)
@@ -87,35 +68,22 @@ def stream(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng((seed, number))
 
 
-def part(size: int, share: float) -> int:
-    """Return that share of a size, rounded down, at least 1; products such as 0.29 * 100 count as whole."""
+def share_of(size: int, share: float) -> int:
+    """Return a share of a size, rounded down, at least 1; products such as 0.29 * 100 count as whole."""
     return max(1, int(size * share + 1e-9))
 
 
-def how_many(pixels: int | None, share: float, places: int) -> int:
-    """Return how many of a picture's places are changed: `pixels`, or else that share of them.
-
-    Raises
-    ------
-    SettingError
-        If the number is not in 1..places, or the share not above 0 and at most 1.
-    """
+def pixel_count(pixels: int | None, share: float, places: int) -> int:
+    """Return how many of a picture's places are changed: `pixels` in 1..places, or else a share of them."""
     if pixels is None:
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise SettingError(f"share must be a number above 0 and at most 1, not {share!r}.")
-        return part(places, share)
+        return share_of(places, share)
     return whole_number("pixels", pixels, 1, places, ", a picture's pixels")
 
 
-def strongest(weight: Tensor, counts: Tensor) -> Tensor:
-    """Return where each row's largest weights above 0 are, bool (n, places); of equal ones the first.
-
-    Parameters
-    ----------
-    weight : Tensor, float (n, places)
-    counts : Tensor, int64 (n,)
-        How many of each row at most.
-    """
+def largest_weights(weight: Tensor, counts: Tensor) -> Tensor:
+    """Return where the largest weights (n, places) above 0 are, at most counts (n,) per row; of equals the first."""
     order = weight.argsort(dim=1, descending=True, stable=True)
     first = torch.arange(weight.shape[1], device=weight.device) < counts[:, None]
     return torch.zeros_like(weight, dtype=torch.bool).scatter(1, order, first) & (weight > 0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
-from idc_core.perturbation.inputs import SHARE, Pictures, as_numbers, as_pictures, check_seed, how_many, stream
+from idc_core.perturbation.inputs import SHARE, Pictures, as_numbers, as_pictures, check_seed, pixel_count, stream
 
 DEVIATION = 0.5
 """Standard deviation of the noise, in units of the whole range of a pixel; the paper gives none."""
@@ -60,7 +60,7 @@ def random_noise(
     """
     pictures = as_pictures(inputs)
     count, channels, height, width = pictures.shape
-    chosen, spread = how_many(pixels, share, height * width), check_deviation(deviation)
+    chosen, spread = pixel_count(pixels, share, height * width), check_deviation(deviation)
     seed, ids = check_seed(seed), as_numbers(numbers, count)
     noisy = pictures.copy()
     flat = noisy.reshape(count, channels, height * width)
@@ -78,13 +78,7 @@ def noise_values(random: np.random.Generator, pixels: int, channels: int, deviat
 
 
 def check_deviation(deviation: Any) -> float:
-    """Return a standard deviation.
-
-    Raises
-    ------
-    SettingError
-        If it is not above 0 and at most 10.
-    """
+    """Return a standard deviation above 0 and at most 10."""
     if isinstance(deviation, bool) or not isinstance(deviation, int | float) or not 0 < deviation <= 10:
         raise SettingError(f"deviation must be a number above 0 and at most 10, not {deviation!r}.")
     return float(deviation)

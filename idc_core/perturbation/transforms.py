@@ -31,22 +31,42 @@ Streams = Callable[[int], np.random.Generator]
 
 @dataclass(frozen=True)
 class Transform:
-    """What a menu, the command line or the documentation says about a transform, and the function itself."""
+    """What a menu, the command line or the documentation says about a transform, and the function itself.
+
+    Attributes
+    ----------
+    name, label, help : str
+    parameters : tuple of Parameter
+    apply : Apply
+    random : bool
+        Whether it draws from the streams; else the seed changes nothing.
+    """
 
     name: str
     label: str
     help: str
     parameters: tuple[Parameter, ...]
     apply: Apply
+    random: bool = False
 
 
 TRANSFORMS: Registry[Transform] = Registry("transform")
-"""Transforms by name, entered by `_transform`."""
+"""Transforms by name, entered by `register_transform`."""
 
 
-def _transform(name: str, label: str, help: str, *parameters: Parameter) -> Callable[[Apply], Apply]:
+def register_transform(
+    name: str, label: str, help: str, *parameters: Parameter, random: bool = False
+) -> Callable[[Apply], Apply]:
+    """Enter the decorated function into `TRANSFORMS`; suites, menus and figures follow from its entry.
+
+    Parameters
+    ----------
+    name, label, help, *parameters, random
+        The fields of `Transform`.
+    """
+
     def enter(apply: Apply) -> Apply:
-        TRANSFORMS[name] = Transform(name, label, help, parameters, apply)
+        TRANSFORMS[name] = Transform(name, label, help, parameters, apply, random)
         return apply
 
     return enter
@@ -101,7 +121,7 @@ def transform(
     return changed
 
 
-@_transform(
+@register_transform(
     "rotation",
     "Rotation",
     "Turns the picture about its middle.",
@@ -118,7 +138,7 @@ def _rotation(pictures: Pictures, streams: Streams, degrees: float) -> Pictures:
     return _sampled(pictures, turned)
 
 
-@_transform(
+@register_transform(
     "shift",
     "Shift",
     "Moves the picture sideways and down.",
@@ -130,7 +150,7 @@ def _shift(pictures: Pictures, streams: Streams, right: float, down: float) -> P
     return _sampled(pictures, [[1.0, 0.0, -2 * right / width], [0.0, 1.0, -2 * down / height]])
 
 
-@_transform(
+@register_transform(
     "scale",
     "Scale",
     "Makes what is in the picture larger or smaller about its middle.",
@@ -149,7 +169,7 @@ def _sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
     return found
 
 
-@_transform(
+@register_transform(
     "brightness",
     "Brightness",
     "Adds the same amount to every value.",
@@ -159,7 +179,7 @@ def _brightness(pictures: Pictures, streams: Streams, amount: float) -> Pictures
     return pictures + np.float32(amount)
 
 
-@_transform(
+@register_transform(
     "contrast",
     "Contrast",
     "Pulls values away from the picture's mean, or towards it.",
@@ -170,7 +190,7 @@ def _contrast(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
     return np.asarray(mean + (pictures - mean) * np.float32(factor), np.float32)
 
 
-@_transform(
+@register_transform(
     "blur",
     "Blur",
     "Mixes each pixel with its neighbours by a Gaussian bell.",
@@ -188,12 +208,13 @@ def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
     return found
 
 
-@_transform(
+@register_transform(
     "occlusion",
     "Occlusion",
     "Covers a rectangle at a random place with one shade.",
     Parameter("share", "Side of the rectangle", "Share of the picture's width and height.", 0.25, 0.02, 1.0),
     Parameter("shade", "Shade", "What the rectangle is filled with: 0 is black, 1 is white.", 0.5, 0.0, 1.0),
+    random=True,
 )
 def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float) -> Pictures:
     covered = pictures.copy()
@@ -206,7 +227,7 @@ def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float)
     return covered
 
 
-@_transform(
+@register_transform(
     "jpeg",
     "JPEG",
     "Stores the picture as JPEG and reads it again.",

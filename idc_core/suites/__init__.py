@@ -1,39 +1,39 @@
 """Suites: named test sets that are made lazily from a data set, and how they compare."""
 
-from idc_core.suites.attacked import as_suite, attack_block
-from idc_core.suites.compare import SuiteComparison, compare, parts_of, weigh
-from idc_core.suites.custom_tests import own_suite
-from idc_core.suites.library import forget, keep, kept, open_kept, pack
+from idc_core.suites.attacked import attack_block, attacked_suite
+from idc_core.suites.comparison import SuiteComparison, compare_responses, compare_suites
+from idc_core.suites.custom_tests import custom_suite
 from idc_core.suites.registry import SUITES, SuiteKind, make_suite, perturbed
-from idc_core.suites.responses import Seen, look, seen_of
-from idc_core.suites.subset import chosen, sample, subset
-from idc_core.suites.suite import Step, Suite, original, union
+from idc_core.suites.responses import PartResponses, part_responses, responses_from_traces
+from idc_core.suites.saved_suites import SavedSuite, delete_saved, open_saved, pack_suite, save_suite, saved_suites
+from idc_core.suites.subset import sample_tests, select_tests, subset
+from idc_core.suites.suite import ProvenanceStep, Suite, original, union
 
 __all__ = [
     "SUITES",
-    "Seen",
-    "Step",
+    "PartResponses",
+    "ProvenanceStep",
+    "SavedSuite",
     "Suite",
     "SuiteComparison",
     "SuiteKind",
-    "as_suite",
     "attack_block",
-    "chosen",
-    "compare",
-    "forget",
-    "keep",
-    "kept",
-    "look",
+    "attacked_suite",
+    "compare_responses",
+    "compare_suites",
+    "custom_suite",
+    "delete_saved",
     "make_suite",
-    "open_kept",
+    "open_saved",
     "original",
-    "own_suite",
-    "pack",
-    "parts_of",
+    "pack_suite",
+    "part_responses",
     "perturbed",
-    "sample",
-    "seen_of",
+    "responses_from_traces",
+    "sample_tests",
+    "save_suite",
+    "saved_suites",
+    "select_tests",
     "subset",
     "union",
-    "weigh",
 ]

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.cache import UnitFolder
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError
+from idc_core.files import cache_folder
 from idc_core.models.weights import fingerprint
 from idc_core.parameters import settle
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
 from idc_core.progress import Progress
-from idc_core.suites.attack_cache import kept
-from idc_core.suites.suite import Part, Positions, Step, Suite, address
+from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original
 
 BLOCK = 32
 """Inputs of one block: what is lost, at most, when an attack is stopped."""
+
+LIMIT = 1 << 30
+"""Bytes that all blocks on disk together may take."""
+
+
+def cached_block(inputs: NDArray[Any], key: object, make: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return a block of attacked inputs from disk, or make and keep it.
+
+    Parameters
+    ----------
+    inputs : ndarray (k, ...)
+        What the block is made of; it has the same shape.
+    key : object
+        Everything else that the block follows from, as Python writes it.
+    make : callable
+        Makes the block, float32 (k, ...).
+    """
+    digest = hashlib.sha256(repr((key, inputs.dtype.str, inputs.shape)).encode())
+    digest.update(np.ascontiguousarray(inputs).data)
+    folder = UnitFolder(cache_folder() / "suites", "The attacked inputs", LIMIT)
+    name = digest.hexdigest()[:32]
+    found: NDArray[np.float32] | None = folder.get(name, {}).get("inputs")
+    if found is None or found.shape != inputs.shape or found.dtype != np.float32:
+        found = make()
+        folder[name] = {"inputs": found}
+    return found
 
 
 def attack_block(
@@ -36,27 +66,17 @@ def attack_block(
 
     Parameters
     ----------
-    model : Module
-        A classifier; left as it was found.
+    model, name, goal, seed, on_progress, **settings
+        As in `idc_core.perturbation.attacks.attack`; random draws depend on the tests' numbers.
     test : Dataset
         Pictures with classes.
     positions : ndarray, int64 (k,)
         Which tests; about `BLOCK` of them.
-    name, goal, seed, **settings
-        As in `idc_core.perturbation.attacks.attack`; random draws go by the tests' numbers.
-    on_progress : Progress, optional
 
     Returns
     -------
     AttackResult
-        Complete.
-
-    Raises
-    ------
-    IdcError
-        As `idc_core.perturbation.attacks.attack` and `idc_core.suites.attack_cache.kept`.
-    CancelledError
-        If the work was stopped; this block is then lost.
+        Complete: a block that is stopped is lost, with `CancelledError`.
     """
     chosen = ATTACKS[name]
     values = settle(chosen.parameters, settings, chosen.label)
@@ -71,14 +91,14 @@ def attack_block(
         return found.inputs
 
     key = ("block", name, tuple(values.items()), seed, goal, fingerprint(model), targets.tolist(), numbers.tolist())
-    made = kept(inputs, key, make)
+    made = cached_block(inputs, key, make)
     return assess(model, inputs, made, targets, name, goal=goal, settings={**values, "seed": seed})
 
 
-def as_suite(
+def attacked_suite(
     result: AttackResult, test: Dataset, numbers: NDArray[np.int64], model: nn.Module, places: Positions | None = None
 ) -> Suite:
-    """Return attacked inputs as a suite.
+    """Return attacked inputs as a suite, with the true classes as targets.
 
     Parameters
     ----------
@@ -91,31 +111,24 @@ def as_suite(
         The network that was attacked.
     places : ndarray, int64 (k,), optional
         Which of the inputs; default: all.
-
-    Returns
-    -------
-    Suite
-        With the right classes as targets, which the network mostly misses.
     """
     places = np.arange(result.done, dtype=np.int64) if places is None else places
-    inputs, attacked = result.inputs[places], ATTACKS[result.name]
+    label = ATTACKS[result.name].label
     settings = {name: value for name, value in result.settings.items() if name != "seed"}
     if result.goal is not None and result.done:
         settings["goal"] = int(result.goal[0])
+    tests = f"{len(places):,} of {len(test):,} tests of {test.name}"
     steps = (
-        Step("original", f"{len(places):,} of {len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}),
-        Step(result.name, attacked.label, settings, int(result.settings["seed"]), fingerprint(model)),
+        ProvenanceStep("original", tests, {"fingerprint": test.fingerprint}),
+        ProvenanceStep(result.name, label, settings, int(result.settings["seed"]), fingerprint(model)),
     )
-    name = address(test.fingerprint, numbers[places].tolist(), steps[1].settings, steps[1].seed, steps[1].model)
-
-    return Suite(
+    name = content_address(test.fingerprint, numbers[places].tolist(), settings, steps[1].seed, steps[1].model)
+    return replace(
+        original(test),
         name=result.name,
-        label=attacked.label,
+        label=label,
         targets=result.targets[places],
         origin=numbers[places],
-        shape=tuple(test.inputs.shape[1:]),
-        class_names=test.class_names,
-        task=test.task,
         provenance=steps,
-        parts=(Part.of(inputs, name),),
+        parts=(SuitePart.of(result.inputs[places], name),),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -16,13 +16,14 @@ from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
 from idc_core.parameters import Parameter, settle
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
-from idc_core.perturbation.attacks import Preset
+from idc_core.perturbation.attacks import Attack, Preset
 from idc_core.perturbation.inputs import SHARE, check_seed
 from idc_core.perturbation.noise import DEVIATION
+from idc_core.perturbation.transforms import Transform
 from idc_core.progress import Progress
 from idc_core.registry import Registry
-from idc_core.suites.attack_cache import kept
-from idc_core.suites.suite import Part, Positions, Step, Suite, address, original, union
+from idc_core.suites.attacked import cached_block
+from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 
 Family = Literal["original", "noise", "transform", "attack"]
 
@@ -69,9 +70,6 @@ _NOISE = (
     Parameter("share", "Share of pixels", "How many of a picture's pixels get noise.", SHARE, 0.0001, 1.0),
     Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10),
 )
-_DRAWN = ("occlusion", "pgd", "jsma")
-"""Transforms and attacks that draw something: where to cover, where to begin, which class to aim at."""
-
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
@@ -100,69 +98,95 @@ def _attacked(name: str) -> Apply:
     return apply
 
 
-SUITES: Registry[SuiteKind] = Registry(
-    "kind of suite",
-    {
-        kind.name: kind
-        for kind in (
-            SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
-            SuiteKind(
-                "noise",
-                "Random noise",
-                "Gaussian noise on a few random pixels of every test.",
-                _PAPER,
-                "U_O+S",
-                "noise",
-                _NOISE,
-                random=True,
-                apply=_random,
-            ),
-            SuiteKind(
-                "guided",
-                "Relevance-guided noise",
-                "The same noise on the pixels that decide.",
-                _PAPER,
-                "U_O+DI",
-                "noise",
-                _NOISE,
-                needs_model=True,
-                random=True,
-                apply=_guided,
-            ),
-            *(
-                SuiteKind(
-                    one.name,
-                    one.label,
-                    one.help,
-                    "Tian et al., ICSE 2018",
-                    f"U_O+{one.name}",
-                    "transform",
-                    one.parameters,
-                    random=one.name in _DRAWN,
-                    apply=_transformed(one.name),
-                )
-                for one in TRANSFORMS.values()
-            ),
-            *(
-                SuiteKind(
-                    one.name,
-                    one.label,
-                    one.help,
-                    one.citation,
-                    f"U_O+{one.name.upper()}",
-                    "attack",
-                    one.parameters,
-                    one.presets,
-                    needs_model=True,
-                    random=one.name in _DRAWN,
-                    apply=_attacked(one.name),
-                )
-                for one in ATTACKS.values()
-            ),
-        )
-    },
-)
-"""Kinds of suites by name, in the order in which menus show them."""
+_OF_THE_TESTS = {
+    kind.name: kind
+    for kind in (
+        SuiteKind("original", "Original tests", "The tests as they are.", _PAPER, "U_O", "original"),
+        SuiteKind(
+            "noise",
+            "Random noise",
+            "Gaussian noise on a few random pixels of every test.",
+            _PAPER,
+            "U_O+S",
+            "noise",
+            _NOISE,
+            random=True,
+            apply=_random,
+        ),
+        SuiteKind(
+            "guided",
+            "Relevance-guided noise",
+            "The same noise on the pixels with the highest relevance.",
+            _PAPER,
+            "U_O+DI",
+            "noise",
+            _NOISE,
+            needs_model=True,
+            random=True,
+            apply=_guided,
+        ),
+    )
+}
+
+
+def _of_transform(one: Transform) -> SuiteKind:
+    citation, symbol = "Tian et al., ICSE 2018", f"U_O+{one.name}"
+    return SuiteKind(
+        one.name,
+        one.label,
+        one.help,
+        citation,
+        symbol,
+        "transform",
+        one.parameters,
+        random=one.random,
+        apply=_transformed(one.name),
+    )
+
+
+def _of_attack(one: Attack) -> SuiteKind:
+    return SuiteKind(
+        one.name,
+        one.label,
+        one.help,
+        one.citation,
+        f"U_O+{one.name.upper()}",
+        "attack",
+        one.parameters,
+        one.presets,
+        needs_model=True,
+        random=one.random,
+        apply=_attacked(one.name),
+    )
+
+
+class SuiteKinds(Mapping[str, SuiteKind]):
+    """Kinds of suites by name, in the order of menus: original, noise, all transforms, all attacks."""
+
+    def _all(self) -> Registry[SuiteKind]:
+        transforms = {name: _of_transform(one) for name, one in TRANSFORMS.items()}
+        attacks = {name: _of_attack(one) for name, one in ATTACKS.items()}
+        return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **attacks})
+
+    def __getitem__(self, name: str) -> SuiteKind:
+        return self._all()[name]
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """Return a kind, or the default where there is none."""
+        return self._all().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+SUITES = SuiteKinds()
+"""Kinds of suites by name; what is entered into `TRANSFORMS` or `ATTACKS` is here at once."""
 
 
 def make_suite(
@@ -187,17 +211,7 @@ def make_suite(
     with_original : bool
         Whether the original tests come first: U_O+X; False gives X alone.
     seed, preset, **settings
-        As in `perturbed`.
-
-    Returns
-    -------
-    Suite
-        Nothing is made yet; inputs come when they are asked for.
-
-    Raises
-    ------
-    SettingError
-        As `perturbed`.
+        As in `perturbed`, whose errors it raises.
     """
     start = original(test)
     kind = SUITES[name]
@@ -217,7 +231,10 @@ def perturbed(
     preset: str | None = None,
     **settings: Any,
 ) -> Suite:
-    """Make one new input of each input of a suite.
+    """Make one new input of each input of a suite; inputs are made when they are asked for.
+
+    Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`cached_block`): take a subset first and attack
+    it, rather than the other way round. All else is made anew whenever it is asked for.
 
     Parameters
     ----------
@@ -232,12 +249,6 @@ def perturbed(
         Named values of an attack's parameters.
     **settings
         The parameters of the kind; see its entry in `SUITES`.
-
-    Returns
-    -------
-    Suite
-        Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`idc_core.suites.attack_cache`): take a
-        subset first and attack it, rather than the other way round. All else is made anew whenever it is asked for.
 
     Raises
     ------
@@ -254,32 +265,25 @@ def perturbed(
     values = settle(kind.parameters, {**(kind.presets[preset].settings if preset else {}), **settings}, kind.label)
     seed = check_seed(seed)
     network = fingerprint_of(model) if kind.needs_model and model is not None else ""
-    step = Step(name, kind.label, values, seed, network)
+    step = ProvenanceStep(name, kind.label, values, seed, network)
     made = _maker(source, kind, model, step)
-    return Suite(
+    return replace(
+        source,
         name=name,
         label=kind.label,
-        targets=source.targets,
-        origin=source.origin,
-        shape=source.shape,
-        class_names=source.class_names,
-        task=source.task,
         provenance=(*source.provenance, step),
-        parts=(Part(address(source.fingerprint, _key(step)), len(source), made),),
+        parts=(SuitePart(content_address(source.fingerprint, _key(step)), len(source), made),),
     )
 
 
-def _key(step: Step) -> tuple[object, ...]:
+def _key(step: ProvenanceStep) -> tuple[object, ...]:
     return step.recipe, tuple(sorted(step.settings.items())), step.seed, step.model
 
 
 def _maker(
-    source: Suite, kind: SuiteKind, model: nn.Module | None, step: Step
+    source: Suite, kind: SuiteKind, model: nn.Module | None, step: ProvenanceStep
 ) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
     numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
-
-    def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
-        return apply(positions, source.take(positions), on_progress)
 
     def apply(positions: Positions, inputs: NDArray[Any], on_progress: Progress | None) -> NDArray[np.float32]:
         if kind.apply is None or not len(positions):
@@ -294,16 +298,19 @@ def _maker(
             **step.settings,
         )
 
-    def from_store(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+    def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+        return apply(positions, source.take(positions), on_progress)
+
+    def make_or_read(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
         found = np.empty((len(positions), *source.shape), np.float32)
         for block in np.unique(positions // SLOW_BLOCK):
             first = int(block) * SLOW_BLOCK
             rows = np.arange(first, min(first + SLOW_BLOCK, len(source)), dtype=np.int64)
             inputs = source.take(rows)
             key = (_key(step), source.targets[rows].tolist(), numbers[rows].tolist())
-            made = kept(inputs, key, partial(apply, rows, inputs, on_progress))
+            made = cached_block(inputs, key, partial(apply, rows, inputs, on_progress))
             mine = np.flatnonzero(positions // SLOW_BLOCK == block)
             found[mine] = made[positions[mine] - first]
         return found
 
-    return from_store if kind.family == "attack" else make
+    return make_or_read if kind.family == "attack" else make

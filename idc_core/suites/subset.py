@@ -1,21 +1,23 @@
-"""Parts of a suite: by class, by correctness, by confidence, or by position."""
+"""Parts of a suite: by class, by correctness, by confidence, by position, or at random."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.analysis.predictions import Predictions
 from idc_core.errors import DataError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
 from idc_core.parameters import is_whole, whole_number
 from idc_core.perturbation.inputs import check_seed
 from idc_core.progress import Progress
-from idc_core.suites.responses import Answers, answer, watch_part
-from idc_core.suites.suite import Part, Positions, Step, Suite, address
+from idc_core.suites.responses import predict, trace_part
+from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address
 
 
 def subset(
@@ -27,25 +29,20 @@ def subset(
     model: nn.Module | None = None,
     on_progress: Progress | None = None,
 ) -> Suite:
-    """Keep the tests that meet all conditions given.
+    """Select the tests that meet all conditions given, in the order of the suite.
 
     Parameters
     ----------
     suite : Suite
     classes : collection of int, optional
-        Right classes.
+        True classes.
     correct : bool, optional
-        Whether the network's answer is right.
+        Whether the network's prediction is right.
     confidence : pair of float, optional
-        Least and most softmax probability of the answer, both included.
+        Lowest and highest softmax probability of the predicted class, both included.
     model : Module, optional
         Needed by `correct` and `confidence`.
     on_progress : Progress, optional
-
-    Returns
-    -------
-    Suite
-        In the order of the suite.
 
     Raises
     ------
@@ -58,41 +55,38 @@ def subset(
         raise SettingError("A subset needs a condition: classes, correct or confidence.")
     if suite.task == "regression":
         raise SettingError("Tests of a regression have no classes and no confidence; take a subset by positions.")
-    kept = np.ones(len(suite), bool)
+    inside = np.ones(len(suite), bool)
     settings: dict[str, Any] = {}
     if classes is not None:
-        kept &= np.isin(suite.targets, _checked(classes, suite))
+        inside &= np.isin(suite.targets, _checked(classes, suite))
         settings["classes"] = tuple(sorted(int(one) for one in classes))
     network = ""
     if correct is not None or confidence is not None:
         if model is None:
             raise SettingError("Correctness and confidence are the network's: pass model.")
-        found, network = answers_to(model, suite, on_progress=on_progress), fingerprint_of(model)
+        found, network = predict_suite(model, suite, on_progress=on_progress), fingerprint_of(model)
         if correct is not None:
-            kept &= found.correct == bool(correct)
+            inside &= found.correct == bool(correct)
             settings["correct"] = bool(correct)
         if confidence is not None:
             low, high = _range(confidence)
-            kept &= (found.confidence >= low) & (found.confidence <= high)
+            inside &= (found.confidence >= low) & (found.confidence <= high)
             settings["confidence"] = (low, high)
-    said = ", ".join(f"{name} {value}" for name, value in settings.items())
-    return chosen(suite, np.flatnonzero(kept), Step("subset", f"only {said}", settings, model=network))
+    conditions = ", ".join(f"{name} {value}" for name, value in settings.items())
+    step = ProvenanceStep("subset", f"only {conditions}", settings, model=network)
+    return select_tests(suite, np.flatnonzero(inside), step)
 
 
-def chosen(suite: Suite, positions: Sequence[int] | Positions, step: Step | None = None) -> Suite:
-    """Keep the tests at some positions.
+def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: ProvenanceStep | None = None) -> Suite:
+    """Select the tests at some positions.
 
     Parameters
     ----------
     suite : Suite
     positions : int (k,)
         0..n - 1; each once, they are taken in ascending order.
-    step : Step, optional
+    step : ProvenanceStep, optional
         What to note in the provenance; default: that positions were chosen.
-
-    Returns
-    -------
-    Suite
 
     Raises
     ------
@@ -113,22 +107,20 @@ def chosen(suite: Suite, positions: Sequence[int] | Positions, step: Step | None
             parts.append(part)
         elif len(mine):
             parts.append(_piece(part, mine))
-    note = step or Step("chosen", f"{len(wanted):,} chosen tests", {"positions": address(wanted.tolist())})
-    return Suite(
-        name=suite.name,
+    positions_of = {"positions": content_address(wanted.tolist())}
+    note = step or ProvenanceStep("chosen", f"{len(wanted):,} chosen tests", positions_of)
+    return replace(
+        suite,
         label=f"{suite.label}, {note.label}",
         targets=suite.targets[wanted],
         origin=suite.origin[wanted],
-        shape=suite.shape,
-        class_names=suite.class_names,
-        task=suite.task,
         provenance=(*suite.provenance, note),
         parts=tuple(parts),
     )
 
 
-def sample(suite: Suite, count: int, seed: int = 0) -> Suite:
-    """Draw tests at random.
+def sample_tests(suite: Suite, count: int, seed: int = 0) -> Suite:
+    """Draw tests at random, in the order of the suite; with the same seed a larger sample holds the smaller ones.
 
     Parameters
     ----------
@@ -136,12 +128,6 @@ def sample(suite: Suite, count: int, seed: int = 0) -> Suite:
     count : int
         How many, at least 1; a suite that has no more is returned as it is.
     seed : int
-        With the same seed, a larger sample holds the smaller ones.
-
-    Returns
-    -------
-    Suite
-        In the order of the suite.
 
     Raises
     ------
@@ -152,43 +138,25 @@ def sample(suite: Suite, count: int, seed: int = 0) -> Suite:
     if count >= len(suite):
         return suite
     drawn = np.random.default_rng(check_seed(seed)).permutation(len(suite))[:count]
-    step = Step("sample", f"{count:,} of {len(suite):,} tests at random", {"count": int(count)}, seed)
-    return chosen(suite, drawn, step)
+    step = ProvenanceStep("sample", f"{count:,} of {len(suite):,} tests at random", {"count": int(count)}, seed)
+    return select_tests(suite, drawn, step)
 
 
-def _piece(part: Part, positions: Positions) -> Part:
-    def make(wanted: Positions, on_progress: Progress | None) -> NDArray[Any]:
-        return part.make(positions[wanted], on_progress)
-
-    return Part(address(part.fingerprint, positions.tolist()), len(positions), make)
-
-
-def answers_to(model: nn.Module, suite: Suite, *, on_progress: Progress | None = None) -> Answers:
-    """Return a network's answers to a suite.
-
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    suite : Suite
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    Answers
-        In the order of the suite.
-
-    Raises
-    ------
-    IdcError
-        As `idc_core.tracing.trace.trace`.
-    """
+def predict_suite(model: nn.Module, suite: Suite, *, on_progress: Progress | None = None) -> Predictions:
+    """Return a network's predictions for a suite, in its order."""
     scores = [
         batch.scores.float().cpu().numpy()
         for part in suite.parts
-        for _, batch in watch_part(model, part, (), on_progress)
+        for _, batch in trace_part(model, part, (), on_progress)
     ]
-    return answer(np.concatenate(scores), suite.targets, suite.task)
+    return predict(np.concatenate(scores), suite.targets, suite.task)
+
+
+def _piece(part: SuitePart, positions: Positions) -> SuitePart:
+    def make(wanted: Positions, on_progress: Progress | None) -> NDArray[Any]:
+        return part.make(positions[wanted], on_progress)
+
+    return SuitePart(content_address(part.fingerprint, positions.tolist()), len(positions), make)
 
 
 def _checked(classes: Collection[int], suite: Suite) -> list[int]:

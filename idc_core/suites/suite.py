@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ Make = Callable[[Positions, Progress | None], NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of how inputs came to be.
+class ProvenanceStep:
+    """One step in the making of inputs.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SuitePart:
     """A run of inputs that are made in one way; suites that share a part share its results.
 
     Attributes
@@ -62,9 +62,9 @@ class Part:
     make: Make
 
     @staticmethod
-    def of(inputs: NDArray[Any], fingerprint: str) -> Part:
+    def of(inputs: NDArray[Any], fingerprint: str) -> SuitePart:
         """Return inputs (n, ...) that are in memory as a part."""
-        return Part(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]))
+        return SuitePart(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class Suite:
     class_names : tuple of str
         Empty for regression.
     task : {"classification", "regression"}
-    provenance : tuple of Step
+    provenance : tuple of ProvenanceStep
         How the inputs came to be, first step first; a union lists the steps of its suites one after the other.
-    parts : tuple of Part
+    parts : tuple of SuitePart
         The inputs, one part after the other.
     """
 
@@ -99,8 +99,8 @@ class Suite:
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     task: Task
-    provenance: tuple[Step, ...]
-    parts: tuple[Part, ...]
+    provenance: tuple[ProvenanceStep, ...]
+    parts: tuple[SuitePart, ...]
 
     def __post_init__(self) -> None:
         for array in (self.targets, self.origin):
@@ -112,7 +112,7 @@ class Suite:
     @property
     def fingerprint(self) -> str:
         """Content address of all inputs and of how they were made, 16 hexadecimal digits."""
-        return address(*(part.fingerprint for part in self.parts))
+        return content_address(*(part.fingerprint for part in self.parts))
 
     def take(self, positions: Sequence[int] | Positions, on_progress: Progress | None = None) -> NDArray[Any]:
         """Make some inputs.
@@ -166,8 +166,16 @@ class Suite:
         ends = np.cumsum([0, *(part.count for part in self.parts)])
         return [int(end) for end in ends[:-1]]
 
+    @property
+    def parts_with_targets(self) -> list[tuple[SuitePart, NDArray[Any]]]:
+        """The parts, each with its targets."""
+        return [
+            (part, self.targets[start : start + part.count])
+            for start, part in zip(self.starts, self.parts, strict=True)
+        ]
 
-def address(*content: object) -> str:
+
+def content_address(*content: object) -> str:
     """Return 16 hexadecimal digits of a SHA-256 over how Python writes some values."""
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
@@ -182,8 +190,10 @@ def original(test: Dataset) -> Suite:
         shape=tuple(test.inputs.shape[1:]),
         class_names=test.class_names,
         task=test.task,
-        provenance=(Step("original", f"{len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}),),
-        parts=(Part.of(test.inputs, test.fingerprint),),
+        provenance=(
+            ProvenanceStep("original", f"{len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}),
+        ),
+        parts=(SuitePart.of(test.inputs, test.fingerprint),),
     )
 
 
@@ -219,31 +229,21 @@ def union(suites: Sequence[Suite], name: str | None = None, label: str | None = 
                 f"shapes {first.shape} and {other.shape}, with {len(first.class_names)} and "
                 f"{len(other.class_names)} classes."
             )
-    seen: set[str] = set()
-    parts, targets, origin = [], [], []
+    found: dict[str, tuple[SuitePart, NDArray[Any], NDArray[np.int64]]] = {}
     for suite in suites:
-        for start, part in zip(suite.starts, suite.parts, strict=True):
-            if part.fingerprint not in seen:
-                seen.add(part.fingerprint)
-                parts.append(part)
-                targets.append(suite.targets[start : start + part.count])
-                origin.append(suite.origin[start : start + part.count])
-    return Suite(
+        for start, (part, targets) in zip(suite.starts, suite.parts_with_targets, strict=True):
+            found.setdefault(part.fingerprint, (part, targets, suite.origin[start : start + part.count]))
+    parts, all_targets, origins = zip(*found.values(), strict=True)
+    provenance: list[ProvenanceStep] = []
+    for step in (step for suite in suites for step in suite.provenance):  # settings may not be hashable
+        if step not in provenance:
+            provenance.append(step)
+    return replace(
+        first,
         name=name or suites[-1].name,
         label=label or " + ".join(suite.label for suite in suites),
-        targets=np.concatenate(targets),
-        origin=np.concatenate(origin),
-        shape=first.shape,
-        class_names=first.class_names,
-        task=first.task,
-        provenance=_joined(suites),
-        parts=tuple(parts),
+        targets=np.concatenate(all_targets),
+        origin=np.concatenate(origins),
+        provenance=tuple(provenance),
+        parts=parts,
     )
-
-
-def _joined(suites: Sequence[Suite]) -> tuple[Step, ...]:
-    """Return the steps of all suites, each once."""
-    steps: list[Step] = []
-    for suite in suites:
-        steps += [step for step in suite.provenance if step not in steps]
-    return tuple(steps)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from studio.adversarial import attacks
-from studio.adversarial.attacks import Plan, Value
+from studio.adversarial.attacks import Plan
 from studio.engine.results import View
 
 if TYPE_CHECKING:
-    from idc_core.parameters import Parameter
+    from idc_core.parameters import Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
-ANY, OWN = "any wrong answer", "own"
+ANY, OWN = "any wrong class", "own"
 SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
@@ -30,15 +30,23 @@ MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
 
+def menu() -> dict[str, str]:
+    """Return the attacks that can be chosen: label by name."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    return {name: entry.label for name, entry in ATTACKS.items()}
+
+
 def choose(view: View) -> Plan:
     """Draw the controls and return what is chosen."""
     from idc_core.perturbation.attacks import ATTACKS
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        attack_names = menu()
         name = st.selectbox(
             "Attack",
-            list(ATTACKS),
-            format_func=lambda one: ATTACKS[one].label,
+            list(attack_names),
+            format_func=lambda one: attack_names[one],
             key="attack",
             bind="query-params",
             width=190,
@@ -54,8 +62,8 @@ def choose(view: View) -> Plan:
                 key="goal",
                 bind="query-params",
                 width=170,
-                help="What the network shall answer: any wrong class, or one class; tests of that class are then left "
-                f"out. Default {ANY}.",
+                help="The class to be predicted: any wrong class, or one class; tests of that class are then left out. "
+                f"Default {ANY}.",
             )
             goal = None if said == ANY else classes.index(said)
         number = st.segmented_control(
@@ -65,7 +73,7 @@ def choose(view: View) -> Plan:
             required=True,
             key="attacked",
             bind="query-params",
-            help=f"How many tests at most, drawn at random by the seed; {SIZES[0]} to {SIZES[-1]}, default {USUAL}.",
+            help=f"Number of tests at most, drawn at random; {SIZES[0]} to {SIZES[-1]}, default {USUAL}.",
         )
         seed = st.number_input(
             "Seed",
@@ -75,14 +83,13 @@ def choose(view: View) -> Plan:
             key="seed",
             bind="query-params",
             width=110,
-            help="Decides which tests are drawn, and the random starts and goals of attacks. From 0 to 9999; "
-            "default 0.",
+            help="Determines the tests that are drawn, and random starts and goals. From 0 to 9999; default 0.",
         )
         every = st.toggle(
-            "Misclassified tests too",
+            "Include misclassified tests",
             key="every",
             bind="query-params",
-            help="Attack tests that the network gets wrong anyway, too; they count as fooled. Default off.",
+            help="Attack misclassified tests as well; they count as fooled. Default off.",
         )
     settings = _settings(entry, len(view.train.class_names))
     return Plan(name, tuple(settings.items()), goal, int(seed), number or USUAL, bool(every))
@@ -113,44 +120,41 @@ def _key(entry: Attack, parameter: Parameter) -> str:
 
 
 def _slider(entry: Attack, parameter: Parameter) -> Value:
-    """Draw one parameter: in even steps, or by factors where its range spans powers of ten."""
-    key = _key(entry, parameter)
-    text = f"{parameter.help} From {parameter.low:g} to {parameter.high:g}; default {parameter.default:g}."
-    whole = isinstance(parameter.default, int)
-    if parameter.logarithmic or (whole and parameter.high > MOST_STEPS):
+    """Draw one parameter: words, even steps, or factors where its range spans powers of ten."""
+    key, default, label = _key(entry, parameter), parameter.default, parameter.label
+    if isinstance(default, str):
+        words = [str(one) for one in parameter.offered]
+        text = f"{parameter.help} Default {default}."
+        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", help=text)
+    low, high = parameter.low, parameter.high
+    text = f"{parameter.help} From {low:g} to {high:g}; default {default:g}."
+    whole = isinstance(default, int)
+    if parameter.logarithmic or (whole and high > MOST_STEPS):
         return st.select_slider(
-            parameter.label,
+            label,
             _factors(entry, parameter),
-            parameter.default,
+            default,
             format_func=lambda value: f"{value:g}",
             key=key,
             bind="query-params",
             help=text,
         )
-    kind = type(parameter.default)
-    step = 1 if whole else 10.0 ** math.floor(math.log10(parameter.high - parameter.low) - 2)
-    if parameter.low > 0 and not whole:
-        step = min(step, float(parameter.low))
+    if whole:
+        return st.slider(label, int(low), int(high), int(default), 1, key=key, bind="query-params", help=text)
+    step = 10.0 ** math.floor(math.log10(high - low) - 2)
+    step = min(step, float(low)) if low > 0 else step
     return st.slider(
-        parameter.label,
-        kind(parameter.low),
-        kind(parameter.high),
-        parameter.default,
-        kind(step),
-        key=key,
-        format=None if whole else "%g",
-        bind="query-params",
-        help=text,
+        label, float(low), float(high), float(default), step, key=key, format="%g", bind="query-params", help=text
     )
 
 
-def _factors(entry: Attack, parameter: Parameter) -> list[Value]:
+def _factors(entry: Attack, parameter: Parameter) -> list[int | float]:
     """Return 1, 2 and 5 times the powers of ten in the range, its ends, the default and the presets' values."""
-    whole = isinstance(parameter.default, int)
-    powers = range(math.floor(math.log10(parameter.low)), math.ceil(math.log10(parameter.high)) + 1)
+    whole, low, high = isinstance(parameter.default, int), parameter.low, parameter.high
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    found = {step for step in steps if parameter.low < step < parameter.high and (not whole or step >= 1)}
-    found |= {float(value) for value in (parameter.low, parameter.high, parameter.default)}
+    found = {step for step in steps if low < step < high and (not whole or step >= 1)}
+    found |= {float(value) for value in (low, high, parameter.default)}
     found |= {float(one.settings[parameter.name]) for one in entry.presets.values() if parameter.name in one.settings}
     return sorted(int(value) if whole else value for value in found)
 
@@ -173,7 +177,7 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
         key=key,
         on_change=take,
         help=". ".join(f"{one.label[0].upper()}{one.label[1:]}" for one in entry.presets.values())
-        + f". Own stands for any other values. Default {next(iter(complete))}.",
+        + f". Own: any other values. Default {next(iter(complete))}.",
     )
     told = [f"{name}: {one.measured}" for name, one in entry.presets.items() if one.measured]
     if told:
@@ -181,21 +185,21 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
 
 
 def nothing_to_attack(view: View) -> str:
-    """Say why this bench cannot be attacked; empty where it can."""
+    """Say why this setup cannot be attacked; empty where it can."""
     if view.test.inputs.ndim != 4:
         return (
-            "There are no attacks on texts here: an attack changes every value by a little, and there is nothing "
-            "between two words. Relevance shows which words decide instead."
+            "There are no attacks on texts: an attack changes values slightly, and there is nothing between two "
+            "words. The Relevance page shows which words contribute most."
         )
     if not view.is_classifier:
         return (
-            "There are no attacks on this network: it answers with an angle, and attacks look for a wrong class. "
-            "What noise and transforms of its tests add can be seen on the Test sets page instead."
+            "There are no attacks on this network: it predicts an angle, and attacks aim at a wrong class. The Test "
+            "sets page shows which cells noise and transforms add."
         )
     if view.correct is None:
         return (
-            "The tests' classes are not the network's, so that no answer is right or wrong: an attack has nothing to "
-            "change. Choose the network's own tests in the sidebar, or see what these tests reach on the Coverage page."
+            "The tests have other classes than the network, so accuracy is not defined and an attack has no true "
+            "class to start from. Choose the network's own tests in the sidebar, or see the Coverage page."
         )
     return ""
 

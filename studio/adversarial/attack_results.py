@@ -1,8 +1,7 @@
-"""What an attack brought about, as it is drawn: pictures before and after, one input in detail, new cells."""
+"""Attacked inputs, as they are drawn: before and after, one input in detail, added cells, downloads."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
+from idc_core.npz import pack_arrays
 from studio.adversarial.attacks import EXPLAINED, Ints, Run
 from studio.engine.results import View
 from studio.shell.pages import PAGES
@@ -26,8 +26,8 @@ SIDE = 140
 SHOWN = 10
 """Attacked inputs in the gallery."""
 
-SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in new cells"}
-AUTO = "as fits"
+SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
+AUTO = "automatic"
 CELLS = "gained-cells"
 
 
@@ -45,11 +45,11 @@ def choose_explained() -> str:
         list(EXPLAINED),
         default="answer",
         required=True,
-        format_func=EXPLAINED.get,
+        format_func=lambda one: EXPLAINED[one],
         key="explained",
         bind="query-params",
-        help="Whose score the relevance before and after is of: the class that the network answered each time, or "
-        f"the right class both times. Default {EXPLAINED['answer']}.",
+        help="The class whose score is explained before and after: the predicted class of each, or the true class. "
+        f"Default {EXPLAINED['answer']}.",
     )
     return said or "answer"
 
@@ -59,14 +59,14 @@ def choose_shown(run: Run) -> tuple[Ints, int]:
     usual = "fooled" if run.fooled.any() else "kept"
     labels = {name: f"{label} ({len(places(run, name))})" for name, label in SHOWS.items()}
     show = st.segmented_control(
-        "Show inputs",
+        "Inputs",
         list(SHOWS),
         default=usual,
         required=True,
-        format_func=labels.get,
+        format_func=lambda one: labels[one],
         key="show",
         bind="query-params",
-        help=f"Which attacked inputs are shown, the smallest change first. Default {labels[usual]}.",
+        help=f"The attacked inputs that are shown, smallest change first. Default {labels[usual]}.",
     )
     said = st.selectbox(
         "Magnify the change",
@@ -74,8 +74,7 @@ def choose_shown(run: Run) -> tuple[Ints, int]:
         key="magnify",
         bind="query-params",
         width=150,
-        help=f"By what a change is multiplied before it is drawn on grey; default {AUTO}: the most that stays on "
-        "the scale.",
+        help=f"Factor by which the change is multiplied for display; default {AUTO}: the largest without clipping.",
     )
     shown = places(run, show or usual)
     factor = int(said) if said != AUTO else figures.magnification(change(run, shown))
@@ -91,7 +90,7 @@ def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
     """Show inputs before and after, the change, and the relevance before and after; a click selects the test."""
     some = shown[:SHOWN]
     if not len(some):
-        st.caption("There is no such input.")
+        st.caption("There are no such inputs.")
         return
     parts = [
         input_images.pictures(run.originals[some], 1),
@@ -104,7 +103,7 @@ def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
         {
             "test": int(view.test.ids[run.positions[place]]),
             "caption": caption(view, run, place),
-            "spoken": caption(view, run, place).replace("→", "answered as").replace(WRONG, "(fooled)"),
+            "spoken": caption(view, run, place).replace("→", "classified as").replace(WRONG, "(fooled)"),
             "places": [index + len(some) * part for part in range(len(parts))],
         }
         for index, place in enumerate(some)
@@ -112,14 +111,14 @@ def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
     draw_tiles(tiles, make_sheet(np.concatenate(parts)), "attacked-gallery")
     more = f" Shown are {len(some)} of {count(len(shown))}." if len(some) < len(shown) else ""
     st.caption(
-        f"Test, attacked, the change{times(factor)} (grey: none, brighter: raised, darker: lowered), relevance before, "
-        f"relevance after. Number: right class → answer after; {WRONG} marks fooled ones. Click one to look at it "
-        f"and to select it on all pages.{more}"
+        f"From left to right: test, attacked input, change{times(factor)} (grey: none, brighter: raised, darker: "
+        f"lowered), relevance before, relevance after. Captions: number: true class → predicted class; {WRONG}: "
+        f"fooled. Click an input to inspect it and to select it on all pages.{more}"
     )
 
 
 def caption(view: View, run: Run, place: int) -> str:
-    """Write an attacked input's number, class and answer."""
+    """Write an attacked input's number, true class and prediction."""
     names, result = view.train.class_names, run.result
     ending = f" {WRONG}" if run.fooled[place] else ""
     number = view.test.ids[run.positions[place]]
@@ -134,20 +133,22 @@ def draw_one(view: View, run: Run, place: int, factor: int) -> None:
     limits = [float(np.abs(one).max()) or 1.0 for one in (before, after)]
     moved = heatmaps.shares(after) - heatmaps.shares(before)
     most = float(np.abs(moved).max()) or 1.0
-    sure = (float(view.analysis.confidence[position]), float(run.answers.confidence[place]))
-    said = [names[answers[place]] for answers in (result.before, result.predictions)]
-    told = [f"answered {answer}, {percent(share)}" for answer, share in zip(said, sure, strict=True)]
+    sure = (float(view.analysis.confidence[position]), float(run.predictions.confidence[place]))
+    told = [
+        f"predicted {names[classes[place]]}, {percent(share)}"
+        for classes, share in zip((result.before, result.predictions), sure, strict=True)
+    ]
     draw_groups(
         [
             [
                 (input_images.pictures(run.originals[[place]], SIDE)[0], f"Test {number}: {told[0]}"),
                 (input_images.pictures(result.inputs[[place]], SIDE)[0], f"Attacked: {told[1]}"),
-                (figures.magnified(change(run, np.array([place])), factor, SIDE)[0], f"The change{times(factor)}"),
+                (figures.magnified(change(run, np.array([place])), factor, SIDE)[0], f"Change{times(factor)}"),
             ],
             [
-                (heatmaps.heatmap(before, limits[0], SIDE), f"Relevance before, deepest ±{limits[0]:.2g}"),
-                (heatmaps.heatmap(after, limits[1], SIDE), f"Relevance after, deepest ±{limits[1]:.2g}"),
-                (heatmaps.heatmap(moved, most, SIDE), f"After less before, as shares: deepest ±{most:.2g}"),
+                (heatmaps.heatmap(before, limits[0], SIDE), f"Relevance before, colour range ±{limits[0]:.2g}"),
+                (heatmaps.heatmap(after, limits[1], SIDE), f"Relevance after, colour range ±{limits[1]:.2g}"),
+                (heatmaps.heatmap(moved, most, SIDE), f"Change of the shares, colour range ±{most:.2g}"),
             ],
         ],
         key="heatmaps-attacked",
@@ -172,8 +173,8 @@ def one_sentence(view: View, run: Run, place: int) -> str:
         text += f"{signed(moved.rank[place], '.2f')}. "
     if cells[0] == cells[1]:
         return f"{text}The input stays in cell {cells[0]}."
-    new = ", which no test reaches" if run.gained.row[place] >= 0 else ""
-    return f"{text}The input goes from cell {cells[0]} to cell {cells[1]}{new}."
+    new = ", which no original test reaches" if run.gained.row[place] >= 0 else ""
+    return f"{text}The input moves from cell {cells[0]} to cell {cells[1]}{new}."
 
 
 def draw_cells(view: View, run: Run) -> pd.DataFrame:
@@ -192,9 +193,9 @@ def draw_cells(view: View, run: Run) -> pd.DataFrame:
     )
     if not len(table):
         covered, total = view.table.covered, view.table.total
-        text = "Every attacked input falls into a cell that the tests reach already."
+        text = "The attacked inputs add no cells."
         if covered == total:
-            text += f" They reach all {count(total)}: more neurons m, in the sidebar, give more cells to find."
+            text += f" The tests reach all {count(total)} already: choose more important neurons (m) in the sidebar."
         st.caption(text)
         return table
 
@@ -210,26 +211,26 @@ def draw_cells(view: View, run: Run) -> pd.DataFrame:
         on_select=picked,
         selection_mode="single-row",
         height="auto" if len(table) < 8 else 280,
-        alt="Cells that attacked inputs reach and no test does; choose a row to select it",
+        alt="Cells that attacked inputs reach and no original test reaches; choose a row to select it",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Choose a row to select the cell, and the test that was attacked, on all pages.")
+        st.caption("Click a row to select the cell and the attacked test on all pages.")
         entry = PAGES["coverage"]
-        st.page_link(entry.file, label="See the selected cell on the Coverage page", icon=entry.icon, help=entry.help)
+        st.page_link(entry.file, label="Show the selected cell on the Coverage page", icon=entry.icon, help=entry.help)
     return table
 
 
 def table_of(view: View, run: Run) -> pd.DataFrame:
-    """Return one row an attacked input."""
+    """Return one row per attacked input."""
     result, names, moved = run.result, np.array(view.train.class_names), run.shift
     return pd.DataFrame(
         {
             "test": view.test.ids[run.positions],
-            "class": names[result.targets],
-            "answer_before": names[result.before],
+            "true_class": names[result.targets],
+            "prediction_before": names[result.before],
             "confidence_before": view.analysis.confidence[run.positions],
-            "answer_after": names[result.predictions],
-            "confidence_after": run.answers.confidence,
+            "prediction_after": names[result.predictions],
+            "confidence_after": run.predictions.confidence,
             "fooled": run.fooled,
             "l0": result.l0,
             "l2": result.l2,
@@ -245,22 +246,17 @@ def table_of(view: View, run: Run) -> pd.DataFrame:
 
 
 def archive(view: View, run: Run) -> bytes:
-    """Pack the attacked inputs, the tests that they were made of, and answers; as own tests they can be read again."""
-    file = io.BytesIO()
-    result = run.result
-    np.savez_compressed(
-        file,
-        inputs=result.inputs,
-        targets=result.targets,
-        ids=view.test.ids[run.positions],
-        originals=run.originals,
-        before=result.before,
-        predictions=result.predictions,
-        success=run.fooled,
-        relevance_before=run.before,
-        relevance_after=run.after,
+    """Pack attacked inputs, their tests and predictions; `custom_suite` can read them again."""
+    arrays = {name: getattr(run.result, name) for name in ("inputs", "targets", "before", "predictions", "success")}
+    return pack_arrays(
+        {
+            **arrays,
+            "ids": view.test.ids[run.positions],
+            "originals": run.originals,
+            "relevance_before": run.before,
+            "relevance_after": run.after,
+        }
     )
-    return file.getvalue()
 
 
 def sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> bytes:

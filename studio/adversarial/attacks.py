@@ -17,15 +17,15 @@ from studio.engine.jobs import Waiting, shelf
 from studio.engine.results import ENGINE, View
 
 if TYPE_CHECKING:
+    from idc_core.analysis.predictions import Predictions
     from idc_core.attribution.shift import Shift
+    from idc_core.parameters import Value
     from idc_core.perturbation.attacks import AttackResult
-    from idc_core.suites.responses import Answers
     from idc_core.tracing.trace import Traces
 
 Ints = NDArray[np.int64]
-Value = int | float
 
-EXPLAINED = {"answer": "the answer given", "right": "the right class"}
+EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 """Whose score the heatmaps before and after explain: key and label."""
 
 
@@ -37,10 +37,10 @@ class Plan:
     ----------
     attack : str
         A key of `ATTACKS`.
-    settings : tuple of (str, int or float)
+    settings : tuple of (str, value)
         Its parameters.
     goal : int or None
-        The class that the network shall answer with; None for any wrong one.
+        The class to be predicted; None for any wrong one.
     seed : int
         For random starts and goals, and for which tests are taken.
     numbers : int
@@ -67,7 +67,7 @@ class Plan:
         if presets:
             return f"{entry.label} ({presets[0]})"
         changed = [
-            f"{one.label.lower()} {value:g}"
+            f"{one.label.lower()} {value if isinstance(value, str) else f'{value:g}'}"
             for one, (_, value) in zip(entry.parameters, self.settings, strict=True)
             if value != one.default
         ]
@@ -105,7 +105,7 @@ def sample(view: View, plan: Plan) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What an attack brought about, as far as it is finished.
+    """The result of an attack, as far as it is finished.
 
     Attributes
     ----------
@@ -115,8 +115,8 @@ class Run:
     originals : ndarray of float32 (done, C, H, W)
         These tests as they were.
     result : AttackResult
-    answers : Answers
-        The network's answers to the attacked inputs.
+    predictions : Predictions
+        Of the attacked inputs.
     assignments : ndarray of uint8 (done, m)
         Cluster of every attacked input and important neuron.
     gained : Gained
@@ -129,7 +129,7 @@ class Run:
     positions: Ints
     originals: NDArray[np.float32]
     result: AttackResult
-    answers: Answers
+    predictions: Predictions
     assignments: NDArray[np.uint8]
     gained: Gained
     before: NDArray[np.float32]
@@ -190,7 +190,7 @@ def open_run(
     IdcError
         If the network cannot be attacked.
     """
-    from idc_core.perturbation.attacks import ATTACKS, join
+    from idc_core.perturbation.attacks import ATTACKS, join_results
     from idc_core.suites.attacked import BLOCK
 
     positions = sample(view, plan) if only is None else only
@@ -204,18 +204,18 @@ def open_run(
             break
         try:
             result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack)
-            traces = waiting.get("attacked", steps.trace_key, "running what was attacked", steps.trace(result))
-            maps = waiting.get("moved", steps.maps_key, "explaining what was attacked", steps.explain(result))
+            traces = waiting.get("attacked", steps.trace_key, "running attacked inputs", steps.trace(result))
+            maps = waiting.get("moved", steps.maps_key, "computing relevance", steps.explain(result))
         except CancelledError:
             break
         found.append((result, traces, maps))
     if not found:
         return None
-    return _joined(view, plan, positions, join([one[0] for one in found], len(positions)), found)
+    return _joined(view, plan, positions, join_results([one[0] for one in found], len(positions)), found)
 
 
 def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:
-    from idc_core.suites.responses import answer
+    from idc_core.suites.responses import predict
 
     scores, activations = (
         np.concatenate(parts)
@@ -229,7 +229,7 @@ def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found
         done,
         view.test.inputs[done],
         result,
-        answer(scores, result.targets, "classification"),
+        predict(scores, result.targets, "classification"),
         assignments,
         gained(view.analysis.assignments[view.chosen], assignments, view.sizes),
         before,

@@ -32,7 +32,7 @@ def draw(view: View, looked: Looked) -> None:
     """Offer the tests confused in the reported pairs as a suite."""
     if looked.positions is None or looked.evidence.true is None:
         return
-    from idc_core.suites import Step
+    from idc_core.suites import ProvenanceStep
 
     found = looked.found
     pairs = found.suspected
@@ -48,7 +48,7 @@ def draw(view: View, looked: Looked) -> None:
         st.caption("There is nothing to make a suite of.")
         return
     pairs_said = f"{plural(len(reported), 'pair')} that were suspected without labels"
-    step = Step(
+    step = ProvenanceStep(
         "confused",
         f"{plural(len(rows), 'test')} confused in {pairs_said}",
         {"threshold": found.threshold, "deviations": found.deviations},

@@ -17,7 +17,7 @@ from studio.engine.results import ENGINE, View
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
-    from idc_core.suites.suite import Part
+    from idc_core.suites.suite import SuitePart
 
 Ints = NDArray[np.int64]
 
@@ -119,35 +119,34 @@ def others(view: View) -> dict[str, OtherSuite]:
     """Return the other suites that the network of a setup can take, by name: those of the Test sets page."""
     return {
         name: OtherSuite(name, f"{one.label} added" if one.joins else one.label, _opener(name))
-        for name, one in suite_catalog.offers(view).items()
+        for name, one in suite_catalog.suite_options(view).items()
     }
 
 
 def _opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
     def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
-        from idc_core.suites import parts_of
 
         suite, own = suite_catalog.open_suite(waiting, view, name), suite_catalog.base_suite(view).parts[0].fingerprint
         traces = [
             view.test_traces.only(view.chosen)
             if part.fingerprint == own
             else _run(waiting, view, part, f"making and running {lower(suite.label)}")
-            for part, _ in parts_of(suite)
+            for part, _ in suite.parts_with_targets
         ]
         return suite.fingerprint, Traces.joined(*traces)
 
     return opened
 
 
-def _run(waiting: Waiting, view: View, part: Part, doing: str) -> Traces:
+def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
     """Return the traces of a part of a suite in the setup's layer, passed through the network once."""
     layer = view.bench.layer
 
     def work(report: Progress) -> Traces:
-        from idc_core.suites.responses import blocks_of
+        from idc_core.suites.responses import part_blocks
 
         # One after the other: making tests passes through the network too.
-        blocks = blocks_of(part, report)
+        blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
     found: Traces = waiting.get("suites", (ENGINE, view.model.card.fingerprint, part.fingerprint, layer), doing, work)

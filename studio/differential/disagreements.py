@@ -205,7 +205,7 @@ def sheet(view: View, outcome: Outcome) -> bytes:
 
 def draw_keep(view: View, outcome: Outcome) -> None:
     """Offer to keep the finds as a suite, labelled by their votes or as their seeds."""
-    from idc_core.suites import Step
+    from idc_core.suites import ProvenanceStep
 
     finds = outcome.finds
     ways = {"seeds": "as their seeds", "votes": "by majority vote"}
@@ -225,7 +225,7 @@ def draw_keep(view: View, outcome: Outcome) -> None:
         rows = np.flatnonzero(outcome.voted) if label == "votes" else np.arange(len(finds))
         targets = outcome.votes[rows] if label == "votes" else view.test.targets[outcome.origin[rows]]
         about = {name: str(value) for name, value in finds.settings.items()} | {"labels": ways[str(label)]}
-        step = Step(
+        step = ProvenanceStep(
             "differential",
             f"differential search against {layout.names(outcome.labels[1:])}",
             about,

@@ -173,7 +173,7 @@ def sentence(made: Made, epsilon: float) -> str:
 
 def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None:
     """Show what was made, and offer to take it away or to keep it."""
-    from idc_core.suites import Step
+    from idc_core.suites import ProvenanceStep
 
     reached, name = made.reached, cell_name(cell)
     order = np.argsort(reached.iterations, kind="stable")
@@ -187,7 +187,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
         "Test, made input and magnified difference (grey is the same), fewest steps first."
         + (f" {left} more are in the files." if left > 0 else "")
     )
-    step = Step(
+    step = ProvenanceStep(
         "reach-cell",
         f"changed until they lie in cell {name}",
         {"cell": name, "epsilon": epsilon, "layer": view.bench.layer},

@@ -1,4 +1,4 @@
-"""Suites as the address writes them: a kind, what differs from its defaults, and which of its tests are kept.
+"""Suites as the address writes them: a kind, what differs from its defaults, and which of its tests are selected.
 
 ``rotation~degrees=30`` is a kind with a setting, ``original~answers=wrong`` a part of the tests, and
 ``noise|guided`` two suites together. Whatever is as usual is not written.
@@ -14,7 +14,7 @@ from idc_core.errors import SettingError
 
 TOGETHER, APART, SETS = "|", "~", "="
 
-ANSWERS = {"": "all", "right": "right", "wrong": "wrong"}
+ANSWERS = {"": "all", "right": "correct", "wrong": "wrong"}
 """Which answers of the network a suite is cut down to: value and label."""
 
 MOST_SEED = 9999

@@ -39,7 +39,7 @@ UNSURE = 0.9
 
 
 @dataclass(frozen=True)
-class Offered:
+class SuiteOption:
     """A suite that can be chosen.
 
     Attributes
@@ -49,7 +49,7 @@ class Offered:
     label, help : str
         Its name for a person, and a sentence on what is in it.
     kind : str
-        A key of `SUITE_COLOURS`.
+        Kind of suite, as `suite_style` takes it.
     joins : bool
         Whether it is looked at together with the original tests (U_O+X), or alone.
     judged : bool
@@ -70,12 +70,12 @@ class Offered:
     within: bool = False
 
 
-def catalogue(view: View) -> dict[str, Offered]:
+def catalogue(view: View) -> dict[str, SuiteOption]:
     """Return what can be chosen for a bench, by name: kinds, parts of the tests, other data sets, the person's own."""
-    return {one.name: one for one in (*_kinds(view), *_parts(view), *_data_sets(view), *_kept(view))}
+    return {one.name: one for one in (*perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
 
 
-def offers(view: View) -> dict[str, Offered]:
+def suite_options(view: View) -> dict[str, SuiteOption]:
     """Return the catalogue, and what else the address names: kinds with settings of their own, unions."""
     found = catalogue(view)
     for name in chosen_names():
@@ -118,10 +118,10 @@ def usual_count(view: View) -> int:
 
 def base_suite(view: View) -> Suite:
     """Return the bench's own tests, of the chosen classes."""
-    from idc_core.suites import chosen, original
+    from idc_core.suites import original, select_tests
 
     suite = original(view.test)
-    return suite if len(view.chosen) == len(view.test) else replace(chosen(suite, view.chosen), label=suite.label)
+    return suite if len(view.chosen) == len(view.test) else replace(select_tests(suite, view.chosen), label=suite.label)
 
 
 def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
@@ -133,7 +133,7 @@ def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
         Shows progress where something has to be read or looked for.
     view : View
     name : str
-        One of `offers`.
+        One of `suite_options`.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
     """
     from idc_core.suites import union
 
-    known = offers(view)
+    known = suite_options(view)
     if name not in known:
         raise SettingError(f"There is no suite {name!r} for this network and these tests. Choose another one.")
     label = known[name].label
@@ -162,18 +162,18 @@ def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
 
 def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     """Open what one recipe says, without the original tests."""
-    from idc_core.suites import SUITES, original, perturbed, sample, subset
+    from idc_core.suites import SUITES, original, perturbed, sample_tests, subset
 
     if recipe.base in SUITES:
         suite = base_suite(view)
         if SUITES[recipe.base].apply is not None:
-            source = sample(suite, perturbed_count(view))
+            source = sample_tests(suite, perturbed_count(view))
             settings = _settings(view, recipe)
             suite = perturbed(source, recipe.base, view.model, seed=recipe.seed, **settings)
-    elif recipe.base in {one.name for one in _kept(view)}:
-        from idc_core.suites import open_kept
+    elif recipe.base in {one.name for one in _saved(view)}:
+        from idc_core.suites import open_saved
 
-        suite = waiting.get("kept", recipe.base, "reading a suite of your own", lambda report: open_kept(recipe.base))
+        suite = waiting.get("kept", recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base))
         suite = _of_classes(view, suite)
     else:
         suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
@@ -193,15 +193,15 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
         )
 
     key = (ENGINE, view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
-    found: Suite = waiting.get("parts", key, "looking for the tests that are kept", look_for)
+    found: Suite = waiting.get("parts", key, "selecting tests", look_for)
     return found
 
 
 def _of_classes(view: View, suite: Suite) -> Suite:
     """Return the tests of the classes that the bench looks at."""
-    from idc_core.suites import chosen
+    from idc_core.suites import select_tests
 
-    return chosen(suite, of_classes(suite, view.bench.classes)) if view.bench.classes else suite
+    return select_tests(suite, of_classes(suite, view.bench.classes)) if view.bench.classes else suite
 
 
 def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
@@ -217,42 +217,43 @@ def pixels(view: View) -> int:
     return int(np.prod(view.test.inputs.shape[2:]))
 
 
-def _kinds(view: View) -> list[Offered]:
-    """Offer what can be made of the tests: noise, transforms, attacks."""
+def perturbations(view: View) -> list[SuiteOption]:
+    """Return the suites that can be made of the tests: noise, transforms, attacks."""
     from idc_core.suites import SUITES
 
     if view.test.inputs.ndim != 4:
         return []
     return [
-        Offered(kind.name, kind.label, kind.help, kind.name, made=True)
+        SuiteOption(kind.name, kind.label, kind.help, kind.name, made=True)
         for kind in SUITES.values()
         if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
     ]
 
 
-def _parts(view: View) -> list[Offered]:
+def _parts(view: View) -> list[SuiteOption]:
     """Offer parts of the tests that exist."""
     if not view.is_classifier or not len(view.chosen):
         return []
     several = [(Recipe("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")]
     if (view.analysis.confidence[view.chosen] <= UNSURE).any():
-        several.append((Recipe("original", most=UNSURE), "The tests of which the network is less sure."))
+        several.append((Recipe("original", most=UNSURE), "The tests with low confidence."))
     if view.correct is not None and len(np.unique(view.correct[view.chosen])) == 2:
-        several.append((Recipe("original", answers="wrong"), "The tests that the network gets wrong."))
-        several.append((Recipe("original", answers="right"), "The tests that the network gets right."))
+        several.append((Recipe("original", answers="wrong"), "The misclassified tests."))
+        several.append((Recipe("original", answers="right"), "The correctly classified tests."))
     names = view.test.class_names
     return [
-        Offered(recipe.text, recipe.words("", names), text, "own", joins=False, within=True) for recipe, text in several
+        SuiteOption(recipe.text, recipe.words("", names), text, "own", joins=False, within=True)
+        for recipe, text in several
     ]
 
 
-def _data_sets(view: View) -> list[Offered]:
+def _data_sets(view: View) -> list[SuiteOption]:
     """Offer other data sets that the network can take."""
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
 
     return [
-        Offered(
+        SuiteOption(
             name,
             DATASETS[name].label,
             f"The tests of {DATASETS[name].label}.",
@@ -265,23 +266,23 @@ def _data_sets(view: View) -> list[Offered]:
     ]
 
 
-def _kept(view: View) -> list[Offered]:
+def _saved(view: View) -> list[SuiteOption]:
     """Offer the person's own suites that fit."""
-    from idc_core.suites import kept
+    from idc_core.suites import saved_suites
 
     return [
-        Offered(one.name, one.label, f"{one.inputs:,} tests that you kept.", one.kind)
-        for one in kept(view.test).values()
+        SuiteOption(one.name, one.label, f"{one.inputs:,} tests that you saved.", one.kind)
+        for one in saved_suites(view.test).values()
     ]
 
 
-def _described(view: View, name: str, found: dict[str, Offered]) -> Offered | None:
+def _described(view: View, name: str, found: dict[str, SuiteOption]) -> SuiteOption | None:
     """Describe a suite that the catalogue does not list; None where it cannot be made of what is listed."""
     try:
         several = [suite_addresses.parse(part) for part in suite_addresses.split(name)]
     except SettingError:
         return None
-    whole = Offered("original", "Original tests", "Original tests.", "original", joins=False, within=True)
+    whole = SuiteOption("original", "Original tests", "Original tests.", "original", joins=False, within=True)
     bases = [found.get(one.base, whole if one.base == "original" and one.is_part else None) for one in several]
     known = [base for base in bases if base is not None]
     if not several or len(known) < len(several):
@@ -290,7 +291,7 @@ def _described(view: View, name: str, found: dict[str, Offered]) -> Offered | No
     labels = [one.words(base.label, names) for one, base in zip(several, known, strict=True)]
     label = " + ".join([labels[0], *(lower(one) for one in labels[1:])])
     kind = known[-1].kind if known[-1].kind != "original" else "own"
-    return Offered(
+    return SuiteOption(
         name,
         label,
         " ".join(base.help for base in known),

@@ -186,7 +186,7 @@ def unit_work(ready: RQ6, name: str, seed: int) -> Callable[[Progress], int]:
 @st.cache_resource(max_entries=48, show_spinner=False)
 def _read(file: Path, changed: int) -> Unit | None:
     """Read a unit once; None where the file is damaged."""
-    from idc_core.experiments.unit_store import UnitFolder
+    from idc_core.cache import UnitFolder
 
     held = UnitFolder(file.parent).get(file.stem)
     return None if held is None else Unit.of(held)

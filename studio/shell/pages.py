@@ -126,8 +126,8 @@ PAGES: dict[str, PageEntry] = {
             "Challenge",
             ":material/bolt:",
             "What do attacks reveal that the tests do not?",
-            "Six attacks on correctly classified tests: what fools the network, how far the picture and its relevance "
-            "move, and which cells that adds.",
+            "Attacks on correctly classified tests: which ones fool the network, how far the input and its relevance "
+            "move, and which cells are added.",
         ),
         PageEntry(
             "differential",

@@ -1,4 +1,4 @@
-"""Which inputs of a suite reach cells that the tests do not: a gallery, one of them beside its source, to take away."""
+"""Inputs of a suite that add cells: a gallery, one input beside its source, downloads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.engine.results import View
 from studio.shell import address
 from studio.shell.selection import select, selected
 from studio.testsets import suite_comparison
-from studio.testsets.suite_comparison import Weighed
+from studio.testsets.suite_comparison import ComparedSuites
 from studio.widgets import gallery
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import keep_row
@@ -30,45 +30,43 @@ LARGE = 224
 """Width of the large pictures in pixels, at least."""
 
 
-def choose(found: Weighed) -> tuple[int, int]:
-    """Choose of which suite the inputs are shown, and for which number of neurons: the suite's place, and m."""
-    places = {found.offered[place].name: place for place in found.rivals}
-    names = list(places)
-    ms = list(found.comparison.ms)
-    said, number = address.read(SHOWN), address.read(CELLS)
+def choose(found: ComparedSuites) -> tuple[int, int]:
+    """Choose the suite whose inputs are shown, and the number of neurons: the suite's place, and m."""
+    places = {found.options[place].name: place for place in found.additions}
+    names, ms = list(places), list(found.comparison.ms)
+    asked, number = address.read(SHOWN), address.read(CELLS)
     m = int(number) if number in map(str, ms) else found.first_m()
     most = max(names, key=lambda name: found.added(m)[places[name]])
-    name = said if said in names else most
-    st.session_state[SHOWN], st.session_state[CELLS] = name, m
-    labels = {one.name: one.label for one in found.offered}
+    st.session_state[SHOWN], st.session_state[CELLS] = asked if asked in names else most, m
+    labels = {one.name: one.label for one in found.options}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            "Inputs of",
+            "Suite",
             names,
             format_func=lambda name: labels.get(name, name),
             key=SHOWN,
             width=380,
             on_change=lambda: address.keep(SHOWN, st.session_state[SHOWN]),
-            help=f"The suite whose inputs are shown. Default the one that adds most cells: {labels[most]}.",
+            help=f"The suite whose inputs are shown. Default: the one that adds most cells, {labels[most]}.",
         )
         st.segmented_control(
-            "Cells of m",
+            "Important neurons (m)",
             ms,
             key=CELLS,
             required=True,
             on_change=lambda: address.keep(CELLS, str(st.session_state[CELLS])),
-            help="How many important neurons make the cells. Default the first for which a suite adds cells: "
+            help="Number of important neurons that define the cells. Default: the first for which a suite adds cells, "
             f"{found.first_m()}.",
         )
     return places[st.session_state[SHOWN]], int(st.session_state[CELLS])
 
 
-def draw(found: Weighed, number: int, m: int) -> None:
+def draw(found: ComparedSuites, number: int, m: int) -> None:
     """Show the inputs that add cells, and one of them beside the test that it was made of."""
     view, suite, cells = found.view, found.suites[number], found.results[number].cells[m]
-    label = lower(found.offered[number].label)
+    label = lower(found.options[number].label)
     if not len(cells.added):
-        st.caption(f"At m = {m}, {label} reaches no cell that the original tests do not. Choose another suite, or m.")
+        st.caption(f"At m = {m}, {label} adds no cells. Choose another suite or another m.")
         return
     order = np.argsort(cells.first, kind="stable")[:MOST_SHOWN]
     positions = cells.first[order]
@@ -78,11 +76,11 @@ def draw(found: Weighed, number: int, m: int) -> None:
         st.caption("Stopped before these inputs were made.")
         return
     adding = len(cells.adding)
-    text = f"{plural(adding, 'input')} of {label} {'lies' if adding == 1 else 'lie'} in "
+    some = f", {len(positions)} of {len(cells.added):,}" if len(positions) < len(cells.added) else ""
     st.caption(
-        f"{text}{plural(len(cells.added), 'cell')} that no original test reaches. The first one of each is shown"
-        + (f", {len(positions)} of {len(cells.added):,}" if len(positions) < len(cells.added) else "")
-        + f". {legend(found, number)}. Click one to see what changed; its source is selected on all pages."
+        f"{plural(adding, 'input')} of {label} {'lies' if adding == 1 else 'lie'} in "
+        f"{plural(len(cells.added), 'cell')} that no original test reaches. The first input of each cell is shown"
+        f"{some}. {legend(found, number)}. Click an input to see what changed; its source is selected on all pages."
     )
     place = _picked(view, suite, positions)
     tiles = [gallery.Tile(int(one), caption(found, number, int(one))) for one in positions]
@@ -95,13 +93,13 @@ def draw(found: Weighed, number: int, m: int) -> None:
         int(positions[place]),
         lambda position: _choose(suite, position),
     )
-    _beside(found, number, m, int(positions[place]), inputs[place : place + 1])
+    _draw_change(found, number, m, int(positions[place]), inputs[place : place + 1])
 
 
 def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
-    """Return which of the shown inputs is looked at: the one that was clicked, or that of the selected test."""
-    said = address.read(PICK)
-    if said.isascii() and said.isdigit() and (found := np.flatnonzero(positions == int(said[:12]))).size:
+    """Return the place of the input to look at: the one that was clicked, or that of the selected test."""
+    asked = address.read(PICK)
+    if asked.isascii() and asked.isdigit() and (found := np.flatnonzero(positions == int(asked[:12]))).size:
         return int(found[0])
     here = np.flatnonzero(suite.origin[positions] == (-1 if selected().input is None else selected().input))
     return int(here[0]) if len(here) and selected().input is not None else 0
@@ -114,128 +112,117 @@ def _choose(suite: Suite, position: int) -> None:
         select(input=int(suite.origin[position]))
 
 
-def caption(found: Weighed, number: int, position: int) -> str:
-    """Write an input's source, its right answer and the network's."""
-    suite, said = found.suites[number], found.results[number].answers
+def caption(found: ComparedSuites, number: int, position: int) -> str:
+    """Write an input's source, its true class and its prediction."""
+    suite, predictions = found.suites[number], found.results[number].predictions
     source = f"{suite.origin[position]}: " if suite.origin[position] >= 0 else ""
     if not found.view.is_classifier:
-        return f"{source}{signed(suite.targets[position])} → {signed(said.confidence[position])} rad"
+        return f"{source}{signed(suite.targets[position])} → {signed(predictions.confidence[position])} rad"
     true = suite.class_names[suite.targets[position]]
-    wrong = found.judged(number) and not said.correct[position]
-    return f"{source}{true} → {found.view.train.class_names[said.predictions[position]]}" + (
-        f" {gallery.WRONG}" if wrong else ""
-    )
+    wrong = f" {gallery.WRONG}" if found.judged(number) and not predictions.correct[position] else ""
+    return f"{source}{true} → {found.view.train.class_names[predictions.classes[position]]}{wrong}"
 
 
-def legend(found: Weighed, number: int) -> str:
-    """Say how the captions are to be read."""
+def legend(found: ComparedSuites, number: int) -> str:
+    """Say how the captions are read."""
     if not found.view.is_classifier:
-        return "Number of the source: true steering angle → the network's, positive to the left"
-    text = "Number of the source: true class → the network's answer"
-    return f"{text}; {gallery.WRONG} marks wrong answers" if found.judged(number) else text
+        return "Captions: number of the source: true steering angle → prediction (positive: left)"
+    text = "Captions: number of the source: true class → predicted class"
+    return f"{text}; {gallery.WRONG}: misclassified" if found.judged(number) else text
 
 
-def _beside(found: Weighed, number: int, m: int, position: int, one: NDArray[Any]) -> None:
+def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one: NDArray[Any]) -> None:
     """Show an input beside its source, with the difference, and say which cell it reaches."""
     view, suite = found.view, found.suites[number]
-    answers = found.results[number].answers
     st.subheader("What changed", anchor=False)
     source = int(suite_comparison.source_places(view, suite, np.array([position]))[0])
-    st.markdown(_told(found, number, m, position, source))
+    st.markdown(_change_sentence(found, number, m, position, source))
     if one.ndim != 4:
         st.text(gallery.written(view, one[0]) or "(no known words)")
         return
-    shown = [(one, f"In this suite: {_answer(found, answers, position)}")]
+    shown = [(input_images.pictures(one, LARGE)[0], f"In this suite: {_prediction(found, number, position)}")]
     if source >= 0:
         before = view.test.inputs[source : source + 1]
-        shown.insert(0, (before, f"Original, {gallery.caption(view, source)}{_confidence(view, source)}"))
+        sure = f", confidence {percent(float(view.analysis.confidence[source]))}" if view.is_classifier else ""
+        original = f"Original, {gallery.caption(view, source)}{sure}"
+        shown.insert(0, (input_images.pictures(before, LARGE)[0], original))
+        change = one - before
+        factor, changed = magnification(change), int((one != before).any(axis=1).sum())
+        text = f"Difference{times(factor)}: {plural(changed, 'pixel')} changed, at most by {np.abs(change).max():.2g}"
+        shown.append((magnified(change, factor, LARGE)[0], text))
     with st.container(horizontal=True, key="what-changed"):
-        for pixels, said in shown:
-            tile = input_images.pictures(pixels, LARGE)[0]
-            st.image(tile, caption=said, width=tile.shape[1], output_format="PNG", alt=said)
-        if source >= 0:
-            change = one - before
-            factor, changed = magnification(change), int((one != before).any(axis=1).sum())
-            tile = magnified(change, factor, LARGE)[0]
-            said = f"Difference{times(factor)}: {plural(changed, 'pixel')} changed, "
-            said += f"by {np.abs(change).max():.2g} at most"
-            st.image(tile, caption=said, width=tile.shape[1], output_format="PNG", alt=said)
+        for tile, text in shown:
+            st.image(tile, caption=text, width=tile.shape[1], output_format="PNG", alt=text)
     if source >= 0:
-        st.caption("In the difference, grey is unchanged, lighter became brighter, darker became darker.")
+        st.caption("Difference: grey is unchanged, lighter is brighter than before, darker is darker.")
     else:
         st.caption("This input was not made of one of these tests, so there is no original beside it.")
 
 
-def _answer(found: Weighed, answers: Any, position: int) -> str:
+def _prediction(found: ComparedSuites, number: int, position: int) -> str:
+    predictions = found.results[number].predictions
     if not found.view.is_classifier:
-        return f"{signed(answers.confidence[position])} rad"
-    name = found.view.train.class_names[answers.predictions[position]]
-    return f"answered {name} with confidence {percent(float(answers.confidence[position]))}"
+        return f"{signed(predictions.confidence[position])} rad"
+    name = found.view.train.class_names[predictions.classes[position]]
+    return f"predicted {name}, confidence {percent(float(predictions.confidence[position]))}"
 
 
-def _confidence(view: View, place: int) -> str:
-    return f", confidence {percent(float(view.analysis.confidence[place]))}" if view.is_classifier else ""
-
-
-def _told(found: Weighed, number: int, m: int, position: int, source: int) -> str:
-    """Say in words which cell an input reaches, and what became of the answer."""
+def _change_sentence(found: ComparedSuites, number: int, m: int, position: int, source: int) -> str:
+    """Say which cell an input reaches, and whether its prediction changed."""
     cells = found.results[number].cells[m]
     reached = cell_name(found.comparison.cell(cells.codes[position], m))
-    many = int((cells.codes == cells.codes[position]).sum())
-    text = f"**It reaches cell {reached}, which no original test does"
-    text += "**, and it is the only one there." if many == 1 else f"**, with {plural(many - 1, 'other input')}."
+    others = int((cells.codes == cells.codes[position]).sum()) - 1
+    text = f"**It reaches cell {reached}, which no original test reaches.** "
+    text += f"{plural(others, 'other input')} of this suite {'is' if others == 1 else 'are'} in this cell."
     if source < 0:
         return text
     first = found.results[0].cells[m]
     base = np.flatnonzero(found.view.chosen == source)
     if len(base):
-        text += f" Its source lies in cell {cell_name(found.comparison.cell(first.codes[base[0]], m))}."
-    before = found.view.analysis.predictions[source]
-    after = found.results[number].answers.predictions[position]
+        text += f" Its source is in cell {cell_name(found.comparison.cell(first.codes[base[0]], m))}."
     if found.view.is_classifier and found.judged(number):
         names = found.view.train.class_names
+        before = found.view.analysis.predictions[source]
+        after = found.results[number].predictions.classes[position]
         changed = "stays" if before == after else f"changes from {names[before]} to"
-        text += f" The answer {changed} {names[after]}."
+        text += f" The prediction {changed} {names[after]}."
     return text
 
 
-def take_away(found: Weighed, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
-    """Return what can be taken away of a suite: all of it, and the inputs that add cells, as files."""
-    from idc_core.suites import chosen, pack
+def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
+    """Return files of a suite: all of it, and the inputs that add cells."""
+    from idc_core.suites import pack_suite, select_tests
 
-    offered, suite, cells = found.offered[number], found.suites[number], found.results[number].cells[m]
-    name = offered.label
+    suite, cells, name = found.suites[number], found.results[number].cells[m], found.options[number].label
     binary = "application/octet-stream"
     files: dict[str, tuple[str, str, Any]] = {
-        f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack(name, suite))
+        f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack_suite(name, suite))
     }
     if not len(cells.first):
         return files
-    few = chosen(suite, cells.first)
-    what = f"The {plural(len(few), 'input')} that add{'s' if len(few) == 1 else ''} cells, one a cell"
-    files[f"{what} (npz)"] = ("idc-adding.npz", binary, lambda: pack(f"{name}, adding cells", few))
+    few = select_tests(suite, cells.first)
+    what = f"{plural(len(few), 'input')} that add{'s' if len(few) == 1 else ''} cells, one per cell"
+    files[f"{what} (npz)"] = ("idc-adding.npz", binary, lambda: pack_suite(f"{name}, adding cells", few))
     if len(suite.shape) == 3:
 
         def sheet() -> bytes:
             shown = cells.first[:MOST_PICTURES]
             captions = [caption(found, number, int(one)) for one in shown]
-            return input_images.png(input_images.contact_sheet(input_images.pictures(suite.take(shown)), captions))
+            return input_images.png(
+                input_images.contact_sheet(list(input_images.pictures(suite.take(shown))), captions)
+            )
 
         files[f"{what} (PNG)"] = ("idc-adding.png", "image/png", sheet)
     return files
 
 
-def draw_keep(found: Weighed, number: int, m: int) -> None:
-    """Let a person keep the inputs that add cells, as a suite of their own."""
-    from idc_core.suites import chosen
+def draw_save(found: ComparedSuites, number: int, m: int) -> None:
+    """Offer to save the inputs that add cells as a suite."""
+    from idc_core.suites import select_tests
 
-    cells = found.results[number].cells[m]
-    if not len(cells.first):
+    first = found.results[number].cells[m].first
+    if not len(first):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        keep_row(
-            f"{found.offered[number].label}, adding cells",
-            len(cells.first),
-            "keep-adding",
-            lambda: chosen(found.suites[number], cells.first),
-        )
+        label = f"{found.options[number].label}, adding cells"
+        keep_row(label, len(first), "keep-adding", lambda: select_tests(found.suites[number], first))

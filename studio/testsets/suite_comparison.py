@@ -14,27 +14,27 @@ from idc_core.progress import Progress
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
 from studio.engine.results import ENGINE, View, open_analysis
-from studio.engine.suite_catalog import Offered
+from studio.engine.suite_catalog import SuiteOption
 from studio.shell.bench import MOST_NEURONS
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
     from idc_core.analysis.analysis import Analysis
-    from idc_core.suites import Seen, Suite, SuiteComparison
-    from idc_core.suites.compare import SuiteResult
-    from idc_core.suites.suite import Part
+    from idc_core.suites import PartResponses, Suite, SuiteComparison
+    from idc_core.suites.comparison import SuiteResult
+    from idc_core.suites.suite import SuitePart
 
-ORIGINAL = Offered("original", "Original tests", "The tests as they are.", "original")
+ORIGINAL = SuiteOption("original", "Original tests", "The tests as they are.", "original")
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class ComparedSuites:
     """Suites side by side; the first are the original tests.
 
     Attributes
     ----------
     view : View
-    offered : list of Offered
+    options : list of SuiteOption
         What each suite is.
     suites : list of Suite
     comparison : SuiteComparison
@@ -43,7 +43,7 @@ class Weighed:
     """
 
     view: View
-    offered: list[Offered]
+    options: list[SuiteOption]
     suites: list[Suite]
     comparison: SuiteComparison
     problems: list[str]
@@ -55,19 +55,19 @@ class Weighed:
 
     @property
     def m(self) -> int:
-        """The bench's own number of neurons."""
+        """The number of neurons of the setup."""
         return self.view.analysis.m
 
     @property
     def key(self) -> Hashable:
         """What all of it depends on."""
         fingerprints = tuple(suite.fingerprint for suite in self.suites)
-        return (fingerprints, tuple(one.label for one in self.offered), self.comparison.ms)
+        return (fingerprints, tuple(one.label for one in self.options), self.comparison.ms)
 
     @property
-    def rivals(self) -> list[int]:
+    def additions(self) -> list[int]:
         """Places of the suites that have inputs beyond the tests."""
-        return [number for number, one in enumerate(self.offered) if number and not one.within]
+        return [number for number, one in enumerate(self.options) if number and not one.within]
 
     def added(self, m: int) -> list[int]:
         """Return how many cells each suite adds to the original tests."""
@@ -80,10 +80,10 @@ class Weighed:
 
     def judged(self, number: int) -> bool:
         """Whether a suite's answers can be right or wrong."""
-        return self.offered[number].judged and (self.view.correct is not None or not self.view.is_classifier)
+        return self.options[number].judged and (self.view.correct is not None or not self.view.is_classifier)
 
 
-def weigh(view: View, names: Sequence[str]) -> Weighed:
+def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
     """Compare the original tests with other suites; show progress while it takes long.
 
     Parameters
@@ -95,13 +95,13 @@ def weigh(view: View, names: Sequence[str]) -> Weighed:
 
     Returns
     -------
-    Weighed
+    ComparedSuites
         Without what was not finished, where the person pressed Stop.
     """
-    from idc_core.suites import weigh as weigh_seen
-    from idc_core.suites.compare import MS
+    from idc_core.suites import compare_responses
+    from idc_core.suites.comparison import MS
 
-    known = suite_catalog.offers(view)
+    known = suite_catalog.suite_options(view)
     waiting = Waiting(2 + 2 * len(names))
     base = suite_catalog.base_suite(view)
     problems: list[str] = []
@@ -112,8 +112,8 @@ def weigh(view: View, names: Sequence[str]) -> Weighed:
     except CancelledError:
         problems.append(f"Stopped before more neurons than {view.analysis.m} were clustered.")
     ms = sorted({view.analysis.m, *(m for m in MS if m <= len(learnt.important))})
-    seen = {base.parts[0].fingerprint: _seen_already(view, learnt)}
-    offered, suites = [ORIGINAL], [base]
+    responses = {base.parts[0].fingerprint: _of_tests(view, learnt)}
+    options, suites = [ORIGINAL], [base]
     for name in names:
         label = known[name].label if name in known else name
         try:
@@ -122,44 +122,40 @@ def weigh(view: View, names: Sequence[str]) -> Weighed:
             if twin is not None:
                 problems.append(f"{label} is left out: it has the same inputs as {lower(twin.label)}.")
                 continue
-            _see(waiting, view, suite, learnt, seen)
+            for part, targets in suite.parts_with_targets:
+                if part.fingerprint not in responses:
+                    responses[part.fingerprint] = _respond(waiting, view, suite, part, targets, learnt)
         except CancelledError:
             problems.append(f"Stopped before it was finished: {label}.")
         except IdcError as error:
             problems.append(f"{label} is left out. {error}")
         else:
-            offered.append(known[name])
+            options.append(known[name])
             suites.append(suite)
-    return Weighed(view, offered, suites, weigh_seen(suites, seen, learnt, ms), problems)
+    return ComparedSuites(view, options, suites, compare_responses(suites, responses, learnt, ms), problems)
 
 
-def _seen_already(view: View, learnt: Analysis) -> Seen:
-    from idc_core.suites import seen_of
+def _of_tests(view: View, learnt: Analysis) -> PartResponses:
+    """Return the responses to the bench's own tests, which are traced already."""
+    from idc_core.suites import responses_from_traces
 
-    rows = view.chosen
-    activations = view.test_traces.activations[view.bench.layer][rows]
-    return seen_of(
-        view.test_traces.scores[rows], activations, view.test.targets[rows], view.test.task, learnt.important
-    )
-
-
-def _see(waiting: Waiting, view: View, suite: Suite, learnt: Analysis, seen: dict[str, Seen]) -> None:
-    """Run what is new of a suite through the network."""
-    from idc_core.suites import parts_of
-
-    for part, targets in parts_of(suite):
-        if part.fingerprint not in seen:
-            seen[part.fingerprint] = _look(waiting, view, suite, part, targets, learnt)
+    rows, traces = view.chosen, view.test_traces
+    scores, activations = traces.scores[rows], traces.activations[view.bench.layer][rows]
+    return responses_from_traces(scores, activations, view.test.targets[rows], view.test.task, learnt.important)
 
 
-def _look(waiting: Waiting, view: View, suite: Suite, part: Part, targets: NDArray[Any], learnt: Analysis) -> Seen:
-    def work(report: Progress) -> Seen:
-        from idc_core.suites import look
+def _respond(
+    waiting: Waiting, view: View, suite: Suite, part: SuitePart, targets: NDArray[Any], learnt: Analysis
+) -> PartResponses:
+    """Run a part of a suite through the network."""
 
-        return look(view.model, part, targets, suite.task, view.bench.layer, learnt.important, report)
+    def work(report: Progress) -> PartResponses:
+        from idc_core.suites import part_responses
+
+        return part_responses(view.model, part, targets, suite.task, view.bench.layer, learnt.important, report)
 
     key = (ENGINE, view.model.card.fingerprint, part.fingerprint, view.bench.layer, len(learnt.important))
-    found: Seen = waiting.get("seen", key, f"making and running {lower(suite.label)}", work)
+    found: PartResponses = waiting.get("seen", key, f"making and running {lower(suite.label)}", work)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Controls of the suites: which are compared, how each is made, and how a person brings suites of their own."""
+"""Controls of the suites: which are compared, how each is made, and how custom suites are added and deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from idc_core.errors import IdcError
 from studio.engine import suite_addresses, suite_catalog
 from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
-from studio.engine.suite_catalog import Offered
+from studio.engine.suite_catalog import SuiteOption
 from studio.shell import address
 from studio.widgets.text import count, lower, plural
 
@@ -32,7 +32,7 @@ REFUSED = "suite-refused"
 
 def chosen(view: View) -> list[str]:
     """Return the suites beside the original tests: those that the address names, else the usual ones."""
-    known, named = suite_catalog.offers(view), suite_catalog.chosen_names()
+    known, named = suite_catalog.suite_options(view), suite_catalog.chosen_names()
     if named == [NOTHING]:
         return []
     return [name for name in named if name in known][:MOST] or suite_catalog.usual(view)
@@ -40,34 +40,34 @@ def chosen(view: View) -> list[str]:
 
 def choose(view: View) -> list[str]:
     """Choose the suites, of how many tests they are made, and how."""
-    known, names = suite_catalog.offers(view), chosen(view)
+    known, names = suite_catalog.suite_options(view), chosen(view)
     st.session_state[CHOSEN] = names
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.multiselect(
-            "Suites beside the original tests",
+            "Compare the original tests with",
             list(known),
             format_func=lambda name: known[name].label if name in known else name,
             key=CHOSEN,
             max_selections=MOST,
             on_change=lambda: suite_catalog.keep_names(st.session_state[CHOSEN] or [NOTHING]),
             placeholder="None",
-            help=f"Up to {MOST} suites, each looked at together with the original tests, parts of the tests and other "
-            f"data sets alone. Default {_usual(view, known)}.",
+            help=f"Up to {MOST} suites. Suites made of the tests include the original tests; parts of the tests and "
+            f"other data sets are compared alone. Default {_usual(view, known)}.",
         )
         if view.test.inputs.ndim == 4:
             choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != NOTHING]
     if missing:
-        st.caption(f"Not here, so left out: {', '.join(missing)}.")
+        st.caption(f"Not available for this setup, left out: {', '.join(missing)}.")
     if view.test.inputs.ndim != 4:
         st.caption(
-            "Noise, transforms and attacks change pictures. For texts there are parts of the tests, other data sets "
-            "of the same form, tests of your own and unions of these."
+            "Noise, transforms and attacks apply to images only. For texts you can compare parts of the tests, other "
+            "data sets of the same format, your own tests and unions of these."
         )
     elif not view.is_classifier:
-        st.caption("Attacks aim at a wrong class, and these tests have no classes: they are not offered here.")
+        st.caption("Attacks are not available: they aim at a wrong class, and these tests have no classes.")
     elif view.correct is None:
-        st.caption("Attacks aim at a wrong class of the network, and these tests have other classes.")
+        st.caption("Attacks are not available: these tests have other classes than the network.")
     with st.container(horizontal=True, key="suite-settings"):
         for place, name in enumerate(names):
             if len(suite_addresses.split(name)) == 1:
@@ -75,17 +75,17 @@ def choose(view: View) -> list[str]:
     return names
 
 
-def _usual(view: View, known: dict[str, Offered]) -> str:
+def _usual(view: View, known: dict[str, SuiteOption]) -> str:
     return " and ".join(known[name].label for name in suite_catalog.usual(view)) or "none"
 
 
 def choose_count(view: View) -> None:
-    """Choose of how many tests the suites are made."""
+    """Choose how many tests are perturbed."""
     key, most = "perturbed-count", len(view.chosen)
     usual = suite_catalog.usual_count(view)
     st.session_state[key] = suite_catalog.perturbed_count(view)
     st.number_input(
-        "Tests that are changed",
+        "Perturbed tests",
         1,
         most,
         step=1,
@@ -94,12 +94,12 @@ def choose_count(view: View) -> None:
         on_change=lambda: address.keep(
             suite_catalog.PERTURBED, "" if st.session_state[key] == usual else str(st.session_state[key])
         ),
-        help="Of how many tests, the same for all suites, a changed copy is made; of all, or so many drawn at random "
-        f"(seed 0). From 1 to {most:g}; default {usual:g}.",
+        help="Number of tests that get a perturbed copy, the same for all suites; drawn at random (seed 0) if not all. "
+        f"From 1 to {most:g}; default {usual:g}.",
     )
 
 
-def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
+def _change(view: View, names: list[str], place: int, option: SuiteOption) -> None:
     """Draw the controls of one suite; every change writes it anew into the address."""
     from idc_core.suites import SUITES
 
@@ -109,7 +109,7 @@ def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
     def put(changed: Recipe) -> None:
         suite_catalog.keep_names([*names[:place], changed.text, *names[place + 1 :]])
 
-    with st.popover(f"Change: {lower(offered.label)}"):
+    with st.popover(f"Settings: {lower(option.label)}"):
         made = kind is not None and kind.apply is not None
         if kind is not None and made:
             st.caption(kind.help)
@@ -120,11 +120,11 @@ def _change(view: View, names: list[str], place: int, offered: Offered) -> None:
         _only(view, recipe, place, put)
         if made and len(names) < MOST:
             st.button(
-                "Another one with other settings",
+                "Add with other settings",
                 key=f"{place}-another",
                 width="stretch",
                 on_click=lambda: suite_catalog.keep_names([*names, _variant(recipe).text]),
-                help="Puts the same kind beside it a second time, to compare two strengths or two seeds.",
+                help="Adds the same kind a second time, to compare two strengths or two seeds.",
             )
 
 
@@ -135,10 +135,12 @@ def _variant(recipe: Recipe) -> Recipe:
     kind = SUITES[recipe.base]
     if kind.random:
         return replace(recipe, seed=recipe.seed + 1)
-    first = kind.parameters[0]
-    value = recipe.settings.get(first.name, first.default)
-    other = 2 * value if 2 * value <= first.high and value else (value or first.high) / 2
-    return recipe.changed(first.name, type(first.default)(other), first.default)
+    for one in kind.parameters:
+        if not isinstance(one.default, str):
+            value = recipe.settings.get(one.name, one.default)
+            other = 2 * value if 2 * value <= one.high and value else (value or one.high) / 2
+            return recipe.changed(one.name, type(one.default)(other), one.default)
+    return recipe
 
 
 def _number(
@@ -147,9 +149,11 @@ def _number(
     """Draw one parameter; the share of the pixels as their number."""
     name, label, text = parameter.name, parameter.label, parameter.help
     default, low, high = parameter.default, parameter.low, parameter.high
+    if isinstance(default, str):
+        return  # the address writes numbers only
     if noise and name == "share":
         most = suite_catalog.pixels(view)
-        name, label, text = "pixels", "Pixels", "How many of a picture's pixels get noise."
+        name, label, text = "pixels", "Pixels", "Number of pixels per image that get noise."
         default, low, high = max(1, int(most * default)), 1, most
     whole, key = isinstance(default, int), f"{prefix}-{name}"
     cast: type[int] | type[float] = int if whole else float
@@ -175,14 +179,14 @@ def _seed(recipe: Recipe, key: str, put: Callable[[Recipe], None]) -> None:
         step=1,
         key=key,
         on_change=lambda: put(replace(recipe, seed=st.session_state[key])),
-        help=f"What is random follows from it and from the test's number. From 0 to {MOST_SEED}; default 0.",
+        help=f"Random numbers depend on the seed and on the test's number. From 0 to {MOST_SEED}; default 0.",
     )
 
 
 def _only(view: View, recipe: Recipe, place: int, put: Callable[[Recipe], None]) -> None:
-    """Draw which tests of a suite are kept: by answer, class and confidence."""
+    """Draw which tests of a suite are selected: by prediction, class and confidence."""
     if not view.is_classifier:
-        st.caption("Tests without classes have no parts by class, correctness or confidence.")
+        st.caption("Tests without classes cannot be selected by class, prediction or confidence.")
         return
     keys = [f"{place}-{name}" for name in ("answers", "classes", "least", "most")]
     names = view.test.class_names
@@ -196,23 +200,23 @@ def _only(view: View, recipe: Recipe, place: int, put: Callable[[Recipe], None])
 
     if view.correct is not None:
         st.selectbox(
-            "Only answers that are",
+            "Predictions",
             list(ANSWERS),
-            format_func=ANSWERS.get,
+            format_func=lambda one: ANSWERS[one],
             key=keys[0],
             on_change=take,
-            help="Keeps the tests of this suite whose answer is right, or wrong. Default all.",
+            help="Selects the tests of this suite with a correct or a wrong prediction. Default all.",
         )
     st.multiselect(
-        "Only classes",
+        "True classes",
         list(range(len(names))),
         format_func=lambda one: names[one],
         key=keys[1],
         on_change=take,
         placeholder="All classes",
-        help="Keeps the tests of this suite that are of these classes. Default all.",
+        help="Selects the tests of this suite of these classes. Default all.",
     )
-    for key, label, default in ((keys[2], "Least confidence", 0.0), (keys[3], "Most confidence", 1.0)):
+    for key, label, default in ((keys[2], "Minimum confidence", 0.0), (keys[3], "Maximum confidence", 1.0)):
         st.number_input(
             label,
             0.0,
@@ -220,62 +224,62 @@ def _only(view: View, recipe: Recipe, place: int, put: Callable[[Recipe], None])
             step=0.05,
             key=key,
             on_change=take,
-            help=f"Keeps the tests of this suite answered with so much confidence. From 0 to 1; default {default:g}.",
+            help=f"Selects the tests of this suite by confidence. From 0 to 1; default {default:g}.",
         )
 
 
-def bring(view: View, names: list[str]) -> None:
-    """Let a person bring a file, put suites together, and remove what they kept."""
-    with st.expander("Bring tests of your own, put suites together, remove kept ones"):
-        file, together, kept = st.columns(3, gap="large")
+def manage(view: View, names: list[str]) -> None:
+    """Offer to upload a file, to combine suites, and to delete saved ones."""
+    with st.expander("Upload tests, combine suites, delete saved suites"):
+        file, together, saved = st.columns(3, gap="large")
         with file:
             _upload(view, names)
         with together:
-            _put_together(view, names)
-        with kept:
-            _remove(view)
+            _combine(view, names)
+        with saved:
+            _delete(view)
 
 
 def _upload(view: View, names: list[str]) -> None:
     key = "own-file"
 
     def take() -> None:
-        from idc_core.suites import keep, own_suite
+        from idc_core.suites import custom_suite, save_suite
 
         given = st.session_state[key]
         if given is None:
             return
         try:
-            suite = own_suite(given, view.test)
-            path = keep(Path(given.name).stem, suite)
+            suite = custom_suite(given, view.test)
+            path = save_suite(Path(given.name).stem, suite)
         except IdcError as error:
-            st.session_state[REFUSED] = f"{given.name} was not taken. {error}"
+            st.session_state[REFUSED] = f"{given.name} was not added. {error}"
             return
         suite_catalog.keep_names([*names, path.stem][-MOST:])
 
     shape = ", ".join(map(str, view.test.inputs.shape[1:]))
     st.file_uploader(
-        "Tests of your own (npz)",
+        "Upload your own tests (npz)",
         type="npz",
         key=key,
         on_change=take,
-        help=f"A file of numpy.savez with the arrays inputs (n, {shape}) and targets (n); pictures in 0..1, or as "
-        "uint8. It is kept on this computer and joins the suites. Default none.",
+        help=f"A file written by numpy.savez with the arrays inputs (n, {shape}) and targets (n); images in 0..1 or "
+        "uint8. It is saved on this computer and added to the suites. Default none.",
     )
     if refused := st.session_state.pop(REFUSED, ""):
         st.error(refused)
 
 
-def _put_together(view: View, names: list[str]) -> None:
-    known, key = suite_catalog.offers(view), "union-of"
+def _combine(view: View, names: list[str]) -> None:
+    known, key = suite_catalog.suite_options(view), "union-of"
     parts = [name for name in known if len(suite_addresses.split(name)) == 1]
     st.multiselect(
-        "Put together",
+        "Combine",
         parts,
         format_func=lambda name: known[name].label if name in known else name,
         key=key,
         placeholder="None",
-        help="Two or more suites that become one, their inputs one after the other. Default none.",
+        help="Two or more suites that become one. Default none.",
     )
 
     def add() -> None:
@@ -283,35 +287,35 @@ def _put_together(view: View, names: list[str]) -> None:
         st.session_state[key] = []
 
     st.button(
-        "Add their union",
+        "Add union",
         key="union-add",
         on_click=add,
         disabled=len(st.session_state[key]) < 2,
-        help="Puts the union of these suites beside the others.",
+        help="Adds the union of these suites to the comparison.",
     )
 
 
-def _remove(view: View) -> None:
-    from idc_core.suites import forget, kept
+def _delete(view: View) -> None:
+    from idc_core.suites import delete_saved, saved_suites
 
-    own = kept(view.test)
-    st.markdown("**Kept on this computer**")
-    if not own:
-        st.caption("Nothing yet. Files that you bring, and inputs that you keep below, are listed here.")
+    saved = saved_suites(view.test)
+    st.markdown("**Saved on this computer**")
+    if not saved:
+        st.caption("Nothing yet. Uploaded files and inputs that you save below are listed here.")
 
-    def remove(name: str) -> None:
+    def delete(name: str) -> None:
         try:
-            forget(name)
+            delete_saved(name)
         except IdcError as error:
             st.session_state[REFUSED] = str(error)
 
-    for one in own.values():
+    for one in saved.values():
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{one.label}: {plural(one.inputs, 'test')}")
             st.button(
-                "Remove",
+                "Delete",
                 key=f"remove-{one.name}",
-                on_click=remove,
+                on_click=delete,
                 args=(one.name,),
                 type="tertiary",
                 help=f"Deletes these {count(one.inputs)} tests from this computer.",

@@ -14,7 +14,7 @@ from studio.engine.results import View
 from studio.widgets.text import plural
 
 if TYPE_CHECKING:
-    from idc_core.suites import Step, Suite
+    from idc_core.suites import ProvenanceStep, Suite
 
 
 def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
@@ -54,11 +54,11 @@ def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> Non
 
 def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
     """Keep them before the page is drawn again, so that whatever lists suites has this one."""
-    from idc_core.suites import keep
+    from idc_core.suites import save_suite
 
     name = st.session_state[f"{key}-name"].strip() or usual
     try:
-        keep(name, make())
+        save_suite(name, make())
     except IdcError as error:
         st.session_state[f"{key}-said"] = str(error), True
         return
@@ -66,12 +66,14 @@ def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
 
 
 def made_of_tests(
-    view: View, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: Step
+    view: View, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: ProvenanceStep
 ) -> Suite:
     """Return inputs as a suite, each made of the test at a position of `origin`, so that it is shown beside it."""
-    from idc_core.suites import Step
-    from idc_core.suites.custom_tests import Form, suite_of
+    from idc_core.suites import ProvenanceStep
+    from idc_core.suites.custom_tests import SuiteFormat, suite_from_arrays
 
     tests = f"{len(np.unique(origin)):,} of {len(view.test):,} tests of {view.test.name}"
-    start = Step("original", tests, {"fingerprint": view.test.fingerprint})
-    return suite_of(inputs, targets, Form.of(view.test), origin=view.test.ids[origin], provenance=[start, step])
+    start = ProvenanceStep("original", tests, {"fingerprint": view.test.fingerprint})
+    return suite_from_arrays(
+        inputs, targets, SuiteFormat.of(view.test), origin=view.test.ids[origin], provenance=[start, step]
+    )

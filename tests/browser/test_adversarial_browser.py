@@ -50,12 +50,12 @@ def test_stop_keeps_what_is_finished_and_going_on_continues(cold):
     cold.settle()
     expect(finding(cold)).to_contain_text(re.compile(r"of (32|64) correctly classified tests"))
     assert page.locator(".gallery").first.get_by_role("button").count() == 10
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(finding(cold)).to_contain_text("of 100 correctly classified tests", timeout=90_000)
     expect(warning).to_have_count(0)
 
 
 def test_a_chosen_cell_is_opened_on_the_coverage_page(visitor):
     visitor.open("adversarial?cell=0-1-0-1-3-1")
-    visitor.page.get_by_role("link", name="See the selected cell on the Coverage page").click()
+    visitor.page.get_by_role("link", name="Show the selected cell on the Coverage page").click()
     expect(visitor.page.get_by_role("heading", name="Cell 0-1-0-1-3-1", exact=True)).to_be_visible(timeout=30_000)

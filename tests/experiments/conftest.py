@@ -2,8 +2,8 @@
 
 import pytest
 
+from idc_core.cache import runs_folder
 from idc_core.datasets import load_dataset
-from idc_core.experiments.unit_store import runs_folder
 from idc_core.models import load_model
 
 

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from idc_core.cache import UnitFolder
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining_results import Unit, interval
 from idc_core.experiments.robustness import anew, retrain, usual_recipe
-from idc_core.experiments.unit_store import UnitFolder
 from idc_core.models import MODELS, load_model
 from idc_core.models.entry import Recipe
 from idc_core.models.recipes import one_cycle

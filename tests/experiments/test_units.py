@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from idc_core.cache import runs_folder, unit
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.experiments.unit_store import runs_folder, unit
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

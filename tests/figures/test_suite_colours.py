@@ -3,7 +3,7 @@ import re
 import plotly.graph_objects as go
 import pytest
 
-from idc_core.figures.palette import DARK, LIGHT, SUITE_COLOURS
+from idc_core.figures.palette import DARK, LIGHT, SUITE_STYLES, suite_style
 from idc_core.suites import SUITES
 
 
@@ -19,28 +19,29 @@ def contrast(one, other):
 
 
 def test_every_kind_of_suite_has_a_style():
-    assert set(SUITE_COLOURS) == {*SUITES, "own"}
+    assert {*SUITES, "own"} >= set(SUITE_STYLES)
+    assert all(suite_style(name) for name in SUITES)
 
 
 def test_no_two_kinds_share_dash_and_mark_or_mark():
-    styles = list(SUITE_COLOURS.values())
+    styles = [suite_style(name) for name in (*SUITES, "own")]
     assert len({style.marker for style in styles}) == len(styles)
     assert len({(style.dash, style.light) for style in styles}) == len(styles)
 
 
-@pytest.mark.parametrize("name", SUITE_COLOURS)
+@pytest.mark.parametrize("name", [*SUITES, "own"])
 def test_marks_are_seen_on_either_ground(name):
     """WCAG AA asks 3:1 of graphics: by the colour, or by the outline in ink that pale ones have."""
-    style = SUITE_COLOURS[name]
+    style = suite_style(name)
     assert re.fullmatch(r"#[0-9a-f]{6}", style.light)
     assert contrast(style.colour(False), LIGHT.ground) >= 3 or style.outline
     assert contrast(style.colour(True), DARK.ground) >= 3
     assert contrast(LIGHT.ink, LIGHT.ground) >= 3
 
 
-@pytest.mark.parametrize("name", SUITE_COLOURS)
+@pytest.mark.parametrize("name", [*SUITES, "own"])
 def test_plotly_knows_every_dash_and_mark(name):
-    style = SUITE_COLOURS[name]
+    style = suite_style(name)
     go.Scatter(line={"dash": style.dash, "color": style.light}, marker={"symbol": style.marker})
     bare = go.scatter.Marker(symbol=style.marker)
     assert bare.symbol == style.marker

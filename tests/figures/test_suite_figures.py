@@ -3,10 +3,14 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.figures.palette import SUITE_COLOURS
-from idc_core.figures.suites import Drawn, gains, in_turn, shared
+from idc_core.figures.palette import suite_style
+from idc_core.figures.suites import DrawnSuite, cumulative_gains, gains, shared_cells
 
-SUITES = [Drawn("Original tests", "original"), Drawn("Random noise", "noise"), Drawn("Rotation", "rotation")]
+SUITES = [
+    DrawnSuite("Original tests", "original"),
+    DrawnSuite("Random noise", "noise"),
+    DrawnSuite("Rotation", "rotation"),
+]
 SCORES = np.array([[0.5, 0.6, 0.5], [0.1, 0.1, 0.2]])
 ADDED = np.array([[0, 10, 0], [0, 0, 1]])
 
@@ -26,7 +30,7 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
         pytest.approx((100 * row[0], 100 * value)) for row in SCORES for value in row
     ]
     assert [tuple(mark.customdata[0]) for mark in found] == [(number, m) for m in (6, 8) for number in range(3)]
-    style = SUITE_COLOURS["noise"]
+    style = suite_style("noise")
     assert (found[1].marker.color, found[1].marker.symbol) == (style.colour(dark), style.marker)
     assert lines[1].line.dash == style.dash
     for mark, axis in zip(found, ["xaxis"] * 3 + ["xaxis2"] * 3, strict=True):
@@ -43,7 +47,7 @@ def test_small_shares_are_written_without_powers_and_prefixes():
 
 
 def test_parts_of_the_first_suite_are_written_with_what_they_reach():
-    part = Drawn("Misclassified tests", "own", within=True)
+    part = DrawnSuite("Misclassified tests", "own", within=True)
     figure = gains([SUITES[0], part], (6,), np.array([[0.5, 0.125]]), np.zeros((1, 2), int), "They reach less")
     assert [mark.text[0].strip() for mark in marks(figure)] == ["50 %", "12.5 %"]
 
@@ -56,32 +60,32 @@ def test_gains_of_suites_that_are_alike_can_be_drawn():
 
 def test_shared_cells_are_written_into_the_squares():
     counts = np.array([[5, 4, 0], [4, 9, 2], [0, 2, 3]])
-    figure = shared(SUITES, counts, "They share")
+    figure = shared_cells(SUITES, counts, "They share")
     (heat,) = figure.data
     np.testing.assert_array_equal(heat.z, counts)
     assert "%{z:,}" in heat.texttemplate
     assert heat.customdata[0][2] == "Original tests and Rotation"
     assert json.loads(figure.to_json())["layout"]["yaxis"]["ticktext"][1] == "Random noise"
-    assert shared(SUITES[:1], np.array([[4]]), "One").data[0].zmax > 4
+    assert shared_cells(SUITES[:1], np.array([[4]]), "One").data[0].zmax > 4
 
 
 def test_shared_cells_take_no_more_room_than_a_table():
-    figure = shared(SUITES, np.eye(3, dtype=np.int64), "They share")
+    figure = shared_cells(SUITES, np.eye(3, dtype=np.int64), "They share")
     squares = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     assert 3 * 30 <= squares <= 3 * 40
     assert figure.layout.margin.b <= 40, "one line of names, and nothing below it"
 
 
 def test_axis_of_a_few_cells_names_each_number_once():
-    figure = in_turn(SUITES, [("given", [0, 1, 2], np.array([50, 1, 0]))], "In turn")
+    figure = cumulative_gains(SUITES, [("given", [0, 1, 2], np.array([50, 1, 0]))], "In turn")
     assert figure.layout.xaxis.dtick == 1
-    many = in_turn(SUITES, [("given", [0, 1, 2], np.array([50, 40, 0]))], "In turn")
+    many = cumulative_gains(SUITES, [("given", [0, 1, 2], np.array([50, 40, 0]))], "In turn")
     assert many.layout.xaxis.dtick is None
 
 
 def test_each_bar_begins_where_those_before_it_end():
     orders = [("given", [0, 1, 2], np.array([50, 4, 3])), ("best", [0, 2, 1], np.array([50, 6, 0]))]
-    figure = in_turn(SUITES, orders, "In turn")
+    figure = cumulative_gains(SUITES, orders, "In turn")
     first, second = figure.data
     assert list(first.base) == [0, 4]
     assert list(first.x) == [4, 3]
@@ -92,6 +96,6 @@ def test_each_bar_begins_where_those_before_it_end():
 
 
 def test_marks_without_an_inside_are_drawn_by_their_outline():
-    marker = Drawn("Mine", "own").marker(dark=False)
-    assert marker["line"] == {"width": 3, "color": SUITE_COLOURS["own"].light}
-    assert Drawn("FGSM", "fgsm").marker(dark=False)["line"] == {"width": 0}
+    marker = DrawnSuite("Mine", "own").marker(dark=False)
+    assert marker["line"] == {"width": 3, "color": suite_style("own").light}
+    assert DrawnSuite("FGSM", "fgsm").marker(dark=False)["line"] == {"width": 0}

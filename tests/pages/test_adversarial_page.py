@@ -12,7 +12,7 @@ import idc_core as idc
 from idc_core.files import cache_folder
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
-from idc_core.suites.library import kept, open_kept
+from idc_core.suites.saved_suites import open_saved, saved_suites
 from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine import jobs
@@ -97,7 +97,7 @@ def test_opens_on_fgsm_with_the_engines_own_numbers(view):
 
     found = view.analysis.assign(collect(view.model, result.inputs, ["fc2"]).activations["fc2"])
     new = {tuple(cell) for cell in found.tolist()} - cells
-    assert f"reach {len(new)} cells that none of 540 tests reaches" in finding
+    assert f"add {len(new)} cells to those of the 540 original tests" in finding
     listed = table(app, "first test")
     assert set(listed["cell"]) == {cell_name(cell) for cell in new}
     assert listed["attacked inputs"].sum() == sum(tuple(cell) in new for cell in found.tolist())
@@ -176,7 +176,7 @@ def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forg
     app.run()  # something else is touched: it stays stopped
     assert "was stopped after 64 of 100 inputs" in text(app)
     assert ran == []
-    button(app, "Go on").click().run()
+    button(app, "Resume").click().run()
     assert "was stopped" not in text(app)
     assert "of 100 correctly classified tests" in app.markdown[0].value
     assert ran == [32, 4]
@@ -188,7 +188,7 @@ def test_stopped_before_anything_is_finished(forgotten):
     app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
-    assert "was stopped after 0 of 64 inputs; nothing is finished yet" in text(app)
+    assert "was stopped after 0 of 64 inputs; no input is finished yet" in text(app)
     button(app, "Start again").click().run()
     assert "of 64 correctly classified tests" in app.markdown[0].value
 
@@ -199,10 +199,10 @@ def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
         monkeypatch.setitem(FAST, name, {**usual, **fast})
     monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
     app = opened(attacked="32")
-    assert list(table(app, "new cells")["attack"]) == ["FGSM"]
+    assert list(table(app, "added cells")["attack"]) == ["FGSM"]
     button(app, "Run the other 5 attacks").click().run()
     assert not app.exception
-    shown = table(app, "new cells")
+    shown = table(app, "added cells")
     assert len(shown) == len(ATTACKS)
     assert (shown["inputs"] == 32).all()
     assert not [one for one in app.button if one.label.startswith("Run the other")]
@@ -222,19 +222,19 @@ def test_attacks_that_are_stopped_leave_the_comparison_and_the_others_stay(forgo
     app.run()
     assert not app.exception
     assert "5 attacks not finished" in text(app)
-    assert list(table(app, "new cells")["attack"]) == ["FGSM"]
+    assert list(table(app, "added cells")["attack"]) == ["FGSM"]
     assert [one for one in app.button if one.label == "Run the other 5 attacks"]
 
 
 def test_the_selected_test_is_looked_at_even_where_it_is_not_among_the_others(view):
     places = attacks.sample(view, plan())
     app = opened(input=str(view.test.ids[places[5]]))
-    assert "beside the others" not in text(app)
+    assert "was attacked separately" not in text(app)
     images = [image.caption for one in app.get("image") for image in one.proto.imgs]
-    assert any(caption.startswith(f"Test {view.test.ids[places[5]]}: answered") for caption in images)
+    assert any(caption.startswith(f"Test {view.test.ids[places[5]]}: predicted") for caption in images)
     other = int(np.setdiff1d(np.arange(540), places)[0])
     app = opened(input=str(view.test.ids[other]))
-    assert f"Test {view.test.ids[other]}, which is selected, was attacked beside the others" in text(app)
+    assert f"The selected test {view.test.ids[other]} was attacked separately" in text(app)
     assert "of 64 correctly classified tests" in app.markdown[0].value
 
 
@@ -243,23 +243,23 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
     button(app, "Keep ").click().run()
     _, result = attacked(view, plan())
     assert f"Kept as \u201cFGSM on digits, seed 0\u201d: {int(result.success.sum())} inputs" in text(app)
-    (one,) = kept(view.test).values()
-    suite = open_kept(one.name)
+    (one,) = saved_suites(view.test).values()
+    suite = open_saved(one.name)
     np.testing.assert_array_equal(suite.take(range(len(suite))), result.inputs[result.success])
 
 
 def test_archive_can_be_read_as_own_tests(view):
-    from idc_core.suites import own_suite
+    from idc_core.suites import custom_suite
     from studio.adversarial.attack_results import archive, table_of
 
     run = attacks.open_run(view, plan())
-    suite = own_suite(archive(view, run), view.test)
+    suite = custom_suite(archive(view, run), view.test)
     np.testing.assert_array_equal(suite.take(range(64)), run.result.inputs)
     with np.load(io.BytesIO(archive(view, run))) as file:
         np.testing.assert_array_equal(file["originals"], view.test.inputs[run.positions])
     listed = table_of(view, run)
-    assert (listed["answer_before"] == listed["class"]).all()
-    assert (listed["fooled"] == (listed["answer_after"] != listed["class"])).all()
+    assert (listed["prediction_before"] == listed["true_class"]).all()
+    assert (listed["fooled"] == (listed["prediction_after"] != listed["true_class"])).all()
 
 
 def test_heatmaps_can_explain_the_right_class_both_times(view):
@@ -274,7 +274,7 @@ def test_heatmaps_can_explain_the_right_class_both_times(view):
     ("bench", "said", "link"),
     [
         ({"model": "textcnn-20newsgroups", "data": "20newsgroups"}, "There are no attacks on texts", "relevance"),
-        ({"model": "dave2-udacity", "data": "udacity"}, "it answers with an angle", "testsets"),
+        ({"model": "dave2-udacity", "data": "udacity"}, "it predicts an angle", "testsets"),
     ],
 )
 def test_benches_that_cannot_be_attacked_say_why_and_where_to_go(small_data, bench, said, link):
@@ -286,5 +286,5 @@ def test_benches_that_cannot_be_attacked_say_why_and_where_to_go(small_data, ben
 
 def test_pinned_bench_is_attacked_in_the_same_way():
     app = opened(pin="layer=fc1", attacked="32")
-    assert "on the pinned bench, and reaches" in text(app)
+    assert "on the pinned setup. It adds" in text(app)
     assert len(app.get("plotly_chart")) == 5

@@ -247,7 +247,7 @@ def test_network_is_run_once(monkeypatch):
 
 
 def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
-    from idc_core.suites.library import kept, open_kept
+    from idc_core.suites.saved_suites import open_saved, saved_suites
 
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     view, distance, _ = found
@@ -262,8 +262,8 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
     app.button(key="keep-confused").click().run()
     assert not app.exception
     assert "Kept as" in app.success[0].value
-    (name,) = kept(view.test)
-    suite = open_kept(name)
+    (name,) = saved_suites(view.test)
+    suite = open_saved(name)
     np.testing.assert_array_equal(suite.targets, view.test.targets[rows])
     np.testing.assert_array_equal(suite.origin, view.test.ids[rows])
     assert [step.settings.get("fingerprint") for step in suite.provenance] == [view.test.fingerprint, None]

@@ -11,7 +11,7 @@ from PIL import Image
 from idc_core.experiments.disagreements import ADDITIONS
 from idc_core.generation import CONSTRAINTS, differential_search, majority, make_guidance, reach_cell
 from idc_core.models import load_model
-from idc_core.suites.library import kept, open_kept
+from idc_core.suites.saved_suites import open_saved, saved_suites
 from studio.differential import disagreements as shown
 from studio.differential import retraining, search
 from studio.engine import cell_search, jobs
@@ -166,16 +166,16 @@ def test_finds_are_kept_as_a_suite_by_votes_or_as_their_seeds(open_page, view, m
     app.text_input(key="keep-finds-name").set_value("Disagreements").run()
     app.button(key="keep-finds").click().run()
     assert "Kept as \u201cDisagreements\u201d" in text(app)
-    (one,) = kept(view.test).values()
+    (one,) = saved_suites(view.test).values()
     assert one.label == "Disagreements"
-    suite = open_kept(one.name)
+    suite = open_saved(one.name)
     rows = np.flatnonzero(outcome.voted)
     np.testing.assert_array_equal(suite.targets, outcome.votes[rows])
     np.testing.assert_array_equal(suite.origin, view.test.ids[outcome.origin[rows]])
     np.testing.assert_array_equal(suite.take(np.arange(len(rows))), outcome.finds.inputs[rows])
     next(group for group in app.get("button_group") if group.label == "Right answers").set_value("seeds").run()
     app.button(key="keep-finds").click().run()
-    suites = [open_kept(name) for name in kept(view.test)]
+    suites = [open_saved(name) for name in saved_suites(view.test)]
     assert sorted(map(len, suites)) == sorted([len(rows), len(outcome.finds)])
 
 
@@ -290,8 +290,8 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     np.testing.assert_array_equal(made.reached.inputs, found.inputs)
     assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
     app.button(key="keep-made").click().run()
-    (one,) = kept(view.test).values()
-    suite = open_kept(one.name)
+    (one,) = saved_suites(view.test).values()
+    suite = open_saved(one.name)
     np.testing.assert_array_equal(suite.targets, view.test.targets[made.origin])
     app.button(key="make-inputs").click().run()
     assert f"Inputs made for cell {cell}" not in [header.value for header in app.header]

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 import idc_core as idc
-from idc_core.suites import compare, keep, kept, make_suite, original, pack, perturbed, sample, union
+from idc_core.suites import (
+    compare_suites,
+    make_suite,
+    original,
+    pack_suite,
+    perturbed,
+    sample_tests,
+    save_suite,
+    saved_suites,
+    union,
+)
 from studio.engine import jobs, suite_addresses, suite_catalog
 from studio.engine.results import open_view
 from studio.engine.suite_addresses import Recipe, parse
@@ -31,7 +41,7 @@ def expected(view):
     """The usual comparison, straight from the engine."""
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     suites = [original(view.test), *(make_suite(name, view.test, view.model) for name in ("noise", "guided"))]
-    return compare(view.model, suites, learnt)
+    return compare_suites(view.model, suites, learnt)
 
 
 def text(app) -> str:
@@ -70,15 +80,15 @@ def test_page_opens_on_the_papers_suites_as_the_engine_compares_them(open_page, 
         for m in MS:
             assert row[f"IDC, m = {m}"].startswith(f"{100 * result.cells[m].score:.1f} %")
             assert row[f"IDC, m = {m}"].endswith(f"({len(result.cells[m].added):+,})") or result.extra == 0
-    assert shown.loc["Random noise", "beyond: accuracy"] == f"{100 * expected.suites[1].extra_accuracy:.1f} %"
+    assert shown.loc["Random noise", "accuracy on added inputs"] == f"{100 * expected.suites[1].extra_accuracy:.1f} %"
 
 
 def test_verdict_counts_what_each_adds(open_page, expected):
     app = open_page("testsets")
     random, guided = (len(one.cells[6].added) for one in expected.suites[1:])
-    words = f"**540 inputs with random noise add {random} cells to the {expected.suites[0].cells[6].covered} that"
-    assert words in text(app)
-    assert f"as many with relevance-guided noise add {guided}.**" in text(app)
+    covered = expected.suites[0].cells[6].covered
+    words = f"**Random noise (540 inputs) adds {random} cells to the {covered} covered by the original tests (m = 6); "
+    assert f"{words}relevance-guided noise (540 inputs) adds {guided}.**" in text(app)
     assert f"Together they add {expected.marginal(6)[1:].sum()}." in text(app)
 
 
@@ -106,7 +116,7 @@ def test_inputs_that_add_cells_are_shown_beside_their_source(open_page, view, ex
     source = first - 540
     assert f"Original, {source}: " in captions(app)
     code = expected.cell(int(cells.codes[first]), 10)
-    assert f"reaches cell {'-'.join(map(str, code))}, which no original test does" in text(app)
+    assert f"reaches cell {'-'.join(map(str, code))}, which no original test reaches" in text(app)
     picked = int(np.sort(cells.first)[3])
     again = open_page("testsets", shown="guided", pick=str(picked), **{"cells-m": "10"})
     code = expected.cell(int(cells.codes[picked]), 10)
@@ -129,7 +139,7 @@ def test_settings_of_a_suite_are_in_the_address_and_change_only_it(open_page, vi
     assert "Relevance-guided noise (pixels 60)" in shown.index
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     made = make_suite("guided", view.test, view.model, share=60 / 784)
-    found = compare(view.model, [original(view.test), made], learnt).suites[1]
+    found = compare_suites(view.model, [original(view.test), made], learnt).suites[1]
     assert shown.loc["Relevance-guided noise (pixels 60)", "IDC, m = 12"].endswith(f"({len(found.cells[12].added):+})")
     again = open_page("testsets", suites="noise,guided~pixels=60")
     assert table(again).equals(shown)
@@ -141,11 +151,13 @@ def test_fewer_tests_can_be_changed(open_page, view):
     app = open_page("testsets", suites="noise")
     app.number_input(key="perturbed-count").set_value(100).run()
     assert app.query_params["perturbed"] == "100"
-    assert table(app).loc["Random noise", "beyond the tests"] == "100"
-    assert "What is made is made of 100 of the 540 tests" in text(app)
+    assert table(app).loc["Random noise", "added inputs"] == "100"
+    assert "Suites perturb 100 of the 540 tests" in text(app)
     learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
     base = original(view.test)
-    found = compare(view.model, [base, union([base, perturbed(sample(base, 100), "noise")])], learnt).suites[1]
+    found = compare_suites(
+        view.model, [base, union([base, perturbed(sample_tests(base, 100), "noise")])], learnt
+    ).suites[1]
     assert table(app).loc["Random noise", "IDC, m = 6"].endswith(f"({len(found.cells[6].added):+})")
 
 
@@ -160,15 +172,15 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
     app = open_page("testsets", suites="original~answers=wrong,original~class=3-4~sure=0.5to1")
     wrong = ~view.correct
     cells = len(np.unique(view.analysis.codes[wrong]))
-    assert f"misclassified tests ({wrong.sum()}) reach {cells}" in text(app)
+    assert f"misclassified tests ({wrong.sum()}) cover {cells}" in text(app)
     shown = table(app)
     label = "Tests of classes 3, 4 with confidence 0.5 to 1"
     many = np.isin(view.test.targets, [3, 4]) & (view.analysis.confidence >= 0.5)
     assert shown.loc[label, "inputs"] == f"{many.sum():,}"
-    assert shown.loc[label, "beyond the tests"] == "0"
+    assert shown.loc[label, "added inputs"] == "0"
     assert shown.loc["Misclassified tests", f"IDC, m = {view.analysis.m}"].endswith(" %"), "nothing in brackets"
     title = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["title"]["text"].replace("<br>", " ")
-    assert title.startswith(f"Of the {view.table.covered} cells that all tests reach at m = 6, misclassified tests")
+    assert title.startswith(f"Of the {view.table.covered} cells covered at m = 6, misclassified tests")
 
 
 def test_every_kind_of_suite_is_offered(view):
@@ -200,13 +212,13 @@ def test_own_files_are_kept_and_join_the_suites(open_page, view):
         ("inverted.npz", packed(inputs=inputs, targets=view.test.targets[:25]), "application/zip")
     ).run()
     assert not app.exception
-    assert [one.label for one in kept(view.test).values()] == ["inverted"]
+    assert [one.label for one in saved_suites(view.test).values()] == ["inverted"]
     assert table(app).loc["inverted", "inputs"] == "565"
     assert "This input was not made of one of these tests" in text(app)
-    (name,) = kept(view.test)
+    (name,) = saved_suites(view.test)
     assert app.query_params["suites"] == f"noise,{name}"
     app.button(key=f"remove-{name}").click().run()
-    assert not kept(view.test)
+    assert not saved_suites(view.test)
     assert list(table(app).index) == ["Original tests", "Random noise"]
 
 
@@ -214,7 +226,7 @@ def test_files_that_do_not_fit_are_refused_with_a_reason(open_page, view):
     app = open_page("testsets", suites="noise")
     app.file_uploader(key="own-file").set_value(("mine.npz", packed(x=np.zeros(3)), "application/zip")).run()
     assert not app.exception
-    assert "mine.npz was not taken. The file lacks inputs and targets" in text(app)
+    assert "mine.npz was not added. The file lacks inputs and targets" in text(app)
     assert list(table(app).index) == ["Original tests", "Random noise"]
 
 
@@ -222,8 +234,8 @@ def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_pa
     app = open_page("testsets", shown="guided")
     app.button(key="keep-adding").click().run()
     assert "Kept as \u201cRelevance-guided noise, adding cells\u201d" in text(app)
-    (name,) = kept(view.test)
-    assert kept(view.test)[name].inputs == len(expected.suites[2].cells[6].added)
+    (name,) = saved_suites(view.test)
+    assert saved_suites(view.test)[name].inputs == len(expected.suites[2].cells[6].added)
     criteria = open_page("criteria", suites=f"{name},original~answers=wrong", criteria="nc")
     assert not criteria.exception
     shown = next(frame.value for frame in criteria.dataframe if "All tests" in frame.value).set_index("criterion")
@@ -240,36 +252,36 @@ def test_every_suite_is_kept_under_its_own_name(open_page, view):
     app.selectbox(key="shown").set_value("noise").run()
     app.button(key="keep-adding").click().run()
     assert not app.exception
-    names = {one.label for one in kept(view.test).values()}
+    names = {one.label for one in saved_suites(view.test).values()}
     assert names == {"Relevance-guided noise, adding cells", "Random noise, adding cells"}
     app.text_input(key="keep-adding-name").set_value("Mine").run()
     app.button(key="keep-adding").click().run()
-    assert "Mine" in [one.label for one in kept(view.test).values()]
+    assert "Mine" in [one.label for one in saved_suites(view.test).values()]
 
 
 def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
-    from idc_core.suites import chosen
+    from idc_core.suites import select_tests
 
-    attacked = perturbed(chosen(original(view.test), range(40)), "fgsm", view.model)
-    name = keep("FGSM finds", attacked).stem
+    attacked = perturbed(select_tests(original(view.test), range(40)), "fgsm", view.model)
+    name = save_suite("FGSM finds", attacked).stem
     app = open_page("testsets", suites=name)
     assert table(app).loc["FGSM finds", "inputs"] == "580"
-    assert "Its source lies in cell" in text(app)
+    assert "Its source is in cell" in text(app)
     assert "Difference, times " in captions(app)
 
 
 def test_pack_holds_what_is_offered(view, expected):
     cells = expected.suites[1].cells[12]
-    from idc_core.suites import chosen
+    from idc_core.suites import select_tests
 
     suite = make_suite("noise", view.test)
-    with np.load(io.BytesIO(pack("x", chosen(suite, cells.first))), allow_pickle=False) as file:
+    with np.load(io.BytesIO(pack_suite("x", select_tests(suite, cells.first))), allow_pickle=False) as file:
         np.testing.assert_array_equal(file["inputs"], suite.take(np.sort(cells.first)))
 
 
 def test_suites_that_are_not_here_are_named(open_page):
     app = open_page("testsets", suites="noise,foo~x=1,rotation~degrees=900")
-    assert "Not here, so left out: foo~x=1." in text(app)
+    assert "Not available for this setup, left out: foo~x=1." in text(app)
     assert "Rotation (degrees 900) is left out. degrees of Rotation must be" in text(app)
     assert list(table(app).index) == ["Original tests", "Random noise"]
 
@@ -313,7 +325,7 @@ def test_pinned_bench_is_drawn_beside(open_page):
     app = open_page("testsets", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 5
-    assert "on the pinned bench (m = 6)" in text(app)
+    assert "on the pinned setup (m = 6)" in text(app)
 
 
 def test_small_layers_show_the_numbers_that_fit(open_page):
@@ -330,7 +342,7 @@ def test_bench_with_another_m_opens_on_it(open_page):
 def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, open_page):
     app = open_page("testsets", model="dave2-udacity")
     assert not app.exception
-    assert "Attacks aim at a wrong class, and these tests have no classes" in text(app)
+    assert "Attacks are not available: they aim at a wrong class, and these tests have no classes" in text(app)
     columns = table(app).columns
     assert "RMSE (rad)" in columns
     assert "confidence" not in columns
@@ -346,7 +358,7 @@ def laboratory_bench(model):
 def test_texts_have_parts_and_own_files(small_data, open_page):
     app = open_page("testsets", model="textcnn-20newsgroups")
     assert not app.exception
-    assert "For texts there are parts of the tests" in text(app)
+    assert "For texts you can compare parts of the tests" in text(app)
     assert "Original tests" in table(app).index
 
 

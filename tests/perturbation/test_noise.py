@@ -6,7 +6,7 @@ from idc_core.attribution.relevance import relevance
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import guided_noise, random_noise
 from idc_core.perturbation.guided import relevant_pixels
-from idc_core.perturbation.inputs import how_many, stream
+from idc_core.perturbation.inputs import pixel_count, stream
 
 
 def changed_pixels(before, after):
@@ -15,7 +15,7 @@ def changed_pixels(before, after):
 
 @pytest.mark.parametrize(("places", "expected"), [(784, 15), (1024, 20), (10000, 200), (10, 1)])
 def test_two_percent_are_the_papers_numbers(places, expected):
-    assert how_many(None, 0.02, places) == expected
+    assert pixel_count(None, 0.02, places) == expected
 
 
 def test_noise_is_the_draw_of_the_inputs_own_stream(pictures):

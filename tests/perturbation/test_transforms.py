@@ -51,6 +51,14 @@ def test_every_parameter_is_documented_and_checked(name, pictures):
                 transform(pictures[:, :1], name, **{parameter.name: wrong})
 
 
+LAWS = (
+    test_every_transform_changes_pictures_within_their_range,
+    test_no_transform_depends_on_the_batch,
+    test_every_parameter_is_documented_and_checked,
+)
+"""What every transform obeys, one from elsewhere too."""
+
+
 @pytest.mark.parametrize("name", NEUTRAL)
 def test_neutral_settings_change_nothing(name, pictures):
     np.testing.assert_allclose(transform(pictures, name, **NEUTRAL[name]), pictures, atol=1e-5)

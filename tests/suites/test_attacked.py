@@ -5,9 +5,9 @@ import pytest
 
 import idc_core as idc
 from idc_core.errors import CancelledError, SettingError
-from idc_core.perturbation.attacks import join
-from idc_core.suites import as_suite, attack_block, attacked
-from idc_core.suites.library import keep, open_kept
+from idc_core.perturbation.attacks import join_results
+from idc_core.suites import attack_block, attacked, attacked_suite
+from idc_core.suites.saved_suites import open_saved, save_suite
 
 SOME = np.array([7, 3, 40, 12])
 
@@ -47,7 +47,7 @@ def test_a_stop_keeps_no_half_block(lenet, digits, cache):
 
 def test_joined_blocks_are_the_whole(lenet, digits):
     parts = [attack_block(lenet, digits, SOME[part], "fgsm") for part in (slice(0, 3), slice(3, 4))]
-    whole = join(parts, 6)
+    whole = join_results(parts, 6)
     np.testing.assert_array_equal(whole.inputs[3], parts[1].inputs[0])
     np.testing.assert_array_equal(whole.targets, digits.targets[SOME])
     assert (whole.done, whole.total, whole.complete) == (4, 6, False)
@@ -58,16 +58,16 @@ def test_other_attacks_are_not_joined(lenet, digits):
     one = attack_block(lenet, digits, SOME, "fgsm")
     for other in ({"epsilon": 0.1}, {"seed": 2}, {"goal": 1}):
         with pytest.raises(SettingError, match="Only results of one attack"):
-            join([one, attack_block(lenet, digits, SOME, "fgsm", **other)], 8)
+            join_results([one, attack_block(lenet, digits, SOME, "fgsm", **other)], 8)
     with pytest.raises(SettingError, match="at least one"):
-        join([], 3)
+        join_results([], 3)
 
 
 def test_attacked_inputs_can_be_kept_as_a_suite(lenet, digits):
     result = attack_block(lenet, digits, SOME, "fgsm", goal=3, seed=2)
-    suite = as_suite(result, digits, digits.ids[SOME], lenet, np.array([2, 0]))
-    name = keep("Two of them", suite).stem
-    found = open_kept(name)
+    suite = attacked_suite(result, digits, digits.ids[SOME], lenet, np.array([2, 0]))
+    name = save_suite("Two of them", suite).stem
+    found = open_saved(name)
     np.testing.assert_array_equal(found.take(range(2)), result.inputs[[2, 0]])
     np.testing.assert_array_equal(found.targets, digits.targets[SOME[[2, 0]]])
     np.testing.assert_array_equal(found.origin, digits.ids[SOME[[2, 0]]])
@@ -79,6 +79,6 @@ def test_attacked_inputs_can_be_kept_as_a_suite(lenet, digits):
 
 def test_suites_of_other_inputs_have_other_addresses(lenet, digits):
     result = attack_block(lenet, digits, SOME, "fgsm")
-    suites = [as_suite(result, digits, digits.ids[SOME], lenet, places) for places in (None, np.array([0]))]
-    suites.append(as_suite(attack_block(lenet, digits, SOME, "fgsm", seed=1), digits, digits.ids[SOME], lenet))
+    suites = [attacked_suite(result, digits, digits.ids[SOME], lenet, places) for places in (None, np.array([0]))]
+    suites.append(attacked_suite(attack_block(lenet, digits, SOME, "fgsm", seed=1), digits, digits.ids[SOME], lenet))
     assert len({suite.fingerprint for suite in suites}) == 3

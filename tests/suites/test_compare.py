@@ -7,20 +7,19 @@ import torch
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.suites import (
-    chosen,
-    compare,
-    look,
+    compare_responses,
+    compare_suites,
+    custom_suite,
     make_suite,
     original,
-    own_suite,
-    parts_of,
+    part_responses,
     perturbed,
-    seen_of,
+    responses_from_traces,
+    select_tests,
     subset,
     union,
-    weigh,
 )
-from idc_core.suites import responses as answers_module
+from idc_core.suites import responses as module
 from idc_core.tracing.trace import collect
 from tests.suites.test_own import packed
 
@@ -37,7 +36,7 @@ def suites(lenet, digits):
 
 @pytest.fixture(scope="module")
 def found(lenet, suites, learnt):
-    return compare(lenet, suites, learnt)
+    return compare_suites(lenet, suites, learnt)
 
 
 def slow_cells(model, suite, learnt, m):
@@ -114,12 +113,12 @@ def test_accuracy_and_confidence_are_those_of_the_analysis(lenet, digits, suites
     assert first.cells[6].covered == analysis.covered
     assert first.cells[6].total == analysis.total
     np.testing.assert_array_equal(first.cells[6].codes, analysis.codes)
-    np.testing.assert_array_equal(first.answers.predictions, analysis.predictions)
+    np.testing.assert_array_equal(first.predictions.classes, analysis.predictions)
     assert first.rmse is None
     assert first.extra == 0
     assert first.extra_accuracy is None
     for suite, result in zip(suites[1:], found.suites[1:], strict=True):
-        alone = answers_module.answer(
+        alone = module.predict(
             collect(lenet, suite.take(np.arange(150, 300)), []).scores, digits.targets, "classification"
         )
         assert result.extra_accuracy == pytest.approx(alone.correct.mean())
@@ -133,7 +132,7 @@ def test_an_analysis_serves_as_well_as_a_criterion(lenet, digits, suites, origin
     train = idc.load_dataset("digits", split="train")
     analysis = idc.analyze(lenet, train, digits, "fc2", m=8, original=original_program)
     criterion = idc.IDC(lenet, "fc2", m=8, original=original_program).fit(train)
-    one, other = (compare(lenet, suites[:2], learnt, ms=(6, 8)) for learnt in (analysis, criterion))
+    one, other = (compare_suites(lenet, suites[:2], learnt, ms=(6, 8)) for learnt in (analysis, criterion))
     assert one.rows() == other.rows()
     assert one.suites[0].cells[8].covered == analysis.covered
 
@@ -141,21 +140,21 @@ def test_an_analysis_serves_as_well_as_a_criterion(lenet, digits, suites, origin
 def test_a_convolution_is_compared_by_its_channels(lenet, suites):
     train = idc.load_dataset("digits", split="train", limit=300)
     criterion = idc.IDC(lenet, "conv2", m=6).fit(train)
-    result = compare(lenet, suites[:2], criterion, ms=(4, 6))
+    result = compare_suites(lenet, suites[:2], criterion, ms=(4, 6))
     expected = criterion.update(suites[0].take(np.arange(150)))
     assert result.suites[0].cells[6].covered == expected.covered
 
 
 def test_shared_parts_run_once(lenet, suites, learnt, monkeypatch):
     rows = []
-    real = answers_module.trace
+    real = module.trace
 
     def counting(model, inputs, layers):
         rows.append(len(inputs))
         return real(model, inputs, layers)
 
-    monkeypatch.setattr(answers_module, "trace", counting)
-    compare(lenet, suites, learnt)
+    monkeypatch.setattr(module, "trace", counting)
+    compare_suites(lenet, suites, learnt)
     assert sum(rows) == 4 * 150
 
 
@@ -163,12 +162,12 @@ def test_results_do_not_depend_on_the_block(lenet, digits, suites, monkeypatch):
     # In double precision: in single, processors that add in another order differ by more than is asked here.
     double = copy.deepcopy(lenet).double()
     learnt = idc.IDC(double, "fc2", m=12).fit(digits)
-    found = compare(double, suites[:2], learnt)
-    monkeypatch.setattr(answers_module, "BLOCK", 37)
-    cut = compare(double, suites[:2], learnt)
+    found = compare_suites(double, suites[:2], learnt)
+    monkeypatch.setattr(module, "BLOCK", 37)
+    cut = compare_suites(double, suites[:2], learnt)
     for one, other in zip(cut.suites, found.suites, strict=True):
         np.testing.assert_array_equal(one.cells[12].codes, other.cells[12].codes)
-        np.testing.assert_allclose(one.answers.confidence, other.answers.confidence, atol=1e-6)
+        np.testing.assert_allclose(one.predictions.confidence, other.predictions.confidence, atol=1e-6)
 
 
 def test_rows_are_a_table(found):
@@ -182,29 +181,29 @@ def test_rows_are_a_table(found):
 
 def test_progress_counts_the_inputs_of_all_parts_and_can_stop(lenet, suites, learnt):
     told = []
-    compare(lenet, suites, learnt, on_progress=lambda *one: told.append(one[:2]))
+    compare_suites(lenet, suites, learnt, on_progress=lambda *one: told.append(one[:2]))
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1] == (600, 600)
     with pytest.raises(CancelledError):
-        compare(lenet, suites, learnt, on_progress=lambda done, total, label: done < 300)
+        compare_suites(lenet, suites, learnt, on_progress=lambda done, total, label: done < 300)
 
 
 def test_attacked_suites_can_be_stopped_and_go_on(lenet, digits, learnt, cache):
-    tests = chosen(original(digits), np.arange(130))
+    tests = select_tests(original(digits), np.arange(130))
     pair = [tests, union([tests, perturbed(tests, "bim", lenet, steps=2)], "bim")]
     with pytest.raises(CancelledError):
-        compare(lenet, pair, learnt, on_progress=lambda *told: not list(cache.glob("*.npz")))
+        compare_suites(lenet, pair, learnt, on_progress=lambda *told: not list(cache.glob("*.npz")))
     kept = {path: path.stat().st_mtime_ns for path in cache.glob("*.npz")}
     assert len(kept) == 1
-    result = compare(lenet, pair, learnt)
+    result = compare_suites(lenet, pair, learnt)
     assert result.suites[1].extra == 130
     assert len(list(cache.glob("*.npz"))) == 3
 
 
 def test_subsets_and_own_tests_are_compared_like_others(lenet, digits, suites, learnt):
-    own = own_suite(packed(inputs=1 - digits.inputs[:9], targets=digits.targets[:9]), digits)
+    own = custom_suite(packed(inputs=1 - digits.inputs[:9], targets=digits.targets[:9]), digits)
     wrong = subset(suites[1], correct=False, model=lenet)
-    result = compare(lenet, [suites[0], union([suites[0], own]), wrong], learnt)
+    result = compare_suites(lenet, [suites[0], union([suites[0], own]), wrong], learnt)
     assert result.suites[1].extra == 9
     assert result.suites[2].accuracy == 0
     assert result.suites[1].cells[12].covered >= result.suites[0].cells[12].covered
@@ -218,7 +217,7 @@ def test_regressions_have_an_error_in_place_of_accuracy(digits):
     values = {**vars(digits), "task": "regression", "class_names": (), "targets": np.zeros(150, np.float32)}
     test = Dataset(**values)
     criterion = idc.IDC(model, "1", m=6).fit(test)
-    result = compare(model, [original(test), make_suite("guided", test, model)], criterion, ms=(6,))
+    result = compare_suites(model, [original(test), make_suite("guided", test, model)], criterion, ms=(6,))
     first = result.suites[0]
     expected = float(np.sqrt(np.mean(model(torch.tensor(digits.inputs)).detach().numpy() ** 2)))
     assert first.rmse == pytest.approx(expected, rel=1e-5)
@@ -227,38 +226,40 @@ def test_regressions_have_an_error_in_place_of_accuracy(digits):
 
 
 def test_mistakes_get_a_sentence(lenet, digits, suites, learnt):
-    with pytest.raises(SettingError, match="two to 6 suites to compare, got 1"):
-        compare(lenet, suites[:1], learnt)
+    with pytest.raises(SettingError, match="2 to 6 suites to compare, got 1"):
+        compare_suites(lenet, suites[:1], learnt)
     with pytest.raises(SettingError, match="have the same inputs"):
-        compare(lenet, [suites[0], original(digits)], learnt)
+        compare_suites(lenet, [suites[0], original(digits)], learnt)
     with pytest.raises(SettingError, match="fit with m=13"):
-        compare(lenet, suites, learnt, ms=(6, 13))
+        compare_suites(lenet, suites, learnt, ms=(6, 13))
     for ms in ((), (0,), (2.5,), (True,)):
         with pytest.raises(SettingError, match="ms must be whole numbers"):
-            compare(lenet, suites, learnt, ms=ms)
+            compare_suites(lenet, suites, learnt, ms=ms)
     other = original(type(digits)(**{**vars(digits), "class_names": ("a",)}))
     with pytest.raises(DataError, match="not for the same network"):
-        compare(lenet, [suites[0], other], learnt)
-    unknown = own_suite(packed(inputs=digits.inputs[:2], targets=np.array([1, 9])), digits)
+        compare_suites(lenet, [suites[0], other], learnt)
+    unknown = custom_suite(packed(inputs=digits.inputs[:2], targets=np.array([1, 9])), digits)
     narrow = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 16), torch.nn.ReLU(), torch.nn.Linear(16, 5))
     criterion = idc.IDC(narrow, "1", m=2).fit(digits)
     with pytest.raises(ModelError, match="class 9"):
-        compare(narrow, [unknown, suites[0]], criterion, ms=(2,))
+        compare_suites(narrow, [unknown, suites[0]], criterion, ms=(2,))
 
 
 def test_suites_are_weighed_by_what_was_seen_before(lenet, digits, suites, learnt, found):
     traces = collect(lenet, digits, ["fc2"])
-    first = seen_of(traces.scores, traces.activations["fc2"], digits.targets, "classification", learnt.important)
+    first = responses_from_traces(
+        traces.scores, traces.activations["fc2"], digits.targets, "classification", learnt.important
+    )
     seen = {suites[0].parts[0].fingerprint: first}
     for suite in suites[1:]:
-        part, targets = parts_of(suite)[1]
-        seen[part.fingerprint] = look(lenet, part, targets, "classification", "fc2", learnt.important)
-    again = weigh(suites, seen, learnt)
+        part, targets = suite.parts_with_targets[1]
+        seen[part.fingerprint] = part_responses(lenet, part, targets, "classification", "fc2", learnt.important)
+    again = compare_responses(suites, seen, learnt)
     assert again.rows() == found.rows()
-    alone = weigh(suites[:1], seen, learnt, ms=(6,))
+    alone = compare_responses(suites[:1], seen, learnt, ms=(6,))
     assert alone.suites[0].cells[6].covered == found.suites[0].cells[6].covered
-    with pytest.raises(SettingError, match="Expected one to 6 suites"):
-        weigh([], seen, learnt)
+    with pytest.raises(SettingError, match="Expected 1 to 6 suites"):
+        compare_responses([], seen, learnt)
 
 
 def test_all_inputs_in_added_cells_are_told(found):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import idc_core as idc
 from idc_core.datasets.dataset import Dataset
-from idc_core.suites import compare, make_suite, original
+from idc_core.suites import compare_suites, make_suite, original
 
 torch.set_num_threads(1)
 digits = idc.load_dataset("digits")
@@ -25,7 +25,7 @@ model = idc.load_model("lenet1-digits")
 criterion = idc.IDC(model, "conv2", m=12).fit(idc.load_dataset("digits", split="train"))
 suite = make_suite("noise", many)
 assert len(suite) == 100000
-result = compare(model, [original(many), suite], criterion)
+result = compare_suites(model, [original(many), suite], criterion)
 assert result.suites[1].inputs == 100000
 with open("/proc/self/status") as status:
     print(next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")))

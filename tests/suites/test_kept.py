@@ -5,34 +5,34 @@ import zipfile
 import numpy as np
 import pytest
 
+from idc_core import npz
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.suites import (
-    chosen,
-    compare,
-    forget,
-    keep,
-    kept,
+    compare_suites,
+    custom_suite,
+    delete_saved,
     make_suite,
-    open_kept,
+    open_saved,
     original,
-    own_suite,
-    pack,
+    pack_suite,
     perturbed,
+    save_suite,
+    saved_suites,
+    select_tests,
 )
-from idc_core.suites import custom_tests as own_module
-from idc_core.suites.library import folder
-from idc_core.suites.suite import Step
+from idc_core.suites.saved_suites import saved_folder
+from idc_core.suites.suite import ProvenanceStep
 from tests.suites.test_own import packed
 
 
 @pytest.fixture
 def noisy(digits):
-    return perturbed(chosen(original(digits), np.arange(20, 50)), "noise", deviation=0.3, seed=4)
+    return perturbed(select_tests(original(digits), np.arange(20, 50)), "noise", deviation=0.3, seed=4)
 
 
 def test_a_kept_suite_comes_back_as_it_was(noisy, digits):
-    path = keep("Thirty noisy tests", noisy)
-    again = open_kept(path.stem)
+    path = save_suite("Thirty noisy tests", noisy)
+    again = open_saved(path.stem)
     np.testing.assert_array_equal(again.take(np.arange(30)), noisy.take(np.arange(30)))
     np.testing.assert_array_equal(again.targets, noisy.targets)
     np.testing.assert_array_equal(again.origin, digits.ids[20:50])
@@ -41,81 +41,83 @@ def test_a_kept_suite_comes_back_as_it_was(noisy, digits):
     assert [vars(step) for step in again.provenance] == [
         {**vars(step), "settings": dict(step.settings)} for step in noisy.provenance
     ]
-    listed = kept()
+    listed = saved_suites()
     assert list(listed) == [path.stem]
     assert (listed[path.stem].label, listed[path.stem].inputs) == ("Thirty noisy tests", 30)
 
 
 def test_arrays_are_kept_with_how_they_came_to_be(digits):
-    step = Step("search", "found by a search", {"networks": ("lenet1", "lenet5"), "steps": np.int64(7)}, seed=3)
-    path = keep("Finds", digits.inputs[:4], digits.targets[:4], [step], like=digits)
-    again = open_kept(path.stem)
+    step = ProvenanceStep(
+        "search", "found by a search", {"networks": ("lenet1", "lenet5"), "steps": np.int64(7)}, seed=3
+    )
+    path = save_suite("Finds", digits.inputs[:4], digits.targets[:4], [step], like=digits)
+    again = open_saved(path.stem)
     np.testing.assert_array_equal(again.take([3, 0]), digits.inputs[[3, 0]])
     assert again.provenance[0].settings == {"networks": ("lenet1", "lenet5"), "steps": 7}
     assert (again.name, again.provenance[0].seed) == ("own", 3)
     assert (again.origin == -1).all()
-    uploaded = own_suite(packed(inputs=digits.inputs[:4], targets=digits.targets[:4]), digits)
+    uploaded = custom_suite(packed(inputs=digits.inputs[:4], targets=digits.targets[:4]), digits)
     assert path.stem == f"kept-{uploaded.parts[0].fingerprint}"
     assert again.fingerprint == uploaded.fingerprint
 
 
 def test_the_same_tests_are_kept_once_under_the_later_label(digits):
-    first = keep("One", digits.inputs[:4], digits.targets[:4], like=digits)
-    second = keep("Two", chosen(original(digits), range(4)))
+    first = save_suite("One", digits.inputs[:4], digits.targets[:4], like=digits)
+    second = save_suite("Two", select_tests(original(digits), range(4)))
     assert first == second
-    assert [one.label for one in kept().values()] == ["Two"]
-    assert open_kept(first.stem).name == "own"
-    assert keep("Three", digits.inputs[:4], digits.targets[:4][::-1], like=digits) != first
+    assert [one.label for one in saved_suites().values()] == ["Two"]
+    assert open_saved(first.stem).name == "own"
+    assert save_suite("Three", digits.inputs[:4], digits.targets[:4][::-1], like=digits) != first
 
 
 def test_only_what_fits_is_listed(noisy, digits):
-    keep("b", noisy)
-    keep("a", chosen(original(digits), [3]))
-    assert [one.label for one in kept(digits).values()] == ["a", "b"]
+    save_suite("b", noisy)
+    save_suite("a", select_tests(original(digits), [3]))
+    assert [one.label for one in saved_suites(digits).values()] == ["a", "b"]
     other = type(digits)(**{**vars(digits), "class_names": tuple("abcdefghij")})
-    assert kept(other) == {}
+    assert saved_suites(other) == {}
 
 
 def test_anyone_can_read_the_file(noisy):
-    with np.load(keep("Mine", noisy), allow_pickle=False) as file:
+    with np.load(save_suite("Mine", noisy), allow_pickle=False) as file:
         np.testing.assert_array_equal(file["inputs"], noisy.take(np.arange(30)))
         np.testing.assert_array_equal(file["targets"], noisy.targets)
 
 
 def test_kept_suites_are_compared(lenet, digits, learnt, noisy):
-    again = open_kept(keep("Mine", noisy).stem)
-    found, expected = (compare(lenet, [original(digits), one], learnt) for one in (again, noisy))
+    again = open_saved(save_suite("Mine", noisy).stem)
+    found, expected = (compare_suites(lenet, [original(digits), one], learnt) for one in (again, noisy))
     assert [row["covered"] for row in found.rows()] == [row["covered"] for row in expected.rows()]
 
 
 def test_removing(noisy):
-    name = keep("Mine", noisy).stem
-    forget(name)
-    assert kept() == {}
+    name = save_suite("Mine", noisy).stem
+    delete_saved(name)
+    assert saved_suites() == {}
     for gone in (name, "../kept-0123456789abcdef", "own", ""):
-        with pytest.raises(SettingError, match="no kept suite"):
-            open_kept(gone)
-        with pytest.raises(SettingError, match="no kept suite"):
-            forget(gone)
+        with pytest.raises(SettingError, match="no saved suite"):
+            open_saved(gone)
+        with pytest.raises(SettingError, match="no saved suite"):
+            delete_saved(gone)
 
 
 def test_other_files_in_the_folder_are_left_out(noisy):
-    path = keep("Mine", noisy)
-    (folder() / "kept-0123456789abcdef.npz").write_bytes(b"no suite")
-    with zipfile.ZipFile(folder() / "kept-fedcba9876543210.npz", "w") as archive:
+    path = save_suite("Mine", noisy)
+    (saved_folder() / "kept-0123456789abcdef.npz").write_bytes(b"no suite")
+    with zipfile.ZipFile(saved_folder() / "kept-fedcba9876543210.npz", "w") as archive:
         archive.writestr("about.json", "[]")
-    assert list(kept()) == [path.stem]
+    assert list(saved_suites()) == [path.stem]
     with pytest.raises(DataError, match="damaged"):
-        open_kept("kept-0123456789abcdef")
+        open_saved("kept-0123456789abcdef")
 
 
 def test_damage_is_found_out(noisy):
-    path = keep("Mine", noisy)
+    path = save_suite("Mine", noisy)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(DataError, match="damaged"):
-        open_kept(path.stem)
+        open_saved(path.stem)
 
 
 @pytest.mark.parametrize(
@@ -123,29 +125,34 @@ def test_damage_is_found_out(noisy):
     [
         ([" "], {}, SettingError, "needs a name"),
         (["x"], {"like": None}, SettingError, "pass targets and like"),
-        (["x"], {"provenance": [Step("x", "x", {"a": object()})]}, SettingError, "cannot be written as JSON"),
-        (["x"], {"provenance": [Step("x", "x", {"a": float("nan")})]}, SettingError, "cannot be written as JSON"),
+        (["x"], {"provenance": [ProvenanceStep("x", "x", {"a": object()})]}, SettingError, "written as JSON"),
+        (
+            ["x"],
+            {"provenance": [ProvenanceStep("x", "x", {"a": float("nan")})]},
+            SettingError,
+            "cannot be written as JSON",
+        ),
         (["x"], {"targets": np.full(3, 11)}, DataError, "not 11 to 11"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(arguments, options, error, message, digits):
     options = {"targets": digits.targets[:3], "like": digits, **options}
     with pytest.raises(error, match=message):
-        keep(*arguments, digits.inputs[:3], **options)
-    assert not list(folder().glob("*"))
+        save_suite(*arguments, digits.inputs[:3], **options)
+    assert not list(saved_folder().glob("*"))
 
 
 def test_what_is_too_large_to_be_read_again_is_refused(noisy, monkeypatch):
-    monkeypatch.setattr(own_module, "MOST_BYTES", 1000)
+    monkeypatch.setattr(npz, "MOST_BYTES", 1000)
     with pytest.raises(DataError, match="at most 1,000 can be read again"):
-        keep("Mine", noisy)
-    assert not list(folder().glob("*"))
+        save_suite("Mine", noisy)
+    assert not list(saved_folder().glob("*"))
 
 
 def test_stopping_leaves_nothing_behind(digits):
     with pytest.raises(CancelledError):
-        keep("Mine", make_suite("noise", digits), on_progress=lambda done, total, label: False)
-    assert not list(folder().glob("*"))
+        save_suite("Mine", make_suite("noise", digits), on_progress=lambda done, total, label: False)
+    assert not list(saved_folder().glob("*"))
 
 
 def test_keeping_makes_one_block_at_a_time(digits):
@@ -159,7 +166,7 @@ def test_keeping_makes_one_block_at_a_time(digits):
     )
     suite = make_suite("noise", many)
     tracemalloc.start()
-    keep("Many", suite)
+    save_suite("Many", suite)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < many.inputs.nbytes  # 16,000 inputs are written, twice as many
@@ -167,10 +174,10 @@ def test_keeping_makes_one_block_at_a_time(digits):
 
 def test_uploads_as_streams_are_kept(digits):
     file = io.BytesIO(packed(inputs=digits.inputs[:3], targets=digits.targets[:3]))
-    assert open_kept(keep("Upload", own_suite(file, digits)).stem).provenance[0].label == "3 own tests"
+    assert open_saved(save_suite("Upload", custom_suite(file, digits)).stem).provenance[0].label == "3 own tests"
 
 
 def test_what_is_taken_away_can_be_brought_back(noisy, digits):
-    again = own_suite(pack("Mine", noisy), digits)
+    again = custom_suite(pack_suite("Mine", noisy), digits)
     np.testing.assert_array_equal(again.take([0, 29]), noisy.take([0, 29]))
-    assert f"kept-{again.parts[0].fingerprint}" == keep("Mine", noisy).stem
+    assert f"kept-{again.parts[0].fingerprint}" == save_suite("Mine", noisy).stem

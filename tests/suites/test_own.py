@@ -4,9 +4,9 @@ import zipfile
 import numpy as np
 import pytest
 
+from idc_core import npz
 from idc_core.errors import DataError
-from idc_core.suites import custom_tests as own_module
-from idc_core.suites import make_suite, original, own_suite, union
+from idc_core.suites import custom_suite, make_suite, original, union
 
 
 def packed(**arrays):
@@ -24,43 +24,43 @@ def tests(digits):
 def test_own_tests_are_read(tmp_path, tests, digits, compressed):
     path = tmp_path / "mine.npz"
     (np.savez_compressed if compressed else np.savez)(path, **tests)
-    suite = own_suite(path, digits)
+    suite = custom_suite(path, digits)
     np.testing.assert_array_equal(suite.take(np.arange(5)), tests["inputs"])
     np.testing.assert_array_equal(suite.targets, tests["targets"])
     assert (suite.origin == -1).all()
     assert suite.name == "own"
     assert suite.provenance[0].label == "5 own tests"
-    assert own_suite(path.read_bytes(), original(digits)).fingerprint == suite.fingerprint
+    assert custom_suite(path.read_bytes(), original(digits)).fingerprint == suite.fingerprint
     with path.open("rb") as file:
-        assert own_suite(file, digits).fingerprint == suite.fingerprint
+        assert custom_suite(file, digits).fingerprint == suite.fingerprint
 
 
 def test_other_ways_to_write_the_same_are_the_same(tests, digits):
-    expected = own_suite(packed(**tests), digits)
+    expected = custom_suite(packed(**tests), digits)
     inputs, targets = tests["inputs"], tests["targets"]
     for other in (
         {"inputs": inputs.astype(np.float64), "targets": targets.astype(np.uint8)},
         {"inputs": np.asfortranarray(inputs), "targets": targets},
         {"inputs": inputs.astype(">f4"), "targets": targets.astype(">i2")},
     ):
-        suite = own_suite(packed(**other), digits)
+        suite = custom_suite(packed(**other), digits)
         assert suite.fingerprint == expected.fingerprint
         np.testing.assert_array_equal(suite.take(np.arange(5)), inputs)
 
 
 def test_bytes_of_pictures_are_scaled(tests, digits):
     shades = np.rint(tests["inputs"] * 255).astype(np.uint8)
-    suite = own_suite(packed(inputs=shades, targets=tests["targets"]), digits)
+    suite = custom_suite(packed(inputs=shades, targets=tests["targets"]), digits)
     np.testing.assert_array_equal(suite.take(np.arange(5)), shades / np.float32(255))
 
 
 def test_other_targets_are_another_suite(tests, digits):
     other = {**tests, "targets": tests["targets"][::-1].copy()}
-    assert own_suite(packed(**tests), digits).fingerprint != own_suite(packed(**other), digits).fingerprint
+    assert custom_suite(packed(**tests), digits).fingerprint != custom_suite(packed(**other), digits).fingerprint
 
 
 def test_own_tests_can_be_perturbed_and_joined(tests, digits, lenet):
-    own = own_suite(packed(**tests), digits)
+    own = custom_suite(packed(**tests), digits)
     both = union([make_suite("noise", digits), own])
     assert len(both) == 305
     np.testing.assert_array_equal(both.take([300]), tests["inputs"][:1])
@@ -83,14 +83,14 @@ def test_own_tests_can_be_perturbed_and_joined(tests, digits, lenet):
 )
 def test_what_does_not_fit_is_refused_by_name(change, message, tests, digits):
     with pytest.raises(DataError, match=message):
-        own_suite(packed(**{**tests, **change}), digits)
+        custom_suite(packed(**{**tests, **change}), digits)
 
 
 def test_missing_arrays_are_named(tests, digits):
     with pytest.raises(DataError, match=r"lacks inputs and targets: .* found x, y"):
-        own_suite(packed(x=tests["inputs"], y=tests["targets"]), digits)
+        custom_suite(packed(x=tests["inputs"], y=tests["targets"]), digits)
     with pytest.raises(DataError, match="lacks targets"):
-        own_suite(packed(inputs=tests["inputs"]), digits)
+        custom_suite(packed(inputs=tests["inputs"]), digits)
 
 
 class Trap:
@@ -102,31 +102,31 @@ class Trap:
 
 def test_pickles_are_not_read(tests, digits):
     with pytest.raises(DataError, match="Python objects"):
-        own_suite(packed(inputs=np.array([Trap()], object), targets=tests["targets"]), digits)
+        custom_suite(packed(inputs=np.array([Trap()], object), targets=tests["targets"]), digits)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 but no more", b"inputs,targets\n"])
 def test_other_files_are_refused(content, digits, tmp_path):
     with pytest.raises(DataError, match="no npz file"):
-        own_suite(content, digits)
+        custom_suite(content, digits)
     (tmp_path / "mine.npz").write_bytes(content)
     with pytest.raises(DataError, match=r"mine\.npz"):
-        own_suite(tmp_path / "mine.npz", digits)
+        custom_suite(tmp_path / "mine.npz", digits)
     with pytest.raises(DataError, match="no npz file"):
-        own_suite(tmp_path / "missing.npz", digits)
+        custom_suite(tmp_path / "missing.npz", digits)
 
 
 def test_damaged_files_are_refused(tests, digits):
     whole = bytearray(packed(**tests))
     whole[len(whole) // 2] ^= 0xFF
     with pytest.raises(DataError, match="damaged"):
-        own_suite(bytes(whole), digits)
+        custom_suite(bytes(whole), digits)
 
 
 def test_what_is_too_large_is_refused_by_its_header(tests, digits, monkeypatch):
-    monkeypatch.setattr(own_module, "MOST_BYTES", 1000)
+    monkeypatch.setattr(npz, "MOST_BYTES", 1000)
     with pytest.raises(DataError, match="at most 1,000 are read"):
-        own_suite(packed(**tests), digits)
+        custom_suite(packed(**tests), digits)
 
 
 def test_a_header_that_promises_too_much_is_found_out(tests, digits):
@@ -136,4 +136,4 @@ def test_a_header_that_promises_too_much_is_found_out(tests, digits):
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("inputs.npy", header.getvalue() + tests["inputs"].tobytes())
     with pytest.raises(DataError, match="ends early"):
-        own_suite(file.getvalue(), digits)
+        custom_suite(file.getvalue(), digits)

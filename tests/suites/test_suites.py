@@ -4,9 +4,9 @@ import pytest
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import ATTACKS, TRANSFORMS, guided_noise, random_noise, transform
-from idc_core.suites import SUITES, chosen, make_suite, original, perturbed, sample, subset, union
+from idc_core.suites import SUITES, make_suite, original, perturbed, sample_tests, select_tests, subset, union
 from idc_core.suites.registry import SLOW_BLOCK
-from idc_core.suites.subset import answers_to
+from idc_core.suites.subset import predict_suite
 
 CHEAP = [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")]
 FAST = {"fgsm": {}, "bim": {"steps": 3}}
@@ -109,8 +109,8 @@ def test_fingerprints_follow_from_all_that_makes_a_suite(lenet, digits):
         make_suite("guided", digits, other_network),
         make_suite("fgsm", digits, lenet),
         make_suite("fgsm", digits, lenet, epsilon=0.2),
-        chosen(original(digits), [0, 1]),
-        chosen(original(digits), [0, 2]),
+        select_tests(original(digits), [0, 1]),
+        select_tests(original(digits), [0, 2]),
     ]
     assert len({suite.fingerprint for suite in suites}) == len(suites)
     assert make_suite("noise", digits).fingerprint == suites[2].fingerprint
@@ -140,7 +140,7 @@ def test_a_union_holds_what_is_shared_once(lenet, digits):
 
 
 def test_suites_of_other_networks_are_not_joined(digits):
-    small = chosen(original(digits), [0])
+    small = select_tests(original(digits), [0])
     other = idc.load_dataset("digits", limit=5)
     broken = original(type(other)(**{**vars(other), "class_names": ("a", "b")}))
     with pytest.raises(DataError, match="not for the same network"):
@@ -155,7 +155,7 @@ def test_recipes_can_follow_each_other(digits):
 
 def test_subsets_by_class_correctness_and_confidence(lenet, digits):
     suite = make_suite("noise", digits, deviation=3.0, share=0.4)
-    answers = answers_to(lenet, suite)
+    answers = predict_suite(lenet, suite)
     inputs = everything(suite)
     scores = np.asarray(idc.analyze(lenet, digits, digits, "fc2").confidence)
     np.testing.assert_allclose(answers.confidence[:150], scores, atol=1e-6)
@@ -175,12 +175,12 @@ def test_subsets_by_class_correctness_and_confidence(lenet, digits):
 
 def test_chosen_tests_keep_their_order_and_are_checked(digits):
     suite = original(digits)
-    np.testing.assert_array_equal(everything(chosen(suite, [9, 3, 5])), digits.inputs[[3, 5, 9]])
+    np.testing.assert_array_equal(everything(select_tests(suite, [9, 3, 5])), digits.inputs[[3, 5, 9]])
     for wrong in ([-1], [150], [1, 1]):
         with pytest.raises(SettingError, match="different positions"):
-            chosen(suite, wrong)
+            select_tests(suite, wrong)
     with pytest.raises(DataError, match="No test of 'Original tests' is left"):
-        chosen(suite, [])
+        select_tests(suite, [])
 
 
 @pytest.mark.parametrize(
@@ -267,21 +267,25 @@ def test_stopping_loses_no_finished_block(lenet, digits, cache):
 
 def test_samples_are_nested_and_drawn_once(digits):
     whole = original(digits)
-    small, large = sample(whole, 20, seed=3), sample(whole, 90, seed=3)
+    small, large = sample_tests(whole, 20, seed=3), sample_tests(whole, 90, seed=3)
     assert (len(small), len(large)) == (20, 90)
     assert set(small.origin) < set(large.origin)
     assert (np.diff(large.origin) > 0).all()
     np.testing.assert_array_equal(small.take(np.arange(20)), digits.inputs[small.origin])
-    assert set(small.origin) != set(sample(whole, 20, seed=4).origin)
-    assert sample(whole, 150) is whole
+    assert set(small.origin) != set(sample_tests(whole, 20, seed=4).origin)
+    assert sample_tests(whole, 150) is whole
     for count in (0, -1, 2.5, True):
         with pytest.raises(SettingError, match="number of tests of a sample"):
-            sample(whole, count)
+            sample_tests(whole, count)
 
 
 @pytest.mark.parametrize("name", [*CHEAP, "fgsm", "bim", "pgd", "jsma", "deepfool"])
 def test_only_random_kinds_change_with_the_seed(name, lenet, digits):
-    few = chosen(original(digits), range(6))
+    few = select_tests(original(digits), range(6))
     settings = {"bim": {"steps": 2}, "pgd": {"steps": 2}, "deepfool": {"steps": 2}}.get(name, {})
     one, other = (everything(perturbed(few, name, lenet, seed=seed, **settings)) for seed in (0, 1))
     assert np.array_equal(one, other) != SUITES[name].random
+
+
+LAWS = (test_a_suite_is_the_original_and_what_is_made_of_it, test_only_random_kinds_change_with_the_seed)
+"""What suites of every transform and attack obey, one from elsewhere too."""

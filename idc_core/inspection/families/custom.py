@@ -15,6 +15,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Kind, Records, places
+from idc_core.npz import read_array
 from idc_core.tracing.trace import neuron_axes, trace
 
 
@@ -87,23 +88,13 @@ def mask_hypothesis(name: str, content: bytes, dataset: Dataset) -> Hypothesis:
     `name` is the file's; its ending says whether `content` is a NumPy array (.npy, never unpickled) or a PNG picture
     whose light pixels are the mask. DataError if it cannot be read, or has another size.
     """
-    values = _array(name, content) if name.lower().endswith(".npy") else _picture(name, content)
+    values = read_array(content, name) if name.lower().endswith(".npy") else _picture(name, content)
     if values.shape != places(dataset):
         raise DataError(
             f"The mask {name} has the shape {values.shape}; expected {places(dataset)}, the height and width of "
             f"{dataset.name}."
         )
     return attribute(f"mask {name}", values, dataset)
-
-
-def _array(name: str, content: bytes) -> NDArray[np.generic]:
-    try:
-        found: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{name} is no NumPy array ({error}); save one with numpy.save.") from error
-    if not isinstance(found, np.ndarray):
-        raise DataError(f"{name} holds several arrays; save a single one with numpy.save.")
-    return found
 
 
 def _picture(name: str, content: bytes) -> NDArray[np.bool_]:

@@ -2,11 +2,21 @@
 
 from importlib import import_module
 
-from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Preset
-from idc_core.perturbation.attacks.result import AttackResult, join
+from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch, Preset, register_attack
+from idc_core.perturbation.attacks.result import AttackResult, join_results
 from idc_core.perturbation.attacks.runner import assess, attack
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "Preset", "assess", "attack", "join"]
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "AttackResult",
+    "Batch",
+    "Preset",
+    "assess",
+    "attack",
+    "join_results",
+    "register_attack",
+]
 
 # In the order in which menus show what they enter into the registry.
 for _family in ("foolbox_attacks", "jsma"):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from idc_core.parameters import Parameter
-from idc_core.perturbation.attacks.registry import Batch, Preset, register
+from idc_core.perturbation.attacks.registry import Batch, Preset, register_attack
 from idc_core.perturbation.inputs import stream
 
 EPSILON = Parameter(
@@ -23,7 +23,7 @@ EPSILON = Parameter(
 )
 
 
-@register(
+@register_attack(
     "fgsm",
     "FGSM",
     "One step along the sign of the gradient: fast, and visible.",
@@ -36,7 +36,7 @@ def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     return _run(batch, attack, calls=1, epsilon=epsilon)
 
 
-@register(
+@register_attack(
     "bim",
     "BIM",
     "FGSM in small steps, never further than epsilon from the input.",
@@ -50,7 +50,7 @@ def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     return _run(batch, attack, calls=steps, epsilon=epsilon)
 
 
-@register(
+@register_attack(
     "pgd",
     "PGD",
     "BIM from a random start within epsilon of the input.",
@@ -58,6 +58,7 @@ def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     EPSILON,
     Parameter("step", "Change a step", "How far each step goes, in parts of the range.", 0.01, 0.0005, 1.0),
     Parameter("steps", "Steps", "More steps find more wrong answers and take longer.", 40, 1, 1000),
+    random=True,
 )
 def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     foolbox = _foolbox()
@@ -75,7 +76,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     return _run(batch, Seeded(abs_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)
 
 
-@register(
+@register_attack(
     "deepfool",
     "DeepFool",
     "Straight to the nearest border between classes, as if the network were linear there.",
@@ -84,7 +85,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     Parameter("candidates", "Classes", "How many of the likeliest classes are aimed at.", 10, 2, 1000),
     Parameter("overshoot", "Overshoot", "How far beyond the border to go, in parts of the way.", 0.02, 0.0, 1.0),
     takes_goal=False,
-    most=64,
+    batch_size=64,
 )
 def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Tensor:
     attack = _foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)
@@ -92,7 +93,7 @@ def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Te
     return _run(batch, attack, calls=1 + steps * (min(candidates, batch.scores.classes) - 1))
 
 
-@register(
+@register_attack(
     "cw",
     "Carlini-Wagner L2",
     "Searches the smallest change that fools the network: slow, and hardly visible.",
@@ -118,7 +119,7 @@ def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Te
         logarithmic=True,
     ),
     Parameter("confidence", "Confidence", "By how much the wrong score must lead.", 0.0, 0.0, 100.0),
-    most=64,
+    batch_size=64,
     presets={
         "paper": Preset(
             "the paper's: learning rate 0.005, constant from 0.01, 1,000 iterations",

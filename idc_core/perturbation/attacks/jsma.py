@@ -7,21 +7,22 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
-from idc_core.perturbation.attacks.registry import Batch, register
+from idc_core.perturbation.attacks.registry import Batch, register_attack
 from idc_core.perturbation.inputs import stream
 
 TABLE = 1 << 24
 """Pairs of one look at most, which bounds memory."""
 
 
-@register(
+@register_attack(
     "jsma",
     "JSMA",
     "Changes few values, but those fully: the two that help most, again and again.",
     "Papernot et al., IEEE EuroS&P 2016, algorithm 3 and equation 8",
     Parameter("theta", "Change of a value", "Below 0 values are lowered instead of raised.", 1.0, -1.0, 1.0),
     Parameter("gamma", "Share of values", "At most this share of an input's values is changed.", 1.0, 0.001, 1.0),
-    most=64,
+    random=True,
+    batch_size=64,
 )
 def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     """Return inputs in which pairs of values were changed until the network gave the wanted answer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +68,10 @@ class Attack:
         Their defaults are the paper's.
     takes_goal : bool
         Whether the wrong answer can be chosen.
-    most : int
-        Inputs that are attacked at a time: what is lost when the work is stopped.
+    random : bool
+        Whether it draws from `Batch.seed`; else the seed changes nothing.
+    batch_size : int
+        Inputs attacked at a time at most: what is lost when the work is stopped.
     presets : mapping of str to Preset
         Other values than the defaults that have a name.
     """
@@ -78,30 +81,30 @@ class Attack:
     help: str
     citation: str
     parameters: tuple[Parameter, ...]
-    takes_goal: bool
-    most: int
     run: Run
+    takes_goal: bool = True
+    random: bool = False
+    batch_size: int = 256
     presets: Mapping[str, Preset] = field(default_factory=dict)
 
 
 ATTACKS: Registry[Attack] = Registry("attack")
-"""Attacks by name, entered by `register`."""
+"""Attacks by name, entered by `register_attack`."""
 
 
-def register(
-    name: str,
-    label: str,
-    help: str,
-    citation: str,
-    *parameters: Parameter,
-    takes_goal: bool = True,
-    most: int = 256,
-    presets: Mapping[str, Preset] | None = None,
+def register_attack(
+    name: str, label: str, help: str, citation: str, *parameters: Parameter, **options: Any
 ) -> Callable[[Run], Run]:
-    """Enter the decorated function into `ATTACKS`; the parameters are the fields of `Attack`."""
+    """Enter the decorated function into `ATTACKS`.
+
+    Parameters
+    ----------
+    name, label, help, citation, *parameters, **options
+        The fields of `Attack`. Suites, menus and figures follow from them; nothing else has to be changed.
+    """
 
     def enter(run: Run) -> Run:
-        ATTACKS[name] = Attack(name, label, help, citation, parameters, takes_goal, most, run, presets or {})
+        ATTACKS[name] = Attack(name, label, help, citation, parameters, run, **options)
         return run
 
     return enter

@@ -1,9 +1,9 @@
-"""What an attack on a batch of inputs has brought about."""
+"""The result of an attack on a batch of inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,24 +82,13 @@ class AttackResult:
         return float(self.success[right].mean()) if right.any() else float("nan")
 
     def confusion(self, classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Count answers by right class, before and after the attack.
-
-        Parameters
-        ----------
-        classes : int
-            How many classes the network has.
-
-        Returns
-        -------
-        before, after : ndarray, int64 (classes, classes)
-            Row: right class. Column: answer.
-        """
+        """Count predictions before and after, int64 (classes, classes); row: true class, column: predicted class."""
         pairs = (self.targets * classes + answers for answers in (self.before, self.predictions))
         before, after = (np.bincount(pair, minlength=classes**2).reshape(classes, classes) for pair in pairs)
         return before.astype(np.int64), after.astype(np.int64)
 
 
-def join(parts: Sequence[AttackResult], total: int) -> AttackResult:
+def join_results(parts: Sequence[AttackResult], total: int) -> AttackResult:
     """Put the results of one attack on several batches one after the other.
 
     Parameters
@@ -108,15 +97,6 @@ def join(parts: Sequence[AttackResult], total: int) -> AttackResult:
         Of the same attack with the same settings; at least one.
     total : int
         How many inputs there were to attack; more than the parts hold where the work was stopped.
-
-    Returns
-    -------
-    AttackResult
-
-    Raises
-    ------
-    SettingError
-        If there is no part, or two are of different attacks.
     """
     if not parts:
         raise SettingError("Expected at least one finished batch to join, got none.")
@@ -129,24 +109,10 @@ def join(parts: Sequence[AttackResult], total: int) -> AttackResult:
                 f"with {other.settings}."
             )
 
-    def whole(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    goal = None if first.goal is None else whole("goal")
-    return AttackResult(
-        first.name,
-        whole("inputs"),
-        whole("targets"),
-        goal,
-        whole("before"),
-        whole("predictions"),
-        whole("success"),
-        whole("l0"),
-        whole("l2"),
-        whole("linf"),
-        first.settings,
-        total,
-    )
+    arrays = ("inputs", "targets", "before", "predictions", "success", "l0", "l2", "linf")
+    names = arrays if first.goal is None else (*arrays, "goal")
+    whole: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(first, **whole, total=total)
 
 
 def sizes(before: Pictures, after: Pictures) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:

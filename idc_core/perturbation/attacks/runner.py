@@ -100,7 +100,7 @@ def attack(
         scores = Scores(model, place(model, pictures[:1]))
         labels = check_classes(targets, len(pictures), scores.classes, "targets")
         wanted = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
-        size = batch_size or max(1, min(chosen.most, BATCH_BYTES // (4 * scores.elements)))
+        size = batch_size or max(1, min(chosen.batch_size, BATCH_BYTES // (4 * scores.elements)))
         try:
             for start in range(0, len(pictures), size):
                 rows = slice(start, start + size)
@@ -115,32 +115,7 @@ def attack(
 def assess(
     model: nn.Module, inputs: Any, attacked: Any, targets: Any, name: str, *, goal: Any = None, settings: dict[str, Any]
 ) -> AttackResult:
-    """Say of inputs that were attacked before what the attack brought about.
-
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    inputs, attacked : Tensor or array, float (n, C, H, W)
-        Before and after the attack; few enough for one batch.
-    targets : int (n,)
-        The right classes.
-    name : str
-        The attack.
-    goal : int or int (n,), optional
-        The wrong answers that were wanted.
-    settings : dict
-        What `AttackResult.settings` holds.
-
-    Returns
-    -------
-    AttackResult
-
-    Raises
-    ------
-    IdcError
-        As `attack`.
-    """
+    """Return the result of an attack whose pictures (n, C, H, W) are there already; few enough for one batch."""
     before, after = as_pictures(inputs), as_pictures(attacked)
     check_layers(model, ())
     with undisturbed(model):

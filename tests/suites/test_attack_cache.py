@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from idc_core.errors import DataError
-from idc_core.suites import attack_cache
-from idc_core.suites.attack_cache import kept
+from idc_core.suites import attacked
+from idc_core.suites.attacked import cached_block
 
 
 def block(value, shape=(4, 1, 8, 8)):
@@ -17,17 +17,17 @@ def test_a_block_is_made_once(cache):
         made.append(1)
         return block(1)
 
-    first, second = kept(block(0), "key", make), kept(block(0), "key", make)
+    first, second = cached_block(block(0), "key", make), cached_block(block(0), "key", make)
     np.testing.assert_array_equal(first, second)
     assert len(made) == 1
-    kept(block(0), "other key", make)
-    kept(block(2), "key", make)
+    cached_block(block(0), "other key", make)
+    cached_block(block(2), "key", make)
     assert len(made) == 3
     assert len(list(cache.iterdir())) == 3
 
 
 def test_files_hold_no_pickles(cache):
-    kept(block(0), "key", lambda: block(1))
+    cached_block(block(0), "key", lambda: block(1))
     (path,) = cache.iterdir()
     with np.load(path, allow_pickle=False) as file:
         assert file.files == ["inputs"]
@@ -35,18 +35,18 @@ def test_files_hold_no_pickles(cache):
 
 @pytest.mark.parametrize("damage", [b"", b"no zip file", None])
 def test_a_damaged_file_is_made_again(cache, damage):
-    kept(block(0), "key", lambda: block(1))
+    cached_block(block(0), "key", lambda: block(1))
     (path,) = cache.iterdir()
     path.write_bytes(path.read_bytes()[:-40] if damage is None else damage)
-    np.testing.assert_array_equal(kept(block(0), "key", lambda: block(2)), block(2))
-    np.testing.assert_array_equal(kept(block(0), "key", lambda: block(3)), block(2))
+    np.testing.assert_array_equal(cached_block(block(0), "key", lambda: block(2)), block(2))
+    np.testing.assert_array_equal(cached_block(block(0), "key", lambda: block(3)), block(2))
 
 
 def test_a_file_of_another_shape_is_made_again(cache):
-    kept(block(0), "key", lambda: block(1))
+    cached_block(block(0), "key", lambda: block(1))
     (path,) = cache.iterdir()
     np.savez(path, inputs=block(1, (2, 1, 8, 8)))
-    np.testing.assert_array_equal(kept(block(0), "key", lambda: block(2)), block(2))
+    np.testing.assert_array_equal(cached_block(block(0), "key", lambda: block(2)), block(2))
 
 
 def test_what_fails_leaves_nothing_behind(cache):
@@ -54,23 +54,23 @@ def test_what_fails_leaves_nothing_behind(cache):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        kept(block(0), "key", fails)
+        cached_block(block(0), "key", fails)
     assert not cache.exists()
 
 
 def test_the_oldest_files_go_when_room_is_short(cache, monkeypatch):
-    kept(block(0), "key", lambda: block(1))
+    cached_block(block(0), "key", lambda: block(1))
     size = next(cache.iterdir()).stat().st_size
-    monkeypatch.setattr(attack_cache, "LIMIT", int(4.5 * size))
+    monkeypatch.setattr(attacked, "LIMIT", int(4.5 * size))
     for number in range(1, 4):
-        kept(block(0), number, lambda number=number: block(number))
-    kept(block(0), "key", lambda: pytest.fail("the first block is gone already"))
+        cached_block(block(0), number, lambda number=number: block(number))
+    cached_block(block(0), "key", lambda: pytest.fail("the first block is gone already"))
     for number in range(4, 12):
-        kept(block(0), number, lambda number=number: block(number))
-        assert sum(path.stat().st_size for path in cache.iterdir()) <= attack_cache.LIMIT
-    kept(block(0), 11, lambda: pytest.fail("the newest block is gone"))
+        cached_block(block(0), number, lambda number=number: block(number))
+        assert sum(path.stat().st_size for path in cache.iterdir()) <= attacked.LIMIT
+    cached_block(block(0), 11, lambda: pytest.fail("the newest block is gone"))
     made = []
-    kept(block(0), 1, lambda: made.append(1) or block(1))
+    cached_block(block(0), 1, lambda: made.append(1) or block(1))
     assert made
 
 
@@ -78,4 +78,4 @@ def test_a_folder_that_cannot_be_written_is_named(cache):
     cache.parent.mkdir(parents=True)
     cache.write_text("a file where the folder should be")
     with pytest.raises(DataError, match="IDC_HOME"):
-        kept(block(0), "key", lambda: block(1))
+        cached_block(block(0), "key", lambda: block(1))

@@ -1,27 +1,27 @@
-"""Finished units of experiments on disk, so that an interrupted run loses none of them and goes on where it stopped.
+"""Finished work on disk, so that what was interrupted goes on where it stopped, and nothing is made twice.
 
-In the folder "runs" of the cache (IDC_HOME, or the platform's cache folder): records as JSON, one file a unit (`unit`),
-and arrays as npz files without pickles, a folder a run (`UnitFolder`). Names are addresses of everything that a unit or
-a run follows from, as the network's weights, the tests, the settings and the seed. So nothing in it is ever out of
-date, experiments that need the same unit share it, and the folder may be deleted at any time.
+Records are JSON, one file a unit (`unit`); arrays are npz files without pickles (`UnitFolder`). Names are content
+addresses of everything that a unit follows from, as the network's weights, the tests, the settings and the seed. So
+nothing here is ever out of date, and every folder may be deleted at any time.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
-import zlib
+import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, write_whole
+from idc_core.npz import pack_arrays, read_arrays
+
+LEFT = 0.8
+"""Share of a folder's limit that is left when old files go."""
 
 Record = dict[str, Any]
 """What a unit found: text, numbers, None, and lists and dicts of these."""
@@ -80,23 +80,31 @@ class UnitFolder(MutableMapping[str, Arrays]):
     ----------
     path : Path
         Made when the first unit is put in. A damaged file counts as absent.
+    what : str
+        What is kept, for messages: the beginning of a sentence.
+    limit : int, optional
+        Bytes that all files together may take: above it those that were not used for longest go.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, what: str = "Finished work", limit: int | None = None) -> None:
+        self.path, self._what, self._limit = path, what, limit
 
     def __getitem__(self, key: str) -> Arrays:
+        path = self._file(key)
         try:
-            with np.load(self._file(key), allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            found = read_arrays(path, str(path))
+        except DataError as error:
             raise KeyError(key) from error
+        if self._limit is not None:
+            os.utime(path)
+        return found
 
     def __setitem__(self, key: str, arrays: Arrays) -> None:
-        content = io.BytesIO()
-        np.savez_compressed(content, allow_pickle=False, **dict(arrays))
-        with keeping(self.path, "Finished work"):
-            write_whole(self._file(key), content.getvalue())
+        content = pack_arrays(arrays)
+        with keeping(self.path, self._what):
+            if self._limit is not None:
+                _make_room(self.path, len(content), self._limit)
+            write_whole(self._file(key), content)
 
     def __delitem__(self, key: str) -> None:
         try:
@@ -112,6 +120,23 @@ class UnitFolder(MutableMapping[str, Arrays]):
 
     def _file(self, key: str) -> Path:
         return self.path / f"{key}.npz"
+
+
+def _make_room(folder: Path, size: int, limit: int) -> None:
+    files = []
+    for path in folder.glob("*.npz"):
+        try:
+            files.append((path.stat(), path))
+        except FileNotFoundError:  # another process made room
+            continue
+    total = size + sum(stat.st_size for stat, _ in files)
+    if total <= limit:
+        return
+    for stat, path in sorted(files, key=lambda one: one[0].st_mtime):
+        path.unlink(missing_ok=True)
+        total -= stat.st_size
+        if total <= LEFT * limit:
+            break
 
 
 def _text(value: Record, what: str) -> str:

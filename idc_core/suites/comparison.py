@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.analysis import Analysis
+from idc_core.analysis.predictions import Predictions, join_predictions
 from idc_core.clustering.points import Floats
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, decode, encode, total
@@ -18,13 +19,15 @@ from idc_core.coverage.idc import IDC
 from idc_core.errors import DataError, SettingError
 from idc_core.parameters import is_whole
 from idc_core.progress import Progress, part_of
-from idc_core.suites.responses import Answers, Seen, join_answers, look
-from idc_core.suites.suite import Part, Suite
+from idc_core.suites.responses import PartResponses, part_responses
+from idc_core.suites.suite import Suite
 
 MS = (6, 8, 10, 12)
 """Numbers of important neurons of the paper's tables."""
 
 MOST_SUITES = 6
+
+_ARRAYS = ("predictions", "cells")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +75,12 @@ class SuiteResult:
     extra : int
         Inputs that the first suite does not have.
     accuracy, rmse : float or None
-        Share answered correctly, or the root mean squared error of a regression.
+        Of a classification, and of a regression.
     confidence : float or None
-        Mean softmax probability of the answers; None for regression.
+        Mean softmax probability of the predicted classes; None for regression.
     extra_accuracy, extra_rmse, extra_confidence : float or None
         The same of the extra inputs alone; None where there is none.
-    answers : Answers
+    predictions : Predictions
     cells : dict of int to SuiteCells
         By number of important neurons.
     """
@@ -93,13 +96,13 @@ class SuiteResult:
     extra_accuracy: float | None
     extra_rmse: float | None
     extra_confidence: float | None
-    answers: Answers
+    predictions: Predictions
     cells: dict[int, SuiteCells]
 
 
 @dataclass(frozen=True, eq=False)
 class SuiteComparison:
-    """Two to six suites side by side; the first is what the others are measured against.
+    """Suites side by side; the first is what the others are measured against.
 
     Attributes
     ----------
@@ -123,20 +126,7 @@ class SuiteComparison:
         return tuple(int(index) for index in decode(np.array([code]), self.sizes[:m])[0])
 
     def marginal(self, m: int, order: Sequence[int] | None = None) -> NDArray[np.int64]:
-        """Count the cells that each suite adds to those before it.
-
-        Parameters
-        ----------
-        m : int
-            One of `ms`.
-        order : sequence of int, optional
-            Suites by number, each once; default: as they are.
-
-        Returns
-        -------
-        ndarray, int64 (s,)
-            Gains in that order; their sum is what all suites cover together.
-        """
+        """Count the cells that each suite adds to those before it, int64 (s,), in the order given (or their own)."""
         numbers = list(range(len(self.suites))) if order is None else [int(one) for one in order]
         if sorted(numbers) != list(range(len(self.suites))):
             raise SettingError(f"order must name each suite of 0..{len(self.suites) - 1} once, not {order!r}.")
@@ -161,19 +151,12 @@ class SuiteComparison:
         return order
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one record a suite and number of neurons, for tables and files."""
+        """Return one record per suite and number of neurons, for tables and files."""
+        columns = [field.name for field in fields(SuiteResult) if field.name not in ("name", "fingerprint", *_ARRAYS)]
         return [
             {
                 "suite": suite.name,
-                "label": suite.label,
-                "inputs": suite.inputs,
-                "extra": suite.extra,
-                "accuracy": suite.accuracy,
-                "rmse": suite.rmse,
-                "confidence": suite.confidence,
-                "extra_accuracy": suite.extra_accuracy,
-                "extra_rmse": suite.extra_rmse,
-                "extra_confidence": suite.extra_confidence,
+                **{column: getattr(suite, column) for column in columns},
                 "m": m,
                 "covered": suite.cells[m].covered,
                 "total": suite.cells[m].total,
@@ -191,7 +174,7 @@ class SuiteComparison:
         return [set(suite.cells[m].codes.tolist()) for suite in self.suites]
 
 
-def compare(
+def compare_suites(
     model: nn.Module,
     suites: Sequence[Suite],
     learnt: IDC | Analysis,
@@ -206,17 +189,13 @@ def compare(
     model : Module
         Left as it was found.
     suites : sequence of Suite
-        Two to six; the first, mostly the original tests, is what the others are measured against.
+        2 to `MOST_SUITES`; the first, mostly the original tests, is what the others are measured against.
     learnt : IDC or Analysis
         Important neurons and clusters, fitted once, with at least as many neurons as the largest of `ms`.
     ms : sequence of int
         Numbers of important neurons: the first ones of those learnt.
     on_progress : Progress, optional
         Called with inputs done of all there are.
-
-    Returns
-    -------
-    SuiteComparison
 
     Raises
     ------
@@ -236,113 +215,103 @@ def compare(
     _check(suites, 2)
     ms = _check_ms(ms, len(learnt.important), learnt.layer)
     important = learnt.important[: max(ms)]
-    parts = {part.fingerprint: (part, targets, suite) for suite in suites for part, targets in parts_of(suite)}
+    parts = {part.fingerprint: (part, targets, suite) for suite in suites for part, targets in suite.parts_with_targets}
     everything, done = sum(part.count for part, _, _ in parts.values()), 0
-    seen: dict[str, Seen] = {}
+    responses: dict[str, PartResponses] = {}
     for fingerprint, (part, targets, suite) in parts.items():
-        shifted = part_of(on_progress, done, everything)
-        seen[fingerprint] = look(model, part, targets, suite.task, learnt.layer, important, shifted)
+        progress = part_of(on_progress, done, everything)
+        responses[fingerprint] = part_responses(model, part, targets, suite.task, learnt.layer, important, progress)
         done += part.count
-    return weigh(suites, seen, learnt, ms)
+    return compare_responses(suites, responses, learnt, ms)
 
 
-def weigh(
-    suites: Sequence[Suite], seen: Mapping[str, Seen], learnt: IDC | Analysis, ms: Sequence[int] = MS
+def compare_responses(
+    suites: Sequence[Suite], responses: Mapping[str, PartResponses], learnt: IDC | Analysis, ms: Sequence[int] = MS
 ) -> SuiteComparison:
-    """Compare suites by what their parts have shown already, as `compare` does.
+    """Compare 1 to `MOST_SUITES` suites as `compare_suites` does, from responses that are there already.
 
     Parameters
     ----------
-    suites : sequence of Suite
-        One to six.
-    seen : mapping of str to Seen
+    suites, learnt, ms
+        As in `compare_suites`, whose errors it raises.
+    responses : mapping of str to PartResponses
         By fingerprint, at least of the suites' parts; with at least as many neurons as the largest of `ms`, those of
         `learnt.important` in that order.
-    learnt : IDC or Analysis
-    ms : sequence of int
-
-    Returns
-    -------
-    SuiteComparison
-
-    Raises
-    ------
-    SettingError, DataError
-        As `compare`.
     """
     suites = tuple(suites)
     _check(suites, 1)
     ms = _check_ms(ms, len(learnt.important), learnt.layer)
-    state = _State.of(learnt, ms)
-    reached = {part.fingerprint: state.place(seen[part.fingerprint]) for suite in suites for part in suite.parts}
-    results = tuple(_result(suite, suites[0], seen, reached, state) for suite in suites)
+    clusters = _Clusters.of(learnt, ms)
+    reached = {
+        part.fingerprint: clusters.cells(responses[part.fingerprint]) for suite in suites for part in suite.parts
+    }
+    results = tuple(_result(suite, suites[0], responses, reached, clusters) for suite in suites)
     shared = {m: _shared([result.cells[m] for result in results]) for m in ms}
-    return SuiteComparison(learnt.layer, ms, results, shared, tuple(state.sizes))
+    return SuiteComparison(learnt.layer, ms, results, shared, tuple(clusters.sizes))
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """What was learnt: where the clusters of the important neurons end."""
+class _Clusters:
+    """Where the clusters of the important neurons end."""
 
     centroids: tuple[Floats, ...]
     boundaries: tuple[Floats, ...] | None
     ms: tuple[int, ...]
 
     @staticmethod
-    def of(learnt: IDC | Analysis, ms: tuple[int, ...]) -> _State:
+    def of(learnt: IDC | Analysis, ms: tuple[int, ...]) -> _Clusters:
         rounded = learnt.original if isinstance(learnt, IDC) else bool(learnt.settings["original"])
         most = max(ms)
-        return _State(
-            learnt.centroids[:most],
-            # Rounded centroids have boundaries of their own, half way between them.
-            None if rounded else tuple(one.boundaries for one in learnt.clusters[:most]),
-            ms,
-        )
+        # Rounded centroids have boundaries of their own, half way between them.
+        boundaries = None if rounded else tuple(one.boundaries for one in learnt.clusters[:most])
+        return _Clusters(learnt.centroids[:most], boundaries, ms)
 
     @property
     def sizes(self) -> list[int]:
         return [len(one) for one in self.centroids]
 
-    def place(self, seen: Seen) -> dict[int, Codes]:
+    def cells(self, responses: PartResponses) -> dict[int, Codes]:
         """Return the cell of every input, for each number of neurons."""
-        assignments = assign(seen.activations[:, : max(self.ms)], self.centroids, self.boundaries)
+        assignments = assign(responses.activations[:, : max(self.ms)], self.centroids, self.boundaries)
         return {m: encode(assignments[:, :m], self.sizes[:m]) for m in self.ms}
 
 
 def _result(
-    suite: Suite, first: Suite, seen: Mapping[str, Seen], reached: Mapping[str, dict[int, Codes]], state: _State
+    suite: Suite,
+    first: Suite,
+    responses: Mapping[str, PartResponses],
+    reached: Mapping[str, dict[int, Codes]],
+    clusters: _Clusters,
 ) -> SuiteResult:
     known = {part.fingerprint for part in first.parts}
-    answers = join_answers([seen[part.fingerprint].answers for part in suite.parts])
+    predictions = join_predictions([responses[part.fingerprint].predictions for part in suite.parts])
     cells = {}
-    for m in state.ms:
+    for m in clusters.ms:
         codes = np.concatenate([reached[part.fingerprint][m] for part in suite.parts])
         base = np.unique(np.concatenate([reached[part.fingerprint][m] for part in first.parts]))
-        cells[m] = _cells(m, codes, base, total(state.sizes[:m]))
-    added = np.concatenate([np.full(part.count, part.fingerprint not in known) for part in suite.parts])
-    extra = _measured(answers, suite, added) if added.any() else (None, None, None)
+        cells[m] = _cells(m, codes, base, total(clusters.sizes[:m]))
+    extra = np.concatenate([np.full(part.count, part.fingerprint not in known) for part in suite.parts])
     everything = np.ones(len(suite), bool)
     return SuiteResult(
         suite.name,
         suite.label,
         suite.fingerprint,
         len(suite),
-        int(added.sum()),
-        *_measured(answers, suite, everything),
-        *extra,
-        answers,
+        int(extra.sum()),
+        *_quality(predictions, suite, everything),
+        *(_quality(predictions, suite, extra) if extra.any() else (None, None, None)),
+        predictions,
         cells,
     )
 
 
-def _measured(
-    answers: Answers, suite: Suite, which: NDArray[np.bool_]
+def _quality(
+    predictions: Predictions, suite: Suite, which: NDArray[np.bool_]
 ) -> tuple[float | None, float | None, float | None]:
     """Return accuracy, root mean squared error and mean confidence of some tests, each where it has a meaning."""
-    if suite.task == "regression":
-        errors = answers.confidence[which].astype(np.float64) - suite.targets[which]
-        return None, float(np.sqrt(np.square(errors).mean())), None
-    return float(answers.correct[which].mean()), None, float(answers.confidence[which].mean(dtype=np.float64))
+    some = predictions.only(which)
+    accuracy, rmse = some.quality(suite.targets[which], suite.task)
+    return accuracy, rmse, None if accuracy is None else float(some.confidence.mean(dtype=np.float64))
 
 
 def _cells(m: int, codes: Codes, base: Codes, cells: int) -> SuiteCells:
@@ -356,17 +325,9 @@ def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
     return np.array([[int(among(one, other).sum()) for other in reached] for one in reached], np.int64)
 
 
-def parts_of(suite: Suite) -> list[tuple[Part, NDArray[Any]]]:
-    """Return the parts of a suite, each with its right answers."""
-    return [
-        (part, suite.targets[start : start + part.count]) for start, part in zip(suite.starts, suite.parts, strict=True)
-    ]
-
-
 def _check(suites: tuple[Suite, ...], least: int) -> None:
     if not least <= len(suites) <= MOST_SUITES:
-        fewest = ("one", "two")[least - 1]
-        raise SettingError(f"Expected {fewest} to {MOST_SUITES} suites to compare, got {len(suites)}.")
+        raise SettingError(f"Expected {least} to {MOST_SUITES} suites to compare, got {len(suites)}.")
     first = suites[0]
     for number, suite in enumerate(suites):
         if (suite.shape, suite.task, suite.class_names) != (first.shape, first.task, first.class_names):

@@ -1,8 +1,8 @@
-"""A person's suites on disk: uploads, successful attacks, finds of a search; kept until the person removes them.
+"""A person's suites on disk: uploads, successful attacks, results of a search; saved until the person deletes them.
 
 In the folder "suites/kept" of the cache (IDC_HOME, or the platform's cache folder), one npz file a suite, without
-pickles: the arrays inputs, targets and origin, and how they came to be as JSON. A file's name is the content address of
-inputs and targets, so that the same tests are kept once.
+pickles: the arrays inputs, targets and origin, and how they were made as JSON. A file's name is the content address of
+inputs and targets, so that the same tests are saved once.
 """
 
 from __future__ import annotations
@@ -12,31 +12,30 @@ import json
 import math
 import re
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core import npz
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, partial_file
 from idc_core.progress import Progress, report
-from idc_core.suites import custom_tests
-from idc_core.suites.custom_tests import Form
-from idc_core.suites.suite import Step, Suite
+from idc_core.suites.custom_tests import SuiteFormat, begin_digest, fitting_inputs, fitting_targets, suite_from_arrays
+from idc_core.suites.suite import ProvenanceStep, Suite
 
 ABOUT = "about.json"
 _NAME = re.compile(r"kept-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A suite that is on disk.
+class SavedSuite:
+    """A suite on disk.
 
     Attributes
     ----------
@@ -47,29 +46,28 @@ class Kept:
     kind : str
         Key of its colour: "own", or that of the perturbation it came from.
     inputs : int
-    form : Form
-        What its tests look like.
-    provenance : tuple of Step
+    form : SuiteFormat
+    provenance : tuple of ProvenanceStep
     """
 
     name: str
     label: str
     kind: str
     inputs: int
-    form: Form
-    provenance: tuple[Step, ...]
+    form: SuiteFormat
+    provenance: tuple[ProvenanceStep, ...]
 
 
-def folder() -> Path:
+def saved_folder() -> Path:
     """Return the folder of the person's suites; it need not exist."""
     return cache_folder() / "suites" / "kept"
 
 
-def keep(
+def save_suite(
     label: str,
     tests: Suite | NDArray[Any],
     targets: NDArray[Any] | None = None,
-    provenance: Sequence[Step] = (),
+    provenance: Sequence[ProvenanceStep] = (),
     *,
     like: Dataset | Suite | None = None,
     on_progress: Progress | None = None,
@@ -81,11 +79,11 @@ def keep(
     label : str
         Its name for a person.
     tests : Suite, or ndarray (n, ...)
-        A suite, made block by block; or inputs, as `idc_core.suites.own_suite` takes them.
+        A suite, made block by block; or inputs, as `custom_suite` takes them.
     targets : ndarray (n,), optional
-        Right answers; needed with an array.
-    provenance : sequence of Step, optional
-        How the tests came to be; default: as the suite says.
+        True classes or values; needed with an array.
+    provenance : sequence of ProvenanceStep, optional
+        How the tests were made; default: as the suite says.
     like : Dataset or Suite, optional
         What the network's tests look like; needed with an array.
     on_progress : Progress, optional
@@ -94,7 +92,7 @@ def keep(
     Returns
     -------
     Path
-        The file; its stem is the name for `open_kept`. Where the same tests are there already, under another label,
+        The file; its stem is the name for `open_saved`. Where the same tests are there already, under another label,
         they get the new one.
 
     Raises
@@ -108,94 +106,65 @@ def keep(
     """
     label = " ".join(label.split())
     if not label:
-        raise SettingError("A suite that is kept needs a name.")
+        raise SettingError("A suite that is saved needs a name.")
     if not isinstance(tests, Suite):
         if targets is None or like is None:
-            raise SettingError("Inputs alone cannot be kept: pass targets and like, the data set that they are like.")
-        tests = custom_tests.suite_of(np.asarray(tests), np.asarray(targets), Form.of(like), provenance=provenance)
-    about = _written(label, tests, provenance or tests.provenance)
-    return _store(label, tests, about, on_progress)
-
-
-def _store(label: str, suite: Suite, about: str, on_progress: Progress | None) -> Path:
-    """Write a file whole or not at all; its content gives its name."""
-    with keeping(folder(), repr(label)), partial_file(folder()) as partial:
+            raise SettingError("Inputs alone cannot be saved: pass targets and like, the data set that they are like.")
+        form = SuiteFormat.of(like)
+        tests = suite_from_arrays(np.asarray(tests), np.asarray(targets), form, provenance=provenance)
+    about = _describe(label, tests, provenance or tests.provenance)
+    folder = saved_folder()
+    with keeping(folder, repr(label)), partial_file(folder) as partial:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-            address = _write(archive, suite, about, on_progress)
-        path = folder() / f"kept-{address}.npz"
+            address = _write(archive, tests, about, on_progress)
+        path = folder / f"kept-{address}.npz"
         partial.replace(path)
     return path
 
 
-def pack(label: str, suite: Suite, on_progress: Progress | None = None) -> bytes:
-    """Write a suite as the content of an npz file, as `keep` does, for a person to take away and to bring back.
-
-    Parameters
-    ----------
-    label : str
-    suite : Suite
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    SettingError, DataError, CancelledError
-        As `keep`.
-    """
+def pack_suite(label: str, suite: Suite, on_progress: Progress | None = None) -> bytes:
+    """Return a suite as the content of an npz file, as `save_suite` writes it; `custom_suite` reads it again."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        _write(archive, suite, _written(label, suite, suite.provenance), on_progress)
+        _write(archive, suite, _describe(label, suite, suite.provenance), on_progress)
     return content.getvalue()
 
 
-def kept(like: Dataset | Suite | None = None) -> dict[str, Kept]:
+def saved_suites(like: Dataset | Suite | None = None) -> dict[str, SavedSuite]:
     """List the suites on disk.
 
     Parameters
     ----------
     like : Dataset or Suite, optional
-        List only what has the same shape, classes and task.
+        List only suites of the same shape, classes and task.
 
     Returns
     -------
-    dict of str to Kept
+    dict of str to SavedSuite
         By name, in the order of their labels. Files that are no suites are left out.
     """
-    form = None if like is None else Form.of(like)
-    found = [_listed(str(path), path.stat().st_mtime_ns) for path in folder().glob("kept-*.npz")]
+    form = None if like is None else SuiteFormat.of(like)
+    found = [_listed(str(path), path.stat().st_mtime_ns) for path in saved_folder().glob("kept-*.npz")]
     wanted = [one for one in found if one is not None and (form is None or one.form == form)]
     return {one.name: one for one in sorted(wanted, key=lambda one: (one.label, one.name))}
 
 
-def open_kept(name: str) -> Suite:
-    """Read a suite from disk.
-
-    Parameters
-    ----------
-    name : str
-        One of `kept`.
-
-    Returns
-    -------
-    Suite
-        All inputs are in memory.
+def open_saved(name: str) -> Suite:
+    """Read a suite from disk; all inputs are in memory.
 
     Raises
     ------
     SettingError
-        If there is none of that name.
+        If there is none of that name in `saved_suites`.
     DataError
         If its file is damaged.
     """
     path = _path(name)
     about = _listed(str(path), path.stat().st_mtime_ns)
     if about is None:
-        raise DataError(f"The kept suite {path} is damaged: remove it and keep its tests again.")
-    arrays = custom_tests.read_arrays(path, ("inputs", "targets", "origin"), str(path))
-    return custom_tests.suite_of(
+        raise DataError(f"The saved suite {path} is damaged: delete it and save its tests again.")
+    arrays = npz.read_arrays(path, str(path), ("inputs", "targets", "origin"))
+    return suite_from_arrays(
         arrays["inputs"],
         arrays["targets"],
         about.form,
@@ -207,31 +176,25 @@ def open_kept(name: str) -> Suite:
     )
 
 
-def forget(name: str) -> None:
-    """Remove a suite from disk.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name.
-    """
+def delete_saved(name: str) -> None:
+    """Delete a suite from disk; raise `SettingError` if there is none of that name."""
     _path(name).unlink()
 
 
 def _path(name: str) -> Path:
-    path = folder() / f"{name}.npz"
+    path = saved_folder() / f"{name}.npz"
     # A name can come from an address: it must not lead elsewhere.
     if not _NAME.fullmatch(name) or not path.exists():
-        raise SettingError(f"There is no kept suite {name!r}: it was removed, or kept on another machine.")
+        raise SettingError(f"There is no saved suite {name!r}: it was deleted, or saved on another machine.")
     return path
 
 
-def _written(label: str, suite: Suite, provenance: Sequence[Step]) -> str:
+def _describe(label: str, suite: Suite, provenance: Sequence[ProvenanceStep]) -> str:
     content = {
         "label": label,
         "kind": "own" if suite.name == "original" else suite.name,
         "inputs": len(suite),
-        "form": asdict(Form.of(suite)),
+        "form": asdict(SuiteFormat.of(suite)),
         "provenance": [{**vars(step), "settings": dict(step.settings)} for step in provenance],
     }
     try:
@@ -252,48 +215,46 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
     digest = None
     with archive.open("inputs.npy", "w", force_zip64=True) as stream:
         for positions, block in suite.blocks():
-            inputs = custom_tests.fitting_inputs(block, suite.shape, "The suite")
+            inputs = fitting_inputs(block, suite.shape, "The suite")
             if digest is None:
                 shape = (len(suite), *suite.shape)
                 size = math.prod(shape) * inputs.itemsize
-                if size > custom_tests.MOST_BYTES:
+                if size > npz.MOST_BYTES:
                     raise DataError(
-                        f"The suite holds {size:,} bytes, and at most {custom_tests.MOST_BYTES:,} can be read again: "
-                        "keep fewer tests."
+                        f"The suite holds {size:,} bytes, and at most {npz.MOST_BYTES:,} can be read again: save fewer "
+                        "tests."
                     )
-                digest = custom_tests.begin_digest(inputs.dtype, shape)
+                digest = begin_digest(inputs.dtype, shape)
                 header = {"descr": inputs.dtype.str, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(stream, header)
             digest.update(inputs.data)
             stream.write(inputs.data)
-            report(on_progress, int(positions[-1]) + 1, len(suite), "inputs kept")
-    targets = custom_tests.fitting_targets(suite.targets, len(suite), Form.of(suite), "The suite")
+            report(on_progress, int(positions[-1]) + 1, len(suite), "inputs saved")
+    targets = fitting_targets(suite.targets, len(suite), SuiteFormat.of(suite), "The suite")
     for name, array in (("targets", targets), ("origin", suite.origin)):
         with archive.open(f"{name}.npy", "w") as stream:
             np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
     if digest is None:
-        raise DataError("A suite without tests cannot be kept.")
+        raise DataError("A suite without tests cannot be saved.")
     digest.update(targets.data)
     return digest.hexdigest()[:16]
 
 
 @lru_cache(maxsize=256)
-def _listed(path: str, changed: int) -> Kept | None:
+def _listed(path: str, changed: int) -> SavedSuite | None:
     """Read what a file says of itself; None where it is no suite. `changed` tells a new file of the same name."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            said = json.loads(archive.read(ABOUT))
-        form = said["form"]
-        task: Literal["classification", "regression"] = form["task"]
-        return Kept(
+        about = json.loads(npz.read_text(Path(path), ABOUT, path))
+        form = about["form"]
+        return SavedSuite(
             Path(path).stem,
-            str(said["label"]),
-            str(said["kind"]),
-            int(said["inputs"]),
-            Form(tuple(form["shape"]), tuple(form["class_names"]), task),
-            tuple(Step(**{**step, "settings": _tuples(step["settings"])}) for step in said["provenance"]),
+            str(about["label"]),
+            str(about["kind"]),
+            int(about["inputs"]),
+            SuiteFormat(tuple(form["shape"]), tuple(form["class_names"]), form["task"]),
+            tuple(ProvenanceStep(**{**step, "settings": _tuples(step["settings"])}) for step in about["provenance"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error):
+    except (DataError, ValueError, KeyError, TypeError):
         return None
 
 
