@@ -14,7 +14,7 @@ from idc_core.coverage.overlap import Gained, gained
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting, shelf
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 
 if TYPE_CHECKING:
     from idc_core.attribution.shift import Shift
@@ -203,9 +203,11 @@ def open_run(
         if paused and shelf().finished("attacks", steps.key) is None:
             break
         try:
-            result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack)
-            traces = waiting.get("attacked", steps.trace_key, "running what was attacked", steps.trace(result))
-            maps = waiting.get("moved", steps.maps_key, "explaining what was attacked", steps.explain(result))
+            result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack, kept=128)
+            traces = waiting.get(
+                "attacked", steps.trace_key, "running what was attacked", steps.trace(result), kept=128
+            )
+            maps = waiting.get("moved", steps.maps_key, "explaining what was attacked", steps.explain(result), kept=128)
         except CancelledError:
             break
         found.append((result, traces, maps))
@@ -249,8 +251,7 @@ class _Steps:
     @property
     def key(self) -> Hashable:
         view, plan = self.view, self.plan
-        networks = (ENGINE, view.model.card.fingerprint, view.test.fingerprint)
-        return (*networks, plan.attack, plan.settings, plan.goal, plan.seed, tuple(self.block.tolist()))
+        return (*view.key, plan.attack, plan.settings, plan.goal, plan.seed, tuple(self.block.tolist()))
 
     @property
     def trace_key(self) -> Hashable:

@@ -13,7 +13,7 @@ from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell.bench import DEFAULT
 from studio.shell.selection import select
 from studio.widgets import layout
@@ -67,10 +67,10 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Outc
         tests = analysis.test_activations[chosen]
         return outcomes(analysis.train_activations, tests, name, drop, on_progress=report)
 
-    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.train.fingerprint, analysis.layer)
+    key = (*view.key, analysis.layer)
     key += (analysis.m, view.bench.classes, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    found: tuple[Outcome, ...] = waiting.get("alternatives", key, doing, work)
+    found: tuple[Outcome, ...] = waiting.get("alternatives", key, doing, work, kept=64)
     return found
 
 

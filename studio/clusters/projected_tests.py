@@ -14,7 +14,7 @@ from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, princ
 from idc_core.figures.projection import Groups, gather, plane
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell.selection import select, selected
 from studio.widgets import layout
 from studio.widgets.text import cell_name, count, percent, plural, signed, state
@@ -110,7 +110,7 @@ def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
                 return umap(activations[drawn], on_progress=report)
 
             bench = view.bench
-            key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, view.test.fingerprint)
+            key = view.key
             doing = f"laying {plural(len(drawn), 'test')} out with UMAP (it does not say how far it is)"
             return drawn, Waiting(1).get(
                 "projections", (*key, bench.layer, view.analysis.m, bench.classes), doing, work

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from idc_core.progress import Progress
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
@@ -175,5 +175,5 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = blocks_of(part, report)
         return joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    found: Traces = waiting.get("suites", (ENGINE, view.model.card.fingerprint, part.fingerprint, layer), doing, work)
+    found: Traces = waiting.get("suites", (view.model.card.fingerprint, part.fingerprint, layer), doing, work)
     return found

@@ -18,7 +18,7 @@ from idc_core.progress import Progress
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import Other
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 
 OF_CLASSES = ("dsc",)
 """Criteria that compare a test with other classes, which tests answered with a number do not have."""
@@ -250,8 +250,7 @@ def _subsets(view: View) -> Any:
 
 
 def _bench(view: View) -> tuple[Hashable, ...]:
-    card, bench = view.model.card, view.bench
-    return (ENGINE, card.fingerprint, view.train.fingerprint, view.test.fingerprint, bench.layer, bench.classes)
+    return (*view.key, view.bench.layer, view.bench.classes)
 
 
 def _depends(view: View, name: str, settings: Settings) -> tuple[Hashable, ...]:
@@ -283,7 +282,7 @@ def _read(waiting: Waiting, view: View, name: str, settings: Settings) -> tuple[
         return reading, orders_by({name: reading.profiles})
 
     found: tuple[Reading, list[Order]] | str = waiting.get(
-        "criteria", _depends(view, name, settings), f"measuring {label}", work
+        "criteria", _depends(view, name, settings), f"measuring {label}", work, kept=48
     )
     return found
 
@@ -320,7 +319,7 @@ def _add(
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
-        value: float = waiting.get("scores", key, label, work)
+        value: float = waiting.get("scores", key, label, work, kept=192)
         return value
 
     for name, reading in readings.items():

@@ -15,7 +15,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import differential as figures
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell import address
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.text import cell_name, plural, times
@@ -139,16 +139,7 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
             raise CancelledError("Nobody waited for the search.")
         return found
 
-    key = (
-        ENGINE,
-        view.model.card.fingerprint,
-        view.train.fingerprint,
-        view.test.fingerprint,
-        view.bench,
-        cell,
-        epsilon,
-        tuple(positions.tolist()),
-    )
+    key = (*view.key, view.bench, cell, epsilon, tuple(positions.tolist()))
     reached: Reached = Waiting(1).get("searches", key, f"searching for cell {cell_name(cell)}, step", work)
     return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 

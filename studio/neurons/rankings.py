@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets.text import count
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def ranked(view: View) -> Ranked:
             view.train_traces.activations[layer].mean(axis=0, dtype=np.float64),
         )
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, layer, chosen)
-    found: Ranked = Waiting(1).get("rankings", key, "ranking the neurons", work)
+    key = (*view.learnt_key, layer, chosen)
+    found: Ranked = Waiting(1).get("rankings", key, "ranking the neurons", work, kept=48)
     return found
 
 
@@ -138,8 +138,8 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             # Kept like a result: it would be the same the next time.
             return f"{METHODS[name].label} is left out. {error}"
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, view.bench.layer, name)
-    answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work)
+    key = (*view.learnt_key, view.bench.layer, name)
+    answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work, kept=48)
     return answer
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.figures import experiments
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets import layout
 from studio.widgets.text import lower, signed
 
@@ -116,7 +116,7 @@ def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:
-    return ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.bench.layer, view.bench.classes, number
+    return *view.key, view.bench.layer, view.bench.classes, number
 
 
 @dataclass(frozen=True)
