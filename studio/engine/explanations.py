@@ -80,7 +80,8 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
     def work(report: Progress) -> NDArray[np.float32]:
         from idc_core.tracing.trace import collect
 
-        return collect(view.model, one, [], on_progress=report).scores[0]
+        found: NDArray[np.float32] = collect(view.model, one, [], on_progress=report).scores[0]
+        return found
 
     key = (*view.key, "scores", *which)
     found: NDArray[np.float32] = Waiting(1).get("explanations", key, "running the test", work, kept=96)
@@ -115,7 +116,9 @@ def explain(
     from idc_core.attribution.methods import METHODS, attribute_layers
 
     entry = METHODS[method]
-    chosen = entry.settings({name: value for name, value in settings.items() if name in entry.parameters})
+    chosen: dict[str, Any] = entry.settings(
+        {name: value for name, value in settings.items() if name in entry.parameters}
+    )
 
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
         layers = (*reversed(view.model.card.layers), INPUT)

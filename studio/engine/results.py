@@ -272,7 +272,9 @@ def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> D
     """Return one split of a data set, read once."""
     from idc_core.datasets import DATASETS
 
-    return waiting.get("data", (name, split), f"reading {DATASETS[name].label} ({split})", _reader(name, split), kept=4)
+    doing = f"reading {DATASETS[name].label} ({split})"
+    found: Dataset = waiting.get("data", (name, split), doing, _reader(name, split), kept=4)
+    return found
 
 
 def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:
@@ -295,7 +297,8 @@ def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, wha
 
         return collect(model, data, [layer], RelevanceSettings(), on_progress=report)
 
-    return waiting.get("trace", key, f"running {what} through the network", work, kept=8)
+    found: Traces = waiting.get("trace", key, f"running {what} through the network", work, kept=8)
+    return found
 
 
 def _load_model(name: str) -> Network:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import streamlit as st
 from idc_core.analysis.teaching import LAYERS, MOST_WEIGHT, NAMES, START, START_INPUTS, Floats, Weights
 from idc_core.figures.learn import relevance_signs
 from studio.shell import address
+from studio.widgets.charts import component
 from studio.widgets.layout import how_to_read, is_dark
 
-FOLDER = Path(__file__).parents[2] / "assets" / "learn"
 KEY = "learn-network"
 STAMP = "learn-stamp"
 """The number that the browser gave to the last state it sent, so that it can tell an answer to an older one."""
@@ -22,10 +21,7 @@ STAMP = "learn-stamp"
 NET, LINE = "net", "line"
 """Names in the address: all numbers in hundredths, inputs first; and the chosen line."""
 
-_component = st.components.v2.component(
-    "idc_learn_network",
-    **{kind: (FOLDER / f"network.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")},
-)
+_component = component("idc_learn_network", "learn", "network")
 
 
 @dataclass(frozen=True, eq=False)

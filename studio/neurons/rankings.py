@@ -1,4 +1,4 @@
-"""Every ranking of a bench's neurons, each computed once, and how one of them is chosen."""
+"""All rankings of a layer's neurons, each computed once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SAMPLE = 300
 """Training inputs that a method runs on."""
 
 USUAL = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
-"""Methods that are compared without being asked for: one pass over the sample each."""
+"""Methods that are compared by default: one pass over the sample each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What the training inputs' relevance says of a layer's neurons.
+    """Rankings of a layer's neurons by the relevance of the training inputs.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def ranked(view: View) -> Ranked:
 
         relevance = view.train_traces.relevance[layer]
         groups, labels = group(view.train)
-        called = [f"Class {label}" if view.train.class_names else f"Answer {label}" for label in labels]
+        called = [f"Class {label}" if view.train.class_names else f"Target {label}" for label in labels]
         rankings = {ranking.name: ranking for ranking in by_relevance(relevance)}
         if len(chosen) > 1:
             inside = np.isin(groups, [labels.index(name) for name in chosen])
@@ -82,7 +82,7 @@ def ranked(view: View) -> Ranked:
 
 
 def default_second(view: View, found: Ranked) -> str:
-    """Return what stands beside the first ranking: the chosen classes, where there are any."""
+    """Return the ranking to compare with: the chosen classes, where there are any."""
     if "chosen" in found.rankings:
         return "chosen"
     if len(view.bench.classes) == 1 and view.is_comparable:
@@ -156,5 +156,5 @@ def measure_help(name: str) -> str:
 
 
 def over(ranking: Ranking) -> str:
-    """Say over how many inputs a ranking is."""
+    """Name a ranking with its number of inputs."""
     return f"{ranking.label}, {count(ranking.inputs)} training inputs"

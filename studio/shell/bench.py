@@ -206,7 +206,9 @@ def choose() -> Bench:
 def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
     """Draw a select box whose value the address keeps."""
     st.session_state[name] = value
-    st.selectbox(label, options, format_func=labels.get, key=name, on_change=_take, args=(name,), help=help)
+    st.selectbox(
+        label, list(options), format_func=labels.__getitem__, key=name, on_change=_take, args=(name,), help=help
+    )
 
 
 def _take(name: str) -> None:

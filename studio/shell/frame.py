@@ -17,10 +17,11 @@ from idc_core.errors import CancelledError, IdcError
 from studio.engine import jobs
 from studio.engine.overview import snapshot
 from studio.engine.results import View, open_view, warm
-from studio.shell import address, pins, theme, tour
+from studio.shell import address, pins, tour
 from studio.shell.bench import DEFAULT, Bench, bench_line, choose, untouched
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.shell.selection import Selection
+from studio.widgets.charts import follow_theme
 from studio.widgets.text import plural
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -46,7 +47,7 @@ def run() -> None:
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(entry.question, anchor=False)
-    theme.follow()
+    follow_theme()
     guide = tour.begin(entry.name)
     if entry.setup == "none":
         _run(script, None)

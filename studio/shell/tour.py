@@ -6,8 +6,6 @@ was finished, skipped or declined is remembered by the browser alone: it decides
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -20,8 +18,7 @@ from studio.shell.pages import PAGES, go_to
 from studio.shell.selection import Selection, select, selected
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
 from studio.widgets import grid_axes
-
-FOLDER = Path(__file__).parents[2] / "assets" / "tour"
+from studio.widgets.charts import ASSETS, component
 
 STEP = "tour"
 """Name in the address: the number of the step, from 1."""
@@ -37,10 +34,8 @@ ENDED = "tour-ended"
 
 LENGTH = f"{len(STEPS)} steps, about three minutes"
 
-_offer = st.components.v2.component(
-    "idc_tour_offer", **{kind: (FOLDER / f"offer.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-)
-_memory = st.components.v2.component("idc_tour_memory", js=(FOLDER / "memory.js").read_text(encoding="utf-8"))
+_offer = component("idc_tour_offer", "tour", "offer")
+_memory = st.components.v2.component("idc_tour_memory", js=(ASSETS / "tour" / "memory.js").read_text(encoding="utf-8"))
 
 
 def number() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 from idc_core.figures import input_images
 from studio.engine.results import View
 from studio.shell.selection import select, selected
+from studio.widgets.charts import component
 from studio.widgets.text import plural, signed
-
-FOLDER = Path(__file__).parents[2] / "assets" / "gallery"
 
 WRONG = "\u00d7"
 """Marks a misclassified test."""
@@ -31,9 +29,7 @@ MOST_BYTES = 90_000
 
 _COLUMNS = 10
 
-_tiles = st.components.v2.component(
-    "idc_gallery", **{kind: (FOLDER / f"tiles.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-)
+_tiles = component("idc_gallery", "gallery", "tiles")
 
 
 def answer(view: View, position: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -152,7 +153,7 @@ def controls(view: View, zoom: Zoom) -> None:
             st.multiselect(
                 f"Neurons on {place}",
                 [rank for rank in free if rank not in other],
-                format_func=names.get,
+                format_func=names.__getitem__,
                 key=name,
                 on_change=_put,
                 args=(view,),
@@ -169,10 +170,11 @@ def controls(view: View, zoom: Zoom) -> None:
         with st.container(horizontal=True, gap="small"):
             for rank, name in names.items():
                 st.session_state[f"fix-{rank}"] = zoom.fixed.get(rank, FREE)
+                clusters: list[int] = [FREE, *range(view.sizes[rank])]
                 st.selectbox(
                     name.capitalize(),
-                    [FREE, *range(view.sizes[rank])],
-                    format_func=lambda cluster, rank=rank: _option(view, rank, cluster),
+                    clusters,
+                    format_func=partial(_option, view, rank),
                     key=f"fix-{rank}",
                     on_change=_fix,
                     args=(view,),

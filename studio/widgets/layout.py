@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from studio.engine.results import View
-from studio.shell.theme import is_dark
-from studio.widgets.charts import chart, grid_chart, how_to_read, plot
+from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery
 from studio.widgets.text import lower
