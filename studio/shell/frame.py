@@ -91,11 +91,19 @@ def enter() -> View | Overview | None:
     st.rerun()
 
 
+def current_result() -> View | Overview:
+    """Begin the script of a page that shows the setup's results: return them, or those made beforehand."""
+    result = enter()
+    if result is None:
+        raise TypeError("A page that shows results of the setup must not be registered with setup='none'.")
+    return result
+
+
 def current_view() -> View:
-    """Begin the script of a page that shows results of the setup: return them."""
-    view = enter()
+    """Begin the script of a page that shows the setup's results: return them."""
+    view = current_result()
     if not isinstance(view, View):
-        raise TypeError("A page that shows results of the setup is registered with setup='live'.")
+        raise TypeError("A page registered with setup='snapshot' reads its results by current_result().")
     return view
 
 

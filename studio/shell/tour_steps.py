@@ -15,7 +15,7 @@ from idc_core.coverage.cell_table import members, state_counts
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from studio.engine.results import View
 from studio.shell.selection import Selection
-from studio.widgets.text import cell_name, count, percent, plural, state
+from studio.widgets.text import cell_name, cluster_name, count, percent, plural
 
 
 class Words(NamedTuple):
@@ -77,9 +77,9 @@ class Story:
         return int(self.view.analysis.important[self.rank])
 
     @property
-    def state(self) -> str:
+    def cluster_words(self) -> str:
         """The state in which the cell has that neuron."""
-        return state(self.cell[self.rank], self.view.sizes[self.rank])
+        return cluster_name(self.cell[self.rank], self.view.sizes[self.rank])
 
     @cached_property
     def around(self) -> list[tuple[int, ...]]:
@@ -186,7 +186,8 @@ def clusters(story: Story) -> Words:
     return Words(
         f"The activations of each important neuron, split into groups (**clusters**). Neuron {story.neuron} has "
         f"{plural(size, 'state')}.",
-        f"Below are tests in the {story.state} of neuron {story.neuron}, around {centroid:.1f}. Those of its cluster 0 "
+        f"Below are tests in the {story.cluster_words} of neuron {story.neuron}, around {centroid:.1f}. Those of its "
+        "cluster 0 "
         "stand above them: see how the pictures differ.",
         f"Only {count(reached)} of {plural(len(view.chosen), 'test')} ({percent(reached / len(view.chosen))}) reach "
         f"that state, and test {story.test} is one of them: {rare}.",
@@ -224,7 +225,7 @@ def finding(story: Story) -> Words:
     """Step 7."""
     rank = next((i for i, pair in enumerate(zip(story.cell, story.goal, strict=True)) if pair[0] != pair[1]), 0)
     size, name = story.view.sizes[rank], story.view.neurons[rank]
-    there, here = state(story.goal[rank], size), state(story.cell[rank], size)
+    there, here = cluster_name(story.goal[rank], size), cluster_name(story.cell[rank], size)
     return Words(
         f"Cell {cell_name(story.goal)}: {name} in its {there} instead of its {here}, all else as in cell "
         f"{cell_name(story.cell)}. No test reaches it; of the empty neighbours it is the closest to test {story.test}.",
