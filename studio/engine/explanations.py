@@ -1,4 +1,4 @@
-"""Explanations of one test: what each layer's values contributed to a score, by any method."""
+"""Explanations of one test: the contribution of each layer's values to a score, by any method."""
 
 from __future__ import annotations
 

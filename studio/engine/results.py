@@ -1,4 +1,4 @@
-"""From the bench to results: every engine call of the pages, each computed once.
+"""From the setup to results: every engine call that pages share, each computed once.
 
 Results are kept by what they depend on: names, fingerprints of weights and data, the layer, the settings and
 the version of the engine. Arrays are shared between sessions and never changed.
@@ -35,7 +35,7 @@ STEPS = 6
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Everything a page shows of a bench.
+    """A setup with its results.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class View:
         from idc_core.datasets import DATASETS
 
         some = DATASETS[self.model.card.dataset].learns_from
-        return f" · learnt from {plural(len(self.train), 'training input')}" if some else ""
+        return f" · fitted on {plural(len(self.train), 'training input')}" if some else ""
 
     @property
     def class_label(self) -> str:
@@ -241,7 +241,7 @@ def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> ND
     return found
 
 
-PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least certain"}
+PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least confident"}
 """Ways to choose which tests to show: key and label."""
 
 

@@ -108,7 +108,7 @@ def _take() -> None:
 
 
 def reset() -> None:
-    """Put every number back to the start."""
+    """Reset every number."""
     _keep(_START_TEXT, _START_LINE)
 
 
@@ -141,8 +141,8 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
         on_network_change=_take,
     )
     shown = (
-        "the relevance that it hands back, red for the answer, dashed blue against it"
+        "the relevance that it passes back, red for the predicted class, dashed blue against it"
         if relevance
-        else "its weight, its line dashed where that is negative"
+        else "its weight, dashed where negative"
     )
-    how_to_read(f"squares are inputs, circles neurons, a dashed ring one that is silent; a line's number is {shown}.")
+    how_to_read(f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}.")

@@ -123,7 +123,7 @@ def _open_setup() -> View:
     _draw_sidebar(bench)
     stopped = st.session_state[jobs.HALTED] = st.session_state.pop(jobs.STOPPED, False)
     if stopped:
-        st.info("Stopped. Nothing was lost: start again, or choose something else.")
+        st.info("Stopped. Finished results are kept. Start again, or change the setup.")
         st.button("Start again", on_click=jobs.go_on)
     try:
         view = open_view(bench)
@@ -146,7 +146,7 @@ def _last_good(failed: Bench) -> View:
     bench = st.session_state.get(LAST_GOOD)
     if bench is None or bench == failed:
         st.stop()
-    st.caption("Below is the last result that worked; it is named in the line above the heading.")
+    st.caption("The last successful result is shown; the line above the heading names its setup.")
     try:
         return open_view(bench)
     except IdcError:
@@ -156,12 +156,12 @@ def _last_good(failed: Bench) -> View:
 def _note(view: View) -> None:
     """Say what is unusual about a bench."""
     if view.analysis.m < view.bench.m:
-        st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all of them are used.")
+        st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:
         st.caption(
-            f"The network answers with the classes of {view.train.name}, the tests are {view.test.name}: "
-            "right and wrong have no meaning here, coverage has."
+            f"The network predicts classes of {view.train.name}, the tests are {view.test.name}. "
+            "Accuracy is not defined for these tests; coverage is."
         )
     if not len(view.chosen):
-        st.warning("No test has the chosen classes. Choose others in the sidebar.")
+        st.warning("No test has the chosen classes. Choose other classes in the sidebar.")
         st.stop()

@@ -71,8 +71,8 @@ register(
         "Overview",
         "Start",
         ":material/home:",
-        "What have these tests not exercised?",
-        "The result for the chosen network and tests at a glance, and where to look next.",
+        "What do these tests not cover?",
+        "The result for this setup at a glance, and where to look next.",
         setup="snapshot",
     ),
     PageEntry(
@@ -81,7 +81,7 @@ register(
         "Start",
         ":material/school:",
         "How does it work?",
-        "The method on a network of ten neurons whose weights can be dragged, in six short chapters.",
+        "The method on a network of ten neurons with weights to drag, in six short chapters.",
         setup="none",
     ),
     PageEntry(
@@ -90,7 +90,7 @@ register(
         "Explore",
         ":material/visibility:",
         "Which part of the input decided?",
-        "Heatmaps of one test for any class and method, side by side, and relevance layer by layer.",
+        "Heatmaps of one test for any class and method, and relevance layer by layer.",
     ),
     PageEntry(
         "neurons",
@@ -98,23 +98,23 @@ register(
         "Explore",
         ":material/hub:",
         "Which neurons decide, and do they really?",
-        "Neurons ranked by any measure, what activates one, and what happens when the first ones are silenced.",
+        "Neurons ranked by relevance or attribution, tests that activate one, and the effect of silencing.",
     ),
     PageEntry(
         "clusters",
         "Clusters",
         "Explore",
         ":material/bar_chart:",
-        "What states does each important neuron have?",
-        "A histogram a neuron with its clusters, how their number was chosen, and example inputs.",
+        "What clusters does each important neuron have?",
+        "One histogram per neuron with its clusters, the choice of their number, and example inputs.",
     ),
     PageEntry(
         "coverage",
         "Coverage",
         "Explore",
         ":material/grid_on:",
-        "Which combinations of behaviour do the tests reach?",
-        "The grid of combinations: click a cell to see the tests in it.",
+        "Which combinations of clusters do the tests reach?",
+        "The grid of combinations. Click a cell to see its tests.",
     ),
     PageEntry(
         "layers",
@@ -122,7 +122,7 @@ register(
         "Explore",
         ":material/layers:",
         "Where in the network are the tests weak?",
-        "Coverage of every layer for several numbers of neurons and test sets; click one to look into it.",
+        "Coverage of every layer, for several m and test sets. Click a square to open it.",
     ),
     PageEntry(
         "testsets",
@@ -130,7 +130,7 @@ register(
         "Challenge",
         ":material/science:",
         "Which additional tests are worth having?",
-        "Noise, transforms, attacks, parts and tests of your own side by side, by the combinations each adds.",
+        "Noise, transforms, attacks, subsets and your own tests, compared by the cells that each adds.",
     ),
     PageEntry(
         "adversarial",
@@ -138,8 +138,7 @@ register(
         "Challenge",
         ":material/bolt:",
         "What do attacks reveal that the tests do not?",
-        "Six attacks on correctly classified tests: what fools the network, how far the picture and its relevance "
-        "move, and which cells that adds.",
+        "Attacks on correctly classified tests: success, size of the change, change of relevance, and added cells.",
     ),
     PageEntry(
         "differential",
@@ -147,7 +146,7 @@ register(
         "Challenge",
         ":material/call_split:",
         "Where do similar models disagree?",
-        "Search for pictures on which networks for one task disagree, so that at least one of them is wrong.",
+        "Search for inputs on which networks for one task disagree, so that at least one is wrong.",
     ),
     PageEntry(
         "robustness",
@@ -155,7 +154,7 @@ register(
         "Challenge",
         ":material/fitness_center:",
         "Does training on what was missing help?",
-        "The network retrained with inputs that raise IDC, with as many random ones and with none.",
+        "The network retrained with inputs that raise IDC, with equally many random inputs, and with none.",
     ),
     PageEntry(
         "criteria",
@@ -163,7 +162,7 @@ register(
         "Compare",
         ":material/compare_arrows:",
         "Do other criteria see the same?",
-        "Eleven other coverage criteria beside IDC, how far they agree, and which tests each would run first.",
+        "Other coverage criteria compared with IDC, their agreement, and test prioritisation by each.",
     ),
     PageEntry(
         "classes",
@@ -171,7 +170,7 @@ register(
         "Compare",
         ":material/balance:",
         "Which classes does it confuse, and for whom is it unfair?",
-        "Pairs of classes that activate the neurons alike, beside what labels say; bias, own predictions, groups.",
+        "Pairs of classes with similar activations, compared with the labels; bias, your own predictions, groups.",
     ),
     PageEntry(
         "hypotheses",
@@ -179,7 +178,7 @@ register(
         "Compare",
         ":material/psychology:",
         "Do units mean something I can name?",
-        "Every unit against classes, shapes, words or grammar rules: which goes with which, how sure, and where.",
+        "Which units correlate with classes, shapes, words or grammar rules, how strongly, and where.",
     ),
 )
 

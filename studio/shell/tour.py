@@ -136,7 +136,7 @@ def draw_sidebar() -> None:
             type="tertiary",
             icon=":material/explore:",
             on_click=start,
-            help=f"Follow one misclassified test through the pages: {LENGTH}, on the default bench.",
+            help=f"Follow one misclassified test through the pages: {LENGTH}, on the default setup.",
         )
 
 
@@ -154,7 +154,7 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
     with st.container(border=True, key="tour-panel"):
         st.header(f"Tour, step {now} of {len(STEPS)}: {step.title}", anchor=False)
         if now == 1:
-            st.caption("The tour is about the default bench, which is in the sidebar now.")
+            st.caption("The tour uses the default setup, which is now in the sidebar.")
         titles = ("What you see", "Try this", "What it means here")
         for column, title, text in zip(st.columns([5, 4, 6], gap="medium"), titles, words, strict=True):
             column.markdown(f"**{title}.** {text}")
@@ -169,12 +169,12 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
                 st.button("Finish", key="tour-finish", type="primary", on_click=end, args=("finished",))
             if selected() != wanted:
                 st.button(
-                    "Select it again",
+                    "Restore the selection",
                     key="tour-again",
                     type="tertiary",
                     on_click=select,
                     kwargs=vars(wanted),
-                    help="Something else is selected now: select again what this step is about.",
+                    help="Select the test, neuron and cell of this step again.",
                 )
         _remember()
 
@@ -182,12 +182,12 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
 def _elsewhere(now: int) -> None:
     """Say on which page the tour goes on."""
     title = PAGES[STEPS[now - 1].page].title
-    _short(now, f"goes on with the page {title}.", f"Continue: {title}")
+    _short(now, f"continues on the page {title}.", f"Continue: {title}")
 
 
 def _strayed(now: int) -> None:
     """Say that the bench is not the one that the tour is about."""
-    _short(now, "is about the default bench; another one is chosen in the sidebar.", "Back to the default bench")
+    _short(now, "uses the default setup. Another one is chosen in the sidebar.", "Back to the default setup")
 
 
 def _short(now: int, text: str, label: str) -> None:

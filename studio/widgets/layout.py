@@ -74,8 +74,8 @@ def _left_out(view: View) -> str:
     if DATASETS[view.train.name].learns_from is None:
         return ""
     return (
-        f"; the first ones only, so that a page opens within seconds (the network itself was trained on "
-        f"{view.model.card.split}). On the command line `--limit-train {len(view.train)}` gives the same"
+        f"; only the first ones, so that a page opens within seconds (the network was trained on "
+        f"{view.model.card.split}). On the command line: `--limit-train {len(view.train)}`"
     )
 
 

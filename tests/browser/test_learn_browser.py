@@ -181,7 +181,7 @@ def test_the_bench_waits_on_the_other_pages(visitor, first):
     assert "m=3" in visitor.page.url
 
 
-@pytest.mark.parametrize("chapter", ["1 A network", "4 States", "6 Empty cells"])
+@pytest.mark.parametrize("chapter", ["1 A network", "4 Clusters", "6 Empty cells"])
 def test_narrow_windows_do_not_scroll_sideways(visitor, chapter):
     open_learn(visitor, chapter)
     visitor.page.set_viewport_size({"width": 800, "height": 900})

@@ -38,7 +38,7 @@ PAGE_STATES += [(name, {"pin": "layer=fc1"}) for name in PAGES if name != "learn
 PAGE_STATES += [("relevance", {"method": name, "second": "nothing"}) for name in METHODS]
 PAGE_STATES += [
     ("learn", {"chapter": f"{number} {title}"})
-    for number, title in enumerate(("Relevance", "Importance", "States", "Cells", "Empty cells"), start=2)
+    for number, title in enumerate(("Relevance", "Importance", "Clusters", "Cells", "Empty cells"), start=2)
 ]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
 PAGE_STATES += [("hypotheses", {"over-epochs": "true"})]

@@ -15,7 +15,7 @@ from idc_core.analysis.teaching import START, START_INPUTS
 from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
-CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 States", "5 Cells", "6 Empty cells")
+CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 Clusters", "5 Cells", "6 Empty cells")
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_importance_follows_the_weights(open_learn):
 
 
 def test_clusters_step_by_step(open_learn):
-    app = open_learn(chapter="4 States")
+    app = open_learn(chapter="4 Clusters")
     slider = app.slider(key="step3")
     seen = []
     for step in range(int(slider.max) + 1):
