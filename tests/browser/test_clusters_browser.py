@@ -53,7 +53,7 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
 
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
     visitor.open("clusters")
-    visitor.page.get_by_role("combobox", name="Way to cluster").click()
+    visitor.page.get_by_role("combobox", name="Clustering method").click()
     visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
     visitor.settle()
     assert "clustering=hierarchical" in visitor.page.url
@@ -62,7 +62,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
         visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
     )
     assert "k=3" in visitor.page.url
-    assert "3 states each, 729 combinations" in visitor.text()
+    assert "3 clusters each, 729 combinations" in visitor.text()
     other = browser.new_page(viewport={"width": 1440, "height": 1200})
     try:
         fresh = type(visitor)(other, visitor.address, [])
@@ -76,7 +76,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
 
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters")
-    visitor.page.get_by_text("drawing around", exact=True).click()
+    visitor.page.get_by_text("lasso", exact=True).click()
     visitor.settle()
     figure = plot(visitor, "Two directions show")
     area = figure.locator(".nsewdrag").first
@@ -95,10 +95,10 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     expect(heading).to_be_visible()
     number = int(heading.inner_text().split()[0])
     with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name=f"Take these {number} tests away (npz)").click()
+        visitor.page.get_by_role("button", name=f"Download these {number} tests (npz)").click()
     content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
     assert len(content["ids"]) == len(content["inputs"]) == number > 20
-    visitor.page.get_by_role("button", name="Forget them").click()
+    visitor.page.get_by_role("button", name="Clear").click()
     visitor.settle()
     assert "No test is chosen in this picture yet." in visitor.text()
     assert script_errors(visitor) == []

@@ -55,7 +55,7 @@ class TestControls:
     def test_number_by_hand(self, open_page, k):
         app = open_page("clusters", k=str(k))
         assert not app.exception
-        assert f"6 important neurons have {k} states each, {k**6:,} combinations in all." in words(app)
+        assert f"6 important neurons have {k} clusters each, {k**6:,} combinations in total." in words(app)
         assert f"· k = {k} ·" in words(app)
 
     def test_other_pages_follow(self, studio):
@@ -103,7 +103,7 @@ class TestSelection:
         assert shade["x0"] == pytest.approx(found.boundaries[0])
         assert shade["x1"] == pytest.approx(found.boundaries[1])
         inside = int((view.analysis.assignments[:, rank] == 1).sum())
-        assert f"Take these {inside} tests away (npz)" in [button.label for button in app.get("download_button")]
+        assert f"Download these {inside} tests (npz)" in [button.label for button in app.get("download_button")]
         assert f"Shown are 20 of {inside} tests." in words(app)
         links = [link.proto.label for link in app.get("page_link")]
         assert f"See the cells with neuron {neuron} in cluster 1" in links
@@ -179,7 +179,7 @@ class TestChoices:
         app.toggle(key="other-ways").set_value(True).run()
         assert not app.exception
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
-        counts = table["way to cluster"].value_counts().to_dict()
+        counts = table["clustering method"].value_counts().to_dict()
         assert counts == {"k-means": 16, "Hierarchical (Ward)": 16, "Gaussian mixture": 16, "DBSCAN": 2}
 
     def test_class_filter_counts_the_chosen_tests_only(self, open_page):
@@ -201,7 +201,7 @@ class TestPlane:
 
     @pytest.mark.parametrize(
         ("colour", "first"),
-        [("cluster", "cluster 0, lowest state ("), ("cell", "cell 0-"), ("correctness", "correct (")],
+        [("cluster", "cluster 0, lowest cluster ("), ("cell", "cell 0-"), ("correctness", "correct (")],
     )
     def test_colours(self, open_page, colour, first):
         app = open_page("clusters")
@@ -219,7 +219,7 @@ class TestPlane:
         app.run()
         assert "3 tests chosen in the picture" in [one.value for one in app.subheader]
         assert "They fall into" in words(app)
-        assert "Take these 3 tests away (npz)" in [button.label for button in app.get("download_button")]
+        assert "Download these 3 tests (npz)" in [button.label for button in app.get("download_button")]
         app.button(key="plane-forget").click().run()
         assert "No test is chosen in this picture yet." in words(app)
 

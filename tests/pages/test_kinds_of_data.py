@@ -29,7 +29,7 @@ def test_numbers_instead_of_classes(small_data, open_page, name):
     assert "classes" not in [box.key for box in app.multiselect]
     assert "misclassified" not in words(app)
     if name == "overview":
-        assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells only errors reach"]
+        assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells reached only by misclassified tests"]
     if name == "neurons":
         assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
         assert "true steering angle" in words(app)

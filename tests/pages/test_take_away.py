@@ -120,11 +120,11 @@ def test_tests_can_be_taken_in_two_forms_from_several_places(view):
     app = open_script()
     labels = [button.label for button in buttons(app)]
     assert labels == [
-        "Take these 7 tests away (npz)",
+        "Download these 7 tests (npz)",
         "Contact sheet (PNG)",
-        "Take these 2 tests away (npz)",
+        "Download these 2 tests (npz)",
         "Contact sheet (PNG)",
-        "Take these 2 tests away (npz)",
+        "Download these 2 tests (npz)",
         "Contact sheet (PNG)",
     ]
     sheet = Image.open(io.BytesIO(downloads.sheet(view, view.chosen[:7])))

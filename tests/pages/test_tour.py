@@ -164,7 +164,7 @@ def test_starting_puts_the_bench_on_the_default_and_says_so(studio):
     assert address(app) == {"tour": "1"}
     assert app.title[0].value == PAGES["overview"].question
     assert parse(address(app)) == DEFAULT
-    assert any("default bench" in one.value for one in app.main.caption)
+    assert any("default setup" in one.value for one in app.main.caption)
 
 
 def test_another_bench_in_the_middle_and_back(studio, view):
@@ -172,7 +172,7 @@ def test_another_bench_in_the_middle_and_back(studio, view):
     app.slider(key="m").set_value(4).run()
     assert not app.exception
     assert heading(app) == ""
-    assert any("is about the default bench" in one.value for one in app.main.markdown)
+    assert any("uses the default setup" in one.value for one in app.main.markdown)
     app.button(key="tour-continue").click().run()
     assert heading(app).startswith("Tour, step 3 of 7")
     assert parse_selection(address(app)) == STEPS[2].selects(Story(view))
