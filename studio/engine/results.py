@@ -140,7 +140,7 @@ class View:
         from idc_core.datasets import DATASETS
 
         some = DATASETS[self.model.card.dataset].learns_from
-        return f" · fitted on {plural(len(self.train), 'training input')}" if some else ""
+        return f" · learnt from {plural(len(self.train), 'training input')}" if some else ""
 
     @property
     def class_label(self) -> str:

@@ -78,7 +78,7 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters")
     visitor.page.get_by_text("lasso", exact=True).click()
     visitor.settle()
-    figure = plot(visitor, "Two directions show")
+    figure = plot(visitor, "Two components explain")
     area = figure.locator(".nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
@@ -91,25 +91,25 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
         mouse.move(x, y, steps=8)
     mouse.up()
     visitor.settle()
-    heading = visitor.page.get_by_role("heading", name=re.compile("tests chosen in the picture"))
+    heading = visitor.page.get_by_role("heading", name=re.compile("selected tests"))
     expect(heading).to_be_visible()
     number = int(heading.inner_text().split()[0])
     with visitor.page.expect_download() as download:
         visitor.page.get_by_role("button", name=f"Download these {number} tests (npz)").click()
     content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
     assert len(content["ids"]) == len(content["inputs"]) == number > 20
-    visitor.page.get_by_role("button", name="Clear").click()
+    visitor.page.get_by_role("button", name="Clear", exact=True).last.click()
     visitor.settle()
-    assert "No test is chosen in this picture yet." in visitor.text()
+    assert "No test is selected in this chart yet." in visitor.text()
     assert script_errors(visitor) == []
 
 
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     visitor.open("clusters")
-    click_mark(visitor, plot(visitor, "Two directions show").locator(".scatterlayer .point").first)
+    click_mark(visitor, plot(visitor, "Two components explain").locator(".scatterlayer .point").first)
     number = re.search(r"input=(\d+)", visitor.page.url)[1]
-    assert f"Test {number} has neuron" in visitor.text()
-    assert "1 test chosen in the picture" in visitor.text()
+    assert f"Test {number}: neuron" in visitor.text()
+    assert "1 selected test" in visitor.text()
     expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
 
 
@@ -117,5 +117,5 @@ def test_umap_is_kept_in_the_address(visitor):
     visitor.open("clusters?classes=3,8")
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
     # UMAP compiles itself at its first use, which takes long beside other work.
-    expect(visitor.page.get_by_text("neighbours activate the important neurons alike")).to_be_visible(timeout=240_000)
+    expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible(timeout=240_000)
     assert "plane=UMAP" in visitor.page.url

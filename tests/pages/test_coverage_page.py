@@ -224,5 +224,5 @@ def test_a_pinned_bench_with_other_cells_keeps_the_chosen_colour(open_page):
     app = open_page("coverage", pin="m=3", colour="how often")
     assert not app.exception
     assert len(grids(app)) == 3
-    assert "Their cells are different ones" in words(app)
+    assert "The cells are not comparable" in words(app)
     assert any("2 to 4" in piece["label"] for piece in grids(app)[2]["visualMap"]["pieces"])

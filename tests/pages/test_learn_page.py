@@ -156,12 +156,12 @@ def test_clusters_step_by_step(open_learn):
         app.slider(key="step3").set_value(step).run()
         assert not app.exception
         seen.append(titles(app)[0])
-    assert seen[0] == "A first guess: the centroids sit on the lowest values"
-    assert seen[-1] == "No value changes its centroid: done, with a spread of 0.062"
-    assert "but stuck" not in words(app)
+    assert seen[0] == "Initial guess: the centroids are at the lowest values"
+    assert seen[-1] == "Converged: no value changes its cluster; the spread is 0.062"
+    assert "This is not the optimum" not in words(app)
     app.segmented_control(key="k").set_value(4).run()
     app.slider(key="step4").set_value(app.slider(key="step4").max).run()
-    assert "but stuck: the best 4 clusters have a spread of 0.025" in words(app)
+    assert "This is not the optimum: the best 4 clusters have a spread of 0.025" in words(app)
 
 
 def test_four_tests_fill_the_cells(open_learn):

@@ -168,13 +168,13 @@ def test_trials_follow_the_ranking_and_their_settings(open_page):
 def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_page):
     app = open_page("neurons", model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
-    assert "Layer conv1 has 4 neurons: 2 of them are compared with as many others." in words(app)
+    assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
     assert trials.comparable(1, 1) == 0
 
 
 def test_one_neuron_is_written_as_one(open_page):
     app = open_page("neurons", m="1")
-    assert "Of 84 neurons neuron 18 carries" in app.markdown[0].value
+    assert "Of 84 neurons, neuron 18 carries" in app.markdown[0].value
     assert "Silencing the first neuron changes" in app.markdown[0].value
     assert not any("1 neuron" in one.proto.alt for one in app.get("plotly_chart"))
 

@@ -192,7 +192,7 @@ def test_a_refusal_is_a_sentence_and_the_usual_rule_is_shown(open_page, monkeypa
 def test_places_after_a_text_keep_their_share_apart(open_page):
     app = open_page("relevance", model=TEXT, input="0", bias="redistribute")
     assert not app.exception
-    assert any(caption.value.startswith("The empty places after the text carry ") for caption in app.caption)
+    assert any(caption.value.startswith("Padding after the text has the relevance ") for caption in app.caption)
 
 
 def test_choices_of_one_network_do_not_break_another(open_page):

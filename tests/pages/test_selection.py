@@ -122,7 +122,7 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     app = open_page("relevance", pin="data=fashion-mnist")
     assert not app.exception
-    assert app.error[0].value.startswith("The pinned bench cannot be shown. ")
+    assert app.error[0].value.startswith("The pinned setup cannot be shown. ")
 
 
 @pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
@@ -140,7 +140,7 @@ def test_a_pinned_bench_without_a_test_of_its_classes_leaves_a_sentence(name, op
     assert not app.exception
     assert not app.error
     said = [warning.value for warning in app.warning]
-    assert "The pinned bench cannot be shown: no test of it has the chosen classes. Unpin it, or pin another." in said
+    assert "The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another." in said
 
 
 def test_benches_are_compared_by_cells_where_cells_mean_the_same():

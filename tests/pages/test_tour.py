@@ -113,17 +113,21 @@ def test_from_the_first_step_to_the_finding_and_out(studio, view):
     important = view.analysis.important.tolist()
     facts = {
         1: [percent(np.mean(view.correct)), f"{view.table.total - view.table.covered} of {view.table.total} cells"],
-        2: [f"Test {story.test}, a {story.truth}", percent(confidence[story.position]), f"surer of {surer} of 540"],
+        2: [
+            f"Test {story.test}: a {story.truth}",
+            percent(confidence[story.position]),
+            f"{surer} of 540 tests have a higher",
+        ],
         3: [
-            f"Neuron {important[0]} leads with {percent(positive[important[0]] / positive.sum())}",
+            f"Neuron {important[0]} is first with {percent(positive[important[0]] / positive.sum())}",
             f"6 of 84 neurons carry {percent(positive[important].sum() / positive.sum())}",
-            f"neuron {story.neuron} to {activations[story.position]:.1f}, where the mean over all tests is "
+            f"neuron {story.neuron} at {activations[story.position]:.1f}; the mean over all tests is "
             f"{activations.mean():.1f}",
         ],
         4: [f"{int((view.analysis.assignments[:, story.rank] == story.cell[story.rank]).sum())} of 540 tests"],
         5: [f"IDC {percent(view.table.covered / view.table.total)}", cell_name(story.cell)],
         6: [f"layer {DEFAULT.layer}, m = {DEFAULT.m}, {percent(view.analysis.score)}"],
-        7: [cell_name(story.goal), f"{len(story.empty)} of the {len(story.around)} neighbouring cells"],
+        7: [cell_name(story.goal), f"{len(story.empty)} of {len(story.around)} neighbouring cells"],
     }
     for number, wanted in facts.items():
         for fact in wanted:
