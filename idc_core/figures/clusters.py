@@ -246,7 +246,7 @@ def choices(
                     marker={"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}},
                     customdata=[places[id(one)] for one in line],
                     text=[_told(one) for one in line],
-                    hovertemplate=f"{label}, %{{x}}<br>%{{text}}<br>click to choose it<extra></extra>",
+                    hovertemplate=f"{label}, %{{x}}<br>%{{text}}<br>click to use it<extra></extra>",
                     row=1,
                     col=column,
                 )
@@ -255,7 +255,7 @@ def choices(
             x=[_choice(present.k)],
             y=[value],
             mode="markers",
-            name="this bench",
+            name="this setup",
             legendgroup="present",
             showlegend=column == 1,
             hoverinfo="skip",

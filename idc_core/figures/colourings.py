@@ -189,35 +189,30 @@ def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, found, strict=True)]
 
 
-CROSS: Final = f"{WRONG} marks what only misclassified tests reach."
+CROSS: Final = f"{WRONG}: reached only by misclassified tests."
 """How to read the mark of what only errors reach, where a test can be right or wrong."""
 
 COLOURINGS: Final = {
     "covered": Colouring(
         "covered",
-        "A number counts tests or, in a tile of several cells, covered cells.",
+        "The number counts tests, in a tile of several cells covered cells.",
         _covered,
         _covered_mark,
         _covered_legend,
     ),
     "count": Colouring(
         "how often",
-        "The colour and the number count tests.",
+        "Colour and number: how many tests.",
         lambda tiles: _binned(tiles.tests),
         lambda tiles, tile, *_: _number(tiles, tiles.tests, tile),
         lambda colours, _, __: _count_legend(colours, "test"),
     ),
     "class": Colouring(
-        "class",
-        "The colour and the mark name the true class of most tests.",
-        _class,
-        _class_mark,
-        _class_legend,
-        crosses=False,
+        "class", "Colour and mark: the most frequent true class.", _class, _class_mark, _class_legend, crosses=False
     ),
     "errors": Colouring(
         "share misclassified",
-        "The circle fills with the share of the tests that are misclassified.",
+        "Filled part of the circle: share of misclassified tests.",
         _errors,
         lambda *given: _ERROR_MARKS[given[2] - 1],
         _errors_legend,
@@ -230,7 +225,7 @@ SHARED: Final = "shared"
 
 _SHARED: Final = Colouring(
     "shared",
-    f"{_SHARED_MARKS[0]} marks what both benches reach, {_SHARED_MARKS[2]} what only this one reaches.",
+    f"{_SHARED_MARKS[0]}: reached on both setups; {_SHARED_MARKS[2]}: only on this one.",
     _shared,
     lambda *given: _SHARED_MARKS[given[2] - 1],
     _shared_legend,

@@ -13,7 +13,7 @@ from idc_core.figures.palette import relevance_colours
 
 Maps = Mapping[str, NDArray[np.float64]]
 
-SCALES = {"picture": "each picture", "layer": "each layer", "all": "one for all"}
+SCALES = {"picture": "per picture", "layer": "per layer", "all": "shared"}
 """What shares one colour scale: key and label."""
 
 MARKED = 0.1

@@ -51,7 +51,7 @@ def sweep_grid(
         figure.add_trace(_squares(sweep, cells, selected, colours), index // columns + 1, index % columns + 1)
     figure.update_layout(coloraxis=_scale(sweep, colours), barmode="overlay", bargap=0, showlegend=False)
     figure.update_xaxes(
-        title="important neurons m",
+        title="number of important neurons (m)",
         tickvals=list(range(len(sweep.ms))),
         ticktext=list(map(str, sweep.ms)),
         range=[-0.5, len(sweep.ms) - 0.5],

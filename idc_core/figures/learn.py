@@ -92,7 +92,7 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
                 x=places[own],
                 y=heights[own],
                 mode="markers",
-                name="no cluster yet" if index < 0 else f"state {index}",
+                name="no cluster yet" if index < 0 else f"cluster {index}",
                 marker={
                     "size": 13,
                     "symbol": "circle-open" if index < 0 else SYMBOLS[index % len(SYMBOLS)],
@@ -101,7 +101,7 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
                 },
                 hovertemplate="activation %{x:.3f}<extra></extra>",
             )
-    figure.update_xaxes(title="activation, one mark a picture", range=[places.min() - 0.06, places.max() + 0.06])
+    figure.update_xaxes(title="activation, one point per picture", range=[places.min() - 0.06, places.max() + 0.06])
     figure.update_yaxes(visible=False, range=[0, top + 1.3 * len(step.centroids)])
     finish(figure, title, colours, height=370)
     figure.update_layout(margin={"l": 12})

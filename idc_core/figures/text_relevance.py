@@ -47,17 +47,13 @@ def _word(token: str, share: float, value: float, ground: NDArray[np.uint8]) -> 
     return f'<span title="{number}" style="{style}">{text}{behind}</span>'
 
 
-def legend(limit: str, against: str, supports: str, scheme: str = "red-blue") -> str:
-    """Draw a colour scale with its ends named.
-
-    Returns HTML.
-    """
+def legend(against: str, supports: str, scheme: str = "red-blue") -> str:
+    """Return a colour scale as HTML, with the names of its two ends; `scheme` is a key of `palette.SCHEMES`."""
     stops = ",".join(f"rgb({r:.0f},{g:.0f},{b:.0f})" for r, g, b in SCHEMES[scheme].anchors)
     bar = (
         f'<span style="flex:0 1 220px;height:12px;border:1px solid #808080;background:linear-gradient(90deg,{stops})">'
     )
     return (
         '<div style="display:flex;gap:0.6em;align-items:center;flex-wrap:wrap;font-size:0.875rem">'
-        f"<span>\u2212{escape(limit)}, {escape(against)}</span>{bar}</span>"
-        f"<span>+{escape(limit)}, {escape(supports)}</span></div>"
+        f"<span>{escape(against)}</span>{bar}</span><span>{escape(supports)}</span></div>"
     )

@@ -14,7 +14,7 @@ from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting, shelf
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 
 if TYPE_CHECKING:
     from idc_core.analysis.predictions import Predictions
@@ -203,9 +203,9 @@ def open_run(
         if paused and shelf().finished("attacks", steps.key) is None:
             break
         try:
-            result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack)
-            traces = waiting.get("attacked", steps.trace_key, "running attacked inputs", steps.trace(result))
-            maps = waiting.get("moved", steps.maps_key, "computing relevance", steps.explain(result))
+            result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack, kept=128)
+            traces = waiting.get("attacked", steps.trace_key, "running attacked inputs", steps.trace(result), kept=128)
+            maps = waiting.get("moved", steps.maps_key, "computing relevance", steps.explain(result), kept=128)
         except CancelledError:
             break
         found.append((result, traces, maps))
@@ -249,8 +249,7 @@ class _Steps:
     @property
     def key(self) -> Hashable:
         view, plan = self.view, self.plan
-        networks = (ENGINE, view.model.card.fingerprint, view.test.fingerprint)
-        return (*networks, plan.attack, plan.settings, plan.goal, plan.seed, tuple(self.block.tolist()))
+        return (*view.key, plan.attack, plan.settings, plan.goal, plan.seed, tuple(self.block.tolist()))
 
     @property
     def trace_key(self) -> Hashable:

@@ -106,7 +106,9 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
         return most_biased(distance, TRIPLETS, filtered=filtered)
 
     try:
-        triplets = Waiting(1).get("class-errors", (looked.key, "triplets", filtered), "ranking all triplets", work)
+        triplets = Waiting(1).get(
+            "class-errors", (looked.key, "triplets", filtered), "ranking all triplets", work, kept=48
+        )
     except IdcError as error:
         st.caption(str(error))
         return None

@@ -15,7 +15,7 @@ from idc_core.confusion.evidence import Evidence, parse_groups
 from idc_core.confusion.report import ClassErrors, Kind, find_errors
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell import address
 from studio.shell.selection import select
 from studio.widgets import layout
@@ -213,8 +213,8 @@ def choose_own() -> Evidence | None:
 
         return own_evidence(content, name, scaled=scaled)
 
-    key = (ENGINE, hashlib.sha256(content).hexdigest(), name, scaled)
-    found: Evidence = Waiting(1).get("own-predictions", key, f"reading {name}", read)
+    key = (hashlib.sha256(content).hexdigest(), name, scaled)
+    found: Evidence = Waiting(1).get("own-predictions", key, f"reading {name}", read, kept=4)
     return found
 
 
@@ -237,7 +237,7 @@ def look(view: View, settings: Settings, own: Evidence | None) -> Looked:
         view.test.targets[rows] if view.is_comparable else None,
         values=statistics.values[rows],
     )
-    bench = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.bench.classes)
+    bench = (*view.key, view.bench.classes)
     key = (*bench, settings.layers, settings.groups)
     return _find(evidence, settings, statistics, rows, key)
 
@@ -250,8 +250,8 @@ def open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
 
         return collect_statistics(view.model, view.test, layers, on_progress=report)
 
-    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, layers)
-    found: Statistics = Waiting(1).get("statistics", key, "running the tests through all counted layers", work)
+    key = (*view.key, layers)
+    found: Statistics = Waiting(1).get("statistics", key, "running the tests through all counted layers", work, kept=6)
     return found
 
 
@@ -272,7 +272,7 @@ def _find(
             on_progress=report,
         )
 
-    found = Waiting(1).get("class-errors", (key, numbers), "comparing all pairs of classes", work)
+    found = Waiting(1).get("class-errors", (key, numbers), "comparing all pairs of classes", work, kept=48)
     if statistics is None:
         return Looked(grouped, found, None, None, (), (), (key, numbers))
     # Groups have no scores of their own.

@@ -112,7 +112,7 @@ def _draw_repair(view: View, looked: Looked) -> None:
         )
 
     try:
-        done: Repair = Waiting(1).get("repairs", (key, epochs), "retraining", work)
+        done: Repair = Waiting(1).get("repairs", (key, epochs), "retraining", work, kept=12)
     except CancelledError:
         st.session_state.pop(ASKED)
         return

@@ -1,4 +1,4 @@
-"""What other choices of clusters make of the number of cells, computed from the traces that are there."""
+"""Compare other ways to cluster by the number of cells, computed from the traces that are there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell.bench import DEFAULT
 from studio.shell.selection import select
 from studio.widgets import layout
@@ -23,12 +23,12 @@ LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 
 
 def draw_choices(view: View) -> pd.DataFrame:
-    """Show what every choice gives; a click takes it over. Returns the table."""
+    """Show the cells of every choice, where a click adopts it; return the table."""
     others = st.toggle(
-        "The other ways to cluster too",
+        "Add the other clustering methods",
         key="other-ways",
         bind="query-params",
-        help="Adds the other ways to cluster, which take seconds to minutes on large training sets; default off.",
+        help="Adds all clustering methods, which takes seconds to minutes on large training sets. Default off.",
     )
     own = view.bench.clustering
     names = [own, *(name for name in CLUSTERINGS if name != own)] if others else [own]
@@ -39,18 +39,18 @@ def draw_choices(view: View) -> pd.DataFrame:
     low, high = min(one.score for one in found), max(one.score for one in found)
     title = (
         f"These choices make {count(fewest)} to {count(most)} cells, of which the tests cover {percent(low)} to "
-        f"{percent(high)}; this bench has {count(present.total)}, covered to {percent(present.score)}"
+        f"{percent(high)}; this setup has {count(present.total)}, of which {percent(present.score)} are covered"
         if fewest < most
-        else f"Every one of these choices makes {plural(most, 'cell')}, of which the tests cover {percent(high)}"
+        else f"All of these choices make {plural(most, 'cell')}, of which the tests cover {percent(high)}"
     )
     layout.chart(
         view,
         "choices",
         lambda dark: choices(found, LABELS, title, present, dark=dark),
         alt=title,
-        read="a mark is a choice: the number of clusters along the axis, the way to cluster by the mark's shape, zeros "
-        "kept in filled and dropped in open marks. More clusters make more cells, of which the same tests reach a "
-        "smaller share. The ring is this bench. Click a mark to choose it on all pages.",
+        read="Each point is one choice. x: number of clusters; shape: clustering method; filled: zeros kept, open: "
+        "zeros "
+        "dropped; ring: this setup. Click a point to use it on all pages.",
         depends=tuple(names),
         clicked=lambda points: _choose(found, points),
     )
@@ -67,15 +67,14 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
         tests = analysis.test_activations[chosen]
         return try_choices(analysis.train_activations, tests, name, drop, on_progress=report)
 
-    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.train.fingerprint, analysis.layer)
-    key += (analysis.m, view.bench.classes, name, drop)
+    key = (*view.key, analysis.layer, analysis.m, view.bench.classes, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    found: tuple[ClusterChoice, ...] = waiting.get("alternatives", key, doing, work)
+    found: tuple[ClusterChoice, ...] = waiting.get("alternatives", key, doing, work, kept=64)
     return found
 
 
 def _settings(one: ClusterChoice) -> dict[str, str]:
-    """Return a choice as the bench writes it."""
+    """Return a choice as the setup writes it."""
     return {
         "k": DEFAULT.k if one.k is None else str(one.k),
         "zeros": "dropped" if one.drop_zeros else "kept",
@@ -88,7 +87,7 @@ def _held(view: View) -> dict[str, str]:
 
 
 def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
-    """Take over the choice that was clicked; the ring carries none."""
+    """Use the choice that was clicked; the ring carries none."""
     for point in points:
         if (carried := point.get("customdata")) is not None:
             select(**_settings(found[int(np.ravel(carried)[0])]))
@@ -97,10 +96,10 @@ def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
 
 def _row(one: ClusterChoice) -> dict[str, Any]:
     return {
-        "way to cluster": LABELS[one.clustering],
+        "clustering method": LABELS[one.clustering],
         "zeros": "dropped" if one.drop_zeros else "kept",
         "k": "automatic" if one.k is None else str(one.k),
-        "clusters of each neuron": "-".join(map(str, one.sizes)),
+        "clusters per neuron": "-".join(map(str, one.sizes)),
         "cells": one.total,
         "covered": one.covered,
         "IDC in %": round(100 * one.score, 4),

@@ -1,21 +1,23 @@
-"""The states of the important neurons: how they are found, their histograms, and the tests in each."""
+"""The clusters of the important neurons: how they are found, their histograms, and the tests in each."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
+from idc_core.analysis.overview import rarest_state
 from idc_core.clustering.methods import CLUSTERINGS
-from idc_core.coverage.cell_table import typical
+from idc_core.coverage.cell_table import state_counts, typical
 from idc_core.figures import clusters as figures
 from studio.engine.results import View
 from studio.shell.bench import CLUSTER_COUNTS, DEFAULT, ZEROS
 from studio.shell.pages import PAGES
 from studio.shell.selection import Selection, select, selected
 from studio.widgets import layout
-from studio.widgets.text import plural, state
+from studio.widgets.text import cluster_name, plural
 
 SHOWN, FEW = 20, 6
 """Tests shown of the selected cluster, and of the others."""
@@ -43,8 +45,9 @@ def controls(view: View) -> None:
             width=190,
             format_func=lambda k: "automatic" if k == DEFAULT.k else k,
             disabled=not entry.takes_k,
-            help="How many clusters a neuron has: automatic takes 2, 3 or 4, whichever has the best silhouette; by "
-            "hand 2 to 8 for all neurons. Default automatic.",
+            help="Clusters per neuron. Automatic takes 2, 3 or 4 by the best silhouette; 2 to 8 sets the same number "
+            "for "
+            "all neurons. Default automatic.",
         )
         st.selectbox(
             "Activations of zero",
@@ -53,18 +56,18 @@ def controls(view: View) -> None:
             on_change=_take,
             args=("zeros",),
             width=190,
-            help="Whether activations of exactly zero take part in the clustering, kept or dropped; many neurons are "
-            "zero for most inputs. Default kept.",
+            help="Keep or drop activations of exactly zero before clustering; many neurons are zero for most inputs. "
+            "Default kept.",
         )
         st.selectbox(
-            "Way to cluster",
+            "Clustering method",
             list(CLUSTERINGS),
             key="clustering",
             on_change=_take,
             args=("clustering",),
             width=220,
             format_func=lambda name: CLUSTERINGS[name].label,
-            help="How activations are split: "
+            help="Method that splits the activations. "
             + " ".join(f"{one.label}: {one.help}" for one in CLUSTERINGS.values())
             + " Default k-means.",
         )
@@ -105,11 +108,11 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
     shaded = (ranks.index(picked[0]), picked[1]) if picked is not None and picked[0] in ranks else None
     names = [view.neurons[rank] for rank in ranks]
     read = (
-        "bars show how often an activation occurs among the training inputs, on a logarithmic scale, the outline how "
-        "often among the tests; solid lines under a diamond are centroids, dotted lines boundaries between clusters."
+        "Bars: share of the training inputs per activation (logarithmic); outline: the same for the tests. Diamonds "
+        "are centroids, dotted lines are cluster boundaries."
     )
     if clickable:
-        read += " Click a bar or a diamond to see the tests in its cluster."
+        read += " Click a bar to see the tests in its cluster."
     if place is not None:
         read += f" The star is test {chosen.input}."
     layout.chart(
@@ -139,8 +142,9 @@ def choose_neuron(view: View) -> int:
     rank = rank_of(view, chosen)
     if chosen.neuron is not None and rank is None:
         st.caption(
-            f"Neuron {chosen.neuron} is selected, but not among the {plural(len(important), 'important neuron')}, "
-            "which alone are split into clusters; a larger m in the sidebar includes more."
+            f"The selected neuron {chosen.neuron} is not among the {plural(len(important), 'important neuron')}, so "
+            "it has "
+            "no clusters. Increase m in the sidebar to include it."
         )
     st.session_state["clustered-neuron"] = important[rank or 0]
     st.selectbox(
@@ -150,7 +154,7 @@ def choose_neuron(view: View) -> int:
         key="clustered-neuron",
         width=220,
         on_change=lambda: select(neuron=st.session_state["clustered-neuron"]),
-        help="The neuron whose tests are shown, one of the important ones; default the most important.",
+        help="Important neuron whose tests are shown. Default the most important.",
     )
     return rank or 0
 
@@ -161,12 +165,12 @@ def galleries(view: View, rank: int) -> None:
     picked = cluster_of(view, chosen)
     if view.position is not None:
         value, cluster = analysis.test_activations[view.position, rank], int(analysis.assignments[view.position, rank])
-        st.markdown(f"Test {chosen.input} has {view.neurons[rank]} at {value:.3g}, in cluster {cluster}.")
+        st.markdown(f"Test {chosen.input}: {view.neurons[rank]} has the activation {value:.3g}, cluster {cluster}.")
     shown = list(range(size))
     if size > MOST_STATES:
         fullest = np.argsort(-analysis.clusters[rank].counts, kind="stable")[:MOST_STATES]
         shown = sorted({*fullest.tolist(), *([picked[1]] if picked is not None and picked[0] == rank else [])})
-        st.caption(f"Shown are the {len(shown)} largest of {size} clusters, and the selected one.")
+        st.caption(f"The {len(shown)} largest of {size} clusters are shown, and the selected one.")
     for cluster in shown:
         _one(view, rank, cluster, picked == (rank, cluster))
 
@@ -178,9 +182,9 @@ def _one(view: View, rank: int, cluster: int, picked: bool) -> None:
     values, inside = analysis.test_activations[view.chosen, rank], analysis.assignments[view.chosen, rank]
     tests = view.chosen[typical(values, inside, cluster, centroid, len(values))]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(
-            f"Cluster {cluster}: {state(cluster, found.k)}, around {centroid:.3g}", anchor=False, width="content"
-        )
+        place = cluster_name(cluster, found.k).removesuffix(" cluster")
+        place = "" if place.startswith("cluster") else f" ({place})"
+        st.subheader(f"Cluster {cluster}{place}: centroid {centroid:.3g}", anchor=False, width="content")
         st.button(
             "Show fewer" if picked else "Show more and select",
             key=f"cluster-{cluster}",
@@ -213,3 +217,72 @@ def _reach(view: View, rank: int, cluster: int) -> str:
     if cluster == len(boundaries):
         return f"activations above {boundaries[-1]:.3g}"
     return f"activations above {boundaries[cluster - 1]:.3g} up to {boundaries[cluster]:.3g}"
+
+
+def numbers(view: View) -> str:
+    """Say how many clusters the important neurons have."""
+    fewest, most = min(view.sizes), max(view.sizes)
+    text = plural(most, "cluster") if fewest == most else f"{fewest} to {plural(most, 'cluster')}"
+    return text if view.analysis.m == 1 else f"{text} each"
+
+
+def sentence(view: View) -> str:
+    """Put the finding into words."""
+    analysis = view.analysis
+    rank, cluster, rare = rarest_state(analysis.assignments[view.chosen], view.sizes)
+    subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
+    return (
+        f"**The {subject} {numbers(view)}, {plural(analysis.total, 'combination')} in total.** The least covered "
+        f"cluster is the {cluster_name(cluster, view.sizes[rank])} of {view.neurons[rank]}: {plural(rare, 'test')} of "
+        f"{len(view.chosen):,}."
+    )
+
+
+def draw_silhouettes(view: View) -> None:
+    """Show the silhouette of every number of clusters."""
+    clusters, names = view.analysis.clusters, view.neurons
+    scored = {
+        name: max(found.silhouettes.values()) for name, found in zip(names, clusters, strict=True) if found.silhouettes
+    }
+    if not scored:
+        st.caption("There is no choice to compare: every neuron has one cluster, or the number is set by hand.")
+        return
+    clearest = max(scored, key=lambda name: scored[name])
+    title = f"The clusters of {clearest} are the clearest, with a silhouette of {scored[clearest]:.2f}"
+    layout.chart(
+        view,
+        "silhouettes",
+        lambda dark: figures.silhouettes(clusters, names, title, dark=dark),
+        alt=title,
+        read="Each point is one number of clusters. y: its silhouette; near 1: compact clusters far apart, near 0: "
+        "clusters touch. The star marks the chosen number.",
+    )
+
+
+def draw_side(side: View, chosen: Selection, key: str) -> None:
+    """Show one neuron of one of two setups: the selected one where it is important there, else the first."""
+    rank = rank_of(side, chosen) or 0
+    title = f"{side.neurons[rank].capitalize()} has {plural(side.sizes[rank], 'cluster')}"
+    histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
+
+
+def cluster_table(view: View) -> pd.DataFrame:
+    """Return every cluster of every important neuron."""
+    analysis = view.analysis
+    tests = state_counts(analysis.assignments[view.chosen], view.sizes)
+    return pd.DataFrame(
+        [
+            {
+                "neuron": int(analysis.important[i]),
+                "cluster": c,
+                "centroid": float(centroid),
+                "from": float(found.boundaries[c - 1]) if c else -np.inf,
+                "to": float(found.boundaries[c]) if c < found.k - 1 else np.inf,
+                "training_inputs": int(found.counts[c]),
+                "tests": int(tests[i][c]),
+                "silhouette": found.silhouettes.get(found.k, np.nan),
+            }
+            for i, found in enumerate(analysis.clusters)
+            for c, centroid in enumerate(analysis.centroids[i])
+        ]
+    )

@@ -1,4 +1,4 @@
-"""The tests as points on a plane, and what is behind the points that were clicked or drawn around."""
+"""Project the tests to two dimensions, and inspect the selected ones."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, princ
 from idc_core.figures.projection import Groups, gather, plane
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell.selection import select, selected
 from studio.widgets import layout
-from studio.widgets.text import cell_name, count, percent, plural, signed, state
+from studio.widgets.text import cell_name, cluster_name, count, percent, plural, signed
 
 LINEAR, UMAP = "principal components", "UMAP"
-CLICK, LASSO = "clicking", "drawing around"
+CLICK, LASSO = "click", "lasso"
 
 CHOSEN = "plane-chosen"
-"""In the session: the tests that were drawn around, by the test set they are of."""
+"""In the session: the test set, and the numbers of its selected tests."""
 
 SHOWN = 20
 RANGES = 5
 
 
 def draw_plane(view: View, rank: int) -> pd.DataFrame:
-    """Show the chosen tests on a plane, and those that were drawn around. Returns the places.
+    """Show the setup's tests in two dimensions, and the selected ones; return the coordinates.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
             required=True,
             key="plane",
             bind="query-params",
-            help="Principal components are the directions in which the neurons vary most, at once; UMAP keeps tests "
-            "that are alike together and takes some seconds. Default principal components.",
+            help="Principal components: the directions in which the neurons vary most, instantly. UMAP keeps similar "
+            "tests "
+            "together and takes some seconds. Default principal components.",
         )
         colour = st.segmented_control(
             "Colour by",
@@ -58,22 +59,22 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
             required=True,
             key="plane-colour",
             bind="query-params",
-            help=f"What the colour and the mark of a test say; cluster is that of {view.neurons[rank]}. Default "
+            help=f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}. Default "
             f"{colourings[0]}.",
         )
         choosing = st.segmented_control(
-            "Choose tests by",
+            "Select",
             [CLICK, LASSO],
             default=CLICK,
             required=True,
             key="plane-choosing",
-            help=f"What the mouse does in the picture: click a test, or draw around several. Default {CLICK}.",
+            help=f"Select one test by a click, or several by a lasso. Default {CLICK}.",
         )
     positions, found = _project(view, way or LINEAR)
     groups = _groups(view, colour or colourings[0], rank, positions)
     title = _finding(view, found, groups, colour or colourings[0], rank)
     place = np.flatnonzero(positions == view.position) if view.position is not None else np.zeros(0, np.int64)
-    axes = [f"direction {i}" for i in (1, 2)]
+    axes = [f"component {i}" for i in (1, 2)]
     if found.explained is not None and found.loadings is not None:
         axes = [f"{axis}: {percent(share)} of the variance" for axis, share in zip(axes, found.explained, strict=True)]
     layout.chart(
@@ -101,7 +102,7 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
 
 
 def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
-    """Return the tests that are drawn and their places; UMAP refused says why and gives principal components."""
+    """Return the drawn tests and their projection; where UMAP is not possible, say why and use principal components."""
     activations, drawn = view.analysis.test_activations, sample(view.chosen)
     if way == UMAP:
         if len(drawn) >= FEWEST_POINTS:
@@ -109,13 +110,11 @@ def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
             def work(report: Progress) -> Projection:
                 return umap(activations[drawn], on_progress=report)
 
-            bench = view.bench
-            key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, view.test.fingerprint)
-            doing = f"laying {plural(len(drawn), 'test')} out with UMAP (it does not say how far it is)"
+            doing = "computing UMAP, usually under a minute"
             return drawn, Waiting(1).get(
-                "projections", (*key, bench.layer, view.analysis.m, bench.classes), doing, work
+                "projections", (*view.key, view.bench.layer, view.analysis.m, view.bench.classes), doing, work
             )
-        st.caption(f"UMAP needs at least {FEWEST_POINTS} tests; shown are principal components.")
+        st.caption(f"UMAP needs at least {FEWEST_POINTS} tests. Principal components are shown.")
     if view.position is not None and view.position in view.chosen:
         drawn = np.union1d(drawn, view.position)
     whole = principal_components(activations[view.chosen])
@@ -125,7 +124,7 @@ def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
 
 def _colourings(view: View, rank: int) -> list[str]:
     """Return what the tests can be coloured by, the default one first."""
-    first = ["class"] if view.is_classifier else ["right answer"]
+    first = ["class"] if view.is_classifier else ["target"]
     return [*first, "cluster", "cell", *(["correctness"] if view.correct is not None else [])]
 
 
@@ -135,7 +134,7 @@ def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) ->
         return gather(view.test.targets[positions], view.test.class_names, "other classes")
     if colour == "cluster":
         size = view.sizes[rank]
-        names = [f"cluster {cluster}, {state(cluster, size)}" for cluster in range(size)]
+        names = [f"cluster {cluster}, {cluster_name(cluster, size)}" for cluster in range(size)]
         found = gather(view.analysis.assignments[positions, rank].astype(np.int64), names, "other clusters")
         return Groups(found.member, found.names, ordered=found.names == names)
     if colour == "cell":
@@ -151,33 +150,33 @@ def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) ->
 
 
 def _finding(view: View, found: Projection, groups: Groups, colour: str, rank: int) -> str:
-    """Put into words how much the picture shows, and whether groups lie together."""
+    """Say how much of the variance is shown, and whether groups are close together."""
     share = alike(found.points, groups.member)
-    what = {"cluster": f"cluster of {view.neurons[rank]}", "correctness": "kind", "right answer": "range of answers"}
-    beside = f"{percent(share)} of the tests lie next to one of the same {what.get(colour, colour)}"
+    what = {"cluster": f"cluster of {view.neurons[rank]}", "target": "range of the target"}
+    beside = f"the nearest neighbour of {percent(share)} of the tests has the same {what.get(colour, colour)}"
     if found.explained is None:
-        return beside
+        return beside[0].upper() + beside[1:]
     shown = sum(found.explained)
-    neurons = "the neuron varies" if view.analysis.m == 1 else f"the {view.analysis.m} neurons vary"
-    return f"Two directions show {percent(shown)} of how {neurons}; {beside}"
+    neurons = "neuron's" if view.analysis.m == 1 else f"{view.analysis.m} neurons'"
+    return f"Two components explain {percent(shown)} of the {neurons} variance; {beside}"
 
 
 def _reading(view: View, way: str, drawn: int) -> str:
     text = (
-        "a mark is a test; tests that lie together activate the important neurons alike."
+        "Each point is one test. Close points have similar activations."
         if way == LINEAR
-        else "a mark is a test; neighbours activate the important neurons alike, distances between groups say nothing."
+        else "Each point is one test. Neighbours have similar activations; distances between groups have no meaning."
     )
-    text += " What is clicked or drawn around is shown below; the legend says how many tests are of each kind."
+    text += " Selected tests are shown below; the legend counts them."
     if drawn < len(view.chosen):
-        text += f" Drawn are {count(drawn)} of {plural(len(view.chosen), 'test')}, at random (seed 0)."
+        text += f" {count(drawn)} of {plural(len(view.chosen), 'test')} are drawn, at random (seed 0)."
     if view.position is not None and way == UMAP and view.position not in sample(view.chosen):
         text += f" Test {selected().input} is not among them."
     return text
 
 
 def _take(view: View, points: list[dict[str, Any]]) -> None:
-    """Keep the tests that were clicked or drawn around; a single one is selected on all pages."""
+    """Keep the selected tests; a single one is selected on all pages."""
     numbers = sorted({int(np.ravel(point["customdata"])[0]) for point in points if point.get("customdata") is not None})
     if numbers:
         st.session_state[CHOSEN] = (view.bench.data, numbers)
@@ -190,22 +189,23 @@ def _forget() -> None:
 
 
 def _behind(view: View) -> None:
-    """Show the tests that were clicked or drawn around."""
+    """Show the selected tests."""
     data, numbers = st.session_state.get(CHOSEN, ("", []))
-    positions = view.chosen[np.isin(view.test.ids[view.chosen], numbers)] if data == view.bench.data else []
+    mine = numbers if data == view.bench.data else []
+    positions = view.chosen[np.isin(view.test.ids[view.chosen], mine)]
     if not len(positions):
-        st.caption("No test is chosen in this picture yet.")
+        st.caption("No test is selected in this chart yet.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"{plural(len(positions), 'test')} chosen in the picture", anchor=False, width="content")
-        st.button("Forget them", key="plane-forget", type="tertiary", on_click=_forget, help="Choose no tests.")
+        st.subheader(f"{plural(len(positions), 'selected test')}", anchor=False, width="content")
+        st.button("Clear", key="plane-forget", type="tertiary", on_click=_forget, help="Clear the selection.")
     st.markdown(_summary(view, positions))
     layout.gallery(view, positions, SHOWN, key="plane-tests")
     layout.take_inputs(view, positions, key="plane-inputs")
 
 
 def _summary(view: View, positions: NDArray[np.int64]) -> str:
-    """Say what the chosen tests have in common."""
+    """Say in which cells and classes the selected tests are."""
     cells = len(np.unique(view.analysis.assignments[positions], axis=0))
     parts = [f"They fall into {plural(cells, 'cell')}."]
     if view.is_classifier:

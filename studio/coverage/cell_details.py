@@ -1,4 +1,4 @@
-"""What is behind a cell: its tests, its centroids; for one that no test reaches, what comes closest to it."""
+"""Inspect a cell: its tests and centroids; for an uncovered cell, the closest tests and covered cells."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from studio.engine.results import View
 from studio.shell.pages import PAGES
 from studio.shell.selection import picked_row, select, selected
 from studio.widgets import layout
+from studio.widgets.downloads import csv
 from studio.widgets.grid_axes import around, fix
-from studio.widgets.text import cell_name, count, parse_cell, percent, plural, state
+from studio.widgets.text import cell_name, cluster_name, count, parse_cell, percent, plural
 
 SHOWN = 12
 """Tests shown of a cell."""
 
 MOST_LISTED = 1000
-"""Cells listed on the page; the file to take away holds them all."""
+"""Cells listed on the page; the downloaded file holds them all."""
 
 CELL = "cell"
 """Key of the field that names the cell."""
 
 
 def default_cell(view: View, grid: Grid) -> tuple[int, ...]:
-    """Open on the cell of the selected test, else on one that only errors reach, else on the fullest one drawn."""
+    """Return the selected test's cell, else one that only misclassified tests reach, else the fullest one drawn."""
     table = view.table
     if view.position is not None:
         return tuple(map(int, view.analysis.assignments[view.position]))
@@ -51,7 +52,7 @@ def choose_cell(view: View, grid: Grid) -> tuple[int, ...]:
         on_change=lambda: select(cell=st.session_state[CELL].strip()),
         placeholder=cell_name(usual),
         help="Click a cell of the grid, or type the cluster of each neuron, the most important first. "
-        "By default the cell of the selected test, else one that tells something.",
+        "Default: the selected test's cell, else one reached only by misclassified tests.",
     )
     parsed = parse_cell(typed, view.sizes)
     if typed and parsed is None:
@@ -64,7 +65,7 @@ def choose_cell(view: View, grid: Grid) -> tuple[int, ...]:
 
 
 def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
-    """Show what is behind a cell."""
+    """Show the tests and neurons of a cell."""
     inside = view.chosen[members(view.analysis.assignments[view.chosen], cell)]
     st.subheader(f"Cell {cell_name(cell)}", anchor=False)
     if grid.folded or grid.place(cell) is None:
@@ -73,7 +74,7 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
             key="zoom-to-cell",
             on_click=fix,
             args=(view, around(view.sizes, cell)),
-            help="Hold as many neurons in this cell's clusters as it takes to draw the cell as a tile of its own.",
+            help="Fix neurons to this cell's clusters until the cell has a tile of its own.",
         )
     if len(inside):
         words = plural(len(inside), "test")
@@ -92,7 +93,7 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
 
 
 def closest_tests(view: View, cell: tuple[int, ...]) -> None:
-    """Show the tests that come closest to a cell which none of them reaches."""
+    """Show the tests closest to an uncovered cell."""
     analysis = view.analysis
     if len(members(analysis.assignments[view.chosen], cell)):
         return
@@ -102,7 +103,7 @@ def closest_tests(view: View, cell: tuple[int, ...]) -> None:
     near = view.chosen[places]
     key = "closest-" + cell_name(cell)
     st.subheader(f"Tests closest to cell {cell_name(cell)}", anchor=False)
-    st.markdown("No test reaches the cell; the activations of these lie closest to its centroids, the closest first.")
+    st.markdown("No test reaches the cell. These tests have the activations closest to its centroids, closest first.")
     layout.gallery(view, near, SHOWN)
     st.dataframe(
         pd.DataFrame(
@@ -110,7 +111,7 @@ def closest_tests(view: View, cell: tuple[int, ...]) -> None:
                 "test": view.test.ids[near],
                 "distance": distances,
                 "cell": [cell_name(one) for one in analysis.assignments[near].tolist()],
-                "answer": [layout.answer(view, place) for place in near],
+                "true → predicted": [layout.answer(view, place) for place in near],
             }
         ),
         hide_index=True,
@@ -122,21 +123,23 @@ def closest_tests(view: View, cell: tuple[int, ...]) -> None:
         alt=f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
     )
     st.caption(
-        "Distance: Euclidean over the important neurons, from the test's activations to the cell's centroids, each "
-        "neuron in units of its standard deviation over the training inputs."
+        "Distance: Euclidean from the test's activations to the cell's centroids, each neuron in units of its standard "
+        "deviation over the training inputs."
     )
     layout.take_inputs(view, near)
 
 
 def _neurons(view: View, cell: tuple[int, ...]) -> None:
-    """List the state of every neuron in a cell; picking one selects the neuron and its cluster."""
+    """List the cluster of every neuron in a cell; picking one selects both."""
     analysis = view.analysis
     st.dataframe(
         pd.DataFrame(
             {
                 "neuron": view.neurons,
                 "cluster": cell,
-                "state": [state(c, size) for c, size in zip(cell, view.sizes, strict=True)],
+                "position": [
+                    cluster_name(c, size).removesuffix(" cluster") for c, size in zip(cell, view.sizes, strict=True)
+                ],
                 "centroid": [float(values[c]) for values, c in zip(analysis.centroids, cell, strict=True)],
             }
         ),
@@ -145,7 +148,7 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
         selection_mode="single-row",
         on_select=lambda: _picked_neuron(view, cell),
         column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
-        alt="State of each neuron in this cell; choose a row to select the neuron and its cluster",
+        alt="Cluster of each neuron in this cell; choose a row to select the neuron and its cluster",
     )
 
 
@@ -162,7 +165,7 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
                 key="to-relevance",
                 on_click=select,
                 kwargs={"input": number},
-                help="Select this test and see which part of it decided.",
+                help="Select this test and show which part of it decided.",
             ):
                 st.switch_page(PAGES["relevance"].file)
         if st.button(
@@ -170,7 +173,7 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
             key="to-clusters",
             on_click=select,
             kwargs={"neuron": neuron},
-            help="Select this neuron and see its clusters; choose another one in the table above.",
+            help="Select this neuron and show its clusters. Choose another neuron in the table above.",
         ):
             st.switch_page(PAGES["clusters"].file)
 
@@ -225,20 +228,18 @@ def covered_cells(view: View, grid: Grid) -> None:
         lonely = int(table.only_errors[rows].sum())
         if lonely:
             where = "cell" if lonely == 1 else f"{count(lonely)} cells"
-            st.markdown(
-                f"In the first {where}, marked \u00d7, the network was never right: only misclassified tests come."
-            )
-        extra["only errors"] = np.where(table.only_errors[rows], "\u00d7", "")
+            st.markdown(f"Only misclassified tests fall into the first {where}, marked \u00d7.")
+        extra["only misclassified"] = np.where(table.only_errors[rows], "\u00d7", "")
         extra["misclassified (%)"] = 100 * np.sort(share)[::-1]
     if view.is_classifier:
         extra["most frequent class"] = np.array(view.test.class_names)[table.by_class[rows].argmax(axis=1)]
     shown = rows[:MOST_LISTED]
     key = f"cells-{hash((view.bench, tuple(grid.fixed.items())))}"
     cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
-    left = f" Listed are {count(len(shown))} of {count(len(rows))}; the file below holds all." * (
+    left = f" The table shows {count(len(shown))} of {count(len(rows))}; the downloaded file holds all." * (
         len(rows) > len(shown)
     )
-    st.caption(f"Choose a row to open its cell; click a column's name to sort by it.{left}")
+    st.caption(f"Choose a row to open its cell; click a column name to sort.{left}")
 
 
 def smallest(view: View) -> None:
@@ -249,8 +250,9 @@ def smallest(view: View) -> None:
             "Prefer misclassified tests",
             key="prefer",
             bind="query-params",
-            help="Let a misclassified test represent its cell where there is one. Off by default: then it is the test "
-            "whose activations lie closest to the cell's centroids.",
+            help="Represent a cell by a misclassified test where there is one, else by the test closest to its "
+            "centroids. "
+            "Default off.",
         )
     distances = to_own_cell(
         analysis.test_activations, analysis.centroids, analysis.assignments, spread(analysis.train_activations)
@@ -259,8 +261,7 @@ def smallest(view: View) -> None:
     subset = chosen[smallest_subset(analysis.codes[chosen], distances[chosen], preferred)]
     st.markdown(
         f"**{plural(len(subset), 'test')} of {count(len(chosen))} ({percent(len(subset) / len(chosen))}) reach every "
-        f"cell that all of them reach.** Fewer cannot: a test reaches one cell, so each of the {count(len(subset))} "
-        "cells needs a test of its own."
+        f"cell that all of them reach.** This is the minimum: each test reaches one cell."
     )
 
     def numbers() -> str:
@@ -271,7 +272,7 @@ def smallest(view: View) -> None:
         }
         if view.correct is not None:
             listed["misclassified"] = ~view.correct[subset]
-        return pd.DataFrame(listed).to_csv(index=False)
+        return csv(pd.DataFrame(listed))
 
     with st.container(horizontal=True):
         st.download_button(
@@ -281,10 +282,10 @@ def smallest(view: View) -> None:
             mime="application/octet-stream",
             on_click="ignore",
             key="subset-npz",
-            help="Inputs, right answers, the network's answers and the numbers of the tests, as NumPy arrays.",
+            help="Inputs, true classes, predictions and numbers of the tests, as NumPy arrays.",
         )
         st.download_button(
-            "Their numbers (CSV)",
+            "Their test numbers (CSV)",
             numbers,
             file_name="idc-smallest-subset.csv",
             mime="text/csv",

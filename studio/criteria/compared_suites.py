@@ -13,7 +13,7 @@ from idc_core.progress import Progress
 from idc_core.tracing.trace import Traces, collect
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
@@ -149,5 +149,5 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    found: Traces = waiting.get("suites", (ENGINE, view.model.card.fingerprint, part.fingerprint, layer), doing, work)
+    found: Traces = waiting.get("suites", (view.model.card.fingerprint, part.fingerprint, layer), doing, work)
     return found

@@ -23,7 +23,7 @@ from idc_core.progress import Progress
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets.text import percent
 
 MANY_PAIRS = 20_000_000
@@ -115,8 +115,7 @@ def measure_criteria(
 
 
 def _setup(view: View) -> tuple[Hashable, ...]:
-    card, bench = view.model.card, view.bench
-    return (ENGINE, card.fingerprint, view.train.fingerprint, view.test.fingerprint, bench.layer, bench.classes)
+    return (*view.key, view.bench.layer, view.bench.classes)
 
 
 def _depends(view: View, name: str, settings: CriterionSettings) -> tuple[Hashable, ...]:
@@ -150,7 +149,7 @@ def _evaluate(
 
     key = _depends(view, name, settings)
     found: tuple[CriterionResult, list[Order]] | str
-    found = waiting.get("criteria", key, f"measuring {kind.card.label}", work)
+    found = waiting.get("criteria", key, f"measuring {kind.card.label}", work, kept=48)
     return found
 
 
@@ -187,7 +186,7 @@ def _add(
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
-        value: float = waiting.get("scores", key, label, work)
+        value: float = waiting.get("scores", key, label, work, kept=192)
         return value
 
     for name, result in results.items():

@@ -14,7 +14,7 @@ from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from studio.differential.search import Outcome, Settings
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell import address
 from studio.widgets import layout
 from studio.widgets.text import percent, signed
@@ -66,7 +66,6 @@ def retrained(view: View, outcome: Outcome, settings: Settings) -> tuple[Retrain
     """
     prints = tuple(model.card.fingerprint for model in outcome.models)
     key = (
-        ENGINE,
         prints,
         view.train.fingerprint,
         view.test.fingerprint,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import KEPT, Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 
 if TYPE_CHECKING:
     from torch import nn
@@ -190,7 +190,7 @@ def run(view: View, settings: Settings) -> Outcome | None:
         return None
     positions = _seeds(view, settings)
     prints = tuple(getattr(model, "card", view.model.card).fingerprint for model in models)
-    key = (ENGINE, view.test.fingerprint, prints, settings, _guided(view, settings), crc32(positions.tobytes()))
+    key = (view.test.fingerprint, prints, settings, _guided(view, settings), crc32(positions.tobytes()))
     told = _told()
 
     def work(report: Progress) -> Finds:
@@ -198,7 +198,7 @@ def run(view: View, settings: Settings) -> Outcome | None:
 
         def publish(finds: Finds) -> None:
             told[key] = finds
-            while len(told) > KEPT["searches"]:
+            while len(told) > KEPT:
                 told.popitem(last=False)
 
         inputs = view.test.inputs[positions]
@@ -254,7 +254,7 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
 
     # A copy keeps the card of the network it was made of.
     key = (COPY, BITS, view.model.card.fingerprint) if name == COPY else name
-    model: nn.Module = waiting.get("companions", key, "loading the networks", work)
+    model: nn.Module = waiting.get("companions", key, "loading the networks", work, kept=12)
     return model
 
 
@@ -347,7 +347,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
         return collect(view.model, inputs, [layer], on_progress=report)
 
     try:
-        bench = (ENGINE, view.model.card.fingerprint, layer)
+        bench = (view.model.card.fingerprint, layer)
         added = waiting.get("suites", (*bench, "search", depends), "running the finds through the network", passed)
         before = view.test_traces.only(view.chosen)
         after = Traces.joined(before, added)
@@ -390,18 +390,8 @@ def _measure(
             return f"{card.label} is left out. {error}"
         return float(found[0]), float(found[1])
 
-    key = (
-        ENGINE,
-        view.model.card.fingerprint,
-        view.train.fingerprint,
-        view.test.fingerprint,
-        view.bench.layer,
-        view.bench.classes,
-        name,
-        "search",
-        depends,
-    )
-    answer = waiting.get("scores", key, f"measuring {card.label}", work)
+    key = (*view.key, view.bench.layer, view.bench.classes, name, "search", depends)
+    answer = waiting.get("scores", key, f"measuring {card.label}", work, kept=192)
     if isinstance(answer, str):
         into[2].append(answer)
     else:

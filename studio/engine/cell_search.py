@@ -1,4 +1,4 @@
-"""Inputs made for a cell that no test reaches: tests close to it are changed a little until they lie in it."""
+"""Generate inputs for an uncovered cell: change the closest tests slightly until they fall into it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import differential as figures
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.shell import address
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.text import cell_name, plural, times
@@ -54,24 +54,24 @@ class Made:
 
 
 def offer(view: View, cell: tuple[int, ...]) -> None:
-    """Offer to make inputs for a cell that no test reaches."""
+    """Offer to generate inputs for an uncovered cell."""
     if view.test.inputs.ndim != 4:
         return
     name = cell_name(cell)
     made = address.read(MAKE) == name
     st.button(
-        "Put them away" if made else "Make an input for this cell",
+        "Hide the generated inputs" if made else "Generate an input for this cell",
         key="make-inputs",
         on_click=address.keep,
         args=(MAKE, "" if made else name),
-        help="Change the tests that lie closest to the cell, a little, until they lie in it; shown below the grid.",
+        help="Change the tests closest to the cell slightly until they fall into it; shown below the grid.",
     )
 
 
 def draw(view: View, cell: tuple[int, ...]) -> None:
     """Show the inputs made for a cell, where that was asked for."""
     if address.read(MAKE) == cell_name(cell) and view.test.inputs.ndim == 4:
-        st.header(f"Inputs made for cell {cell_name(cell)}", anchor=False)
+        st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
         draw_made(view, cell)
 
 
@@ -80,7 +80,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
     most = min(MOST_SEEDS, len(view.chosen))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = st.slider(
-            "Largest change of a value (epsilon)",
+            "Epsilon (largest change of a value)",
             0.02,
             1.0,
             EPSILON,
@@ -88,7 +88,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
             key="make-epsilon",
             bind="query-params",
             width=320,
-            help=f"Values lie in 0 to 1. From 0.02 to 1; default {EPSILON:g}.",
+            help=f"Input values range from 0 to 1. From 0.02 to 1; default {EPSILON:g}.",
         )
         count = st.number_input(
             "Tests to start from",
@@ -99,7 +99,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
             key="make-seeds",
             bind="query-params",
             width=180,
-            help=f"Those that lie closest to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
+            help=f"The closest tests to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
         )
     try:
         made = make(view, cell, epsilon, count)
@@ -139,16 +139,7 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
             raise CancelledError("Nobody waited for the search.")
         return found
 
-    key = (
-        ENGINE,
-        view.model.card.fingerprint,
-        view.train.fingerprint,
-        view.test.fingerprint,
-        view.bench,
-        cell,
-        epsilon,
-        tuple(positions.tolist()),
-    )
+    key = (*view.key, view.bench, cell, epsilon, tuple(positions.tolist()))
     reached: Reached = Waiting(1).get("searches", key, f"searching for cell {cell_name(cell)}, step", work)
     return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 
@@ -159,20 +150,21 @@ def sentence(made: Made, epsilon: float) -> str:
     if not len(reached):
         return (
             f"**None of {plural(len(made.positions), 'test')} reached cell {name} with changes of at most "
-            f"{epsilon:g}.** The closest picture misses it by {reached.closest.min():.2g} of a gap between centroids. "
-            "Allow larger changes or start from more tests; it may also be that no picture close to these tests lies "
-            "there."
+            f"{epsilon:g}.** The closest picture misses it by {reached.closest.min():.2g} of the distance between "
+            "centroids. "
+            "Allow larger changes or start from more tests. There may be no such picture close to these tests."
         )
     same = int((reached.predictions == reached.seed_predictions[reached.seed_index]).sum())
     return (
-        f"**{len(reached)} of {plural(len(made.positions), 'test')} led to an input in cell {name}, changed by at most "
-        f"{epsilon:g}; the quickest after {plural(int(reached.iterations.min()), 'step')}.** The network answers "
-        f"{same} of them as it answers their tests."
+        f"**{len(reached)} of {plural(len(made.positions), 'test')} gave an input in cell {name}, changed by at most "
+        f"{epsilon:g}; the fastest after {plural(int(reached.iterations.min()), 'step')}.** The prediction is the "
+        "same as "
+        f"for the original test on {same} of them."
     )
 
 
 def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None:
-    """Show what was made, and offer to take it away or to keep it."""
+    """Show the generated inputs, and offer to download or keep them."""
     from idc_core.suites import ProvenanceStep
 
     reached, name = made.reached, cell_name(cell)
@@ -184,7 +176,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
     left = len(order) - SHOWN
     st.caption(
-        "Test, made input and magnified difference (grey is the same), fewest steps first."
+        "Test, generated input, and magnified difference (grey: unchanged); fewest steps first."
         + (f" {left} more are in the files." if left > 0 else "")
     )
     step = ProvenanceStep(
@@ -203,7 +195,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             lambda: made_of_tests(view, reached.inputs, targets, made.origin, step),
         )
         st.download_button(
-            "Take them away (npz)",
+            "Download them (npz)",
             lambda: _npz(view, made),
             file_name="idc-made-inputs.npz",
             mime="application/octet-stream",
@@ -225,7 +217,7 @@ def _told(view: View, made: Made, row: int) -> str:
     reached, place = made.reached, int(made.origin[row])
     said = ""
     if view.is_classifier:
-        said = f" → answered {view.train.class_names[reached.predictions[row]]}"
+        said = f" → predicted {view.train.class_names[reached.predictions[row]]}"
     return f"Test {view.test.ids[place]}, {truth(view, place)}{said}, {plural(int(reached.iterations[row]), 'step')}"
 
 
@@ -253,7 +245,7 @@ def _numbers(view: View, made: Made) -> pd.DataFrame:
         {
             "seed": view.test.ids[made.origin],
             "target": [truth(view, int(place)) for place in made.origin],
-            "answer": reached.predictions,
+            "prediction": reached.predictions,
             "steps": reached.iterations,
             "L1": away.l1,
             "L2": away.l2,
@@ -263,6 +255,6 @@ def _numbers(view: View, made: Made) -> pd.DataFrame:
 
 
 def truth(view: View, position: int) -> str:
-    """Write a test's right answer."""
+    """Write a test's true class or value."""
     target = view.test.targets[position]
     return view.test.class_names[target] if view.is_classifier else f"{target:+.3f}"

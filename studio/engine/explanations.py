@@ -1,4 +1,4 @@
-"""Explanations of one test: what each layer's values contributed to a score, by any method."""
+"""Explanations of one test: the contribution of each layer's values to a score, by any method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from idc_core.figures.heatmaps import layer_map
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 
 if TYPE_CHECKING:
     from idc_core.attribution.methods import MethodCard
@@ -80,10 +80,11 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
     def work(report: Progress) -> NDArray[np.float32]:
         from idc_core.tracing.trace import collect
 
-        return collect(view.model, one, [], on_progress=report).scores[0]
+        found: NDArray[np.float32] = collect(view.model, one, [], on_progress=report).scores[0]
+        return found
 
-    key = (*_key(view), "scores", *which)
-    found: NDArray[np.float32] = Waiting(1).get("explanations", key, "running the test", work)
+    key = (*view.key, "scores", *which)
+    found: NDArray[np.float32] = Waiting(1).get("explanations", key, "running the test", work, kept=96)
     return found
 
 
@@ -124,13 +125,9 @@ def explain(
         found = attribute_layers(view.model, one, layers, method, target, on_progress=report, **chosen)
         return {layer: found[layer][0].astype(np.float64) for layer in layers}
 
-    key = (*_key(view), position, method, target, tuple(chosen.items()))
-    layers = Waiting(1).get("explanations", key, f"explaining the test by {entry.label}", work)
+    key = (*view.key, position, method, target, tuple(chosen.items()))
+    layers = Waiting(1).get("explanations", key, f"explaining the test by {entry.label}", work, kept=96)
     return Explanation(entry, label, target, chosen, layers)
-
-
-def _key(view: View) -> tuple[object, ...]:
-    return ENGINE, view.model.card.fingerprint, view.test.fingerprint
 
 
 def read_tokens(test: Dataset, position: int) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,45 +40,8 @@ HALTED = "work-halted"
 PAUSED = "work-paused"
 """What a page does not go on with until it is asked to: it was stopped, and what was finished is looked at."""
 
-KEPT = {
-    "model": 4,
-    "data": 4,
-    "trace": 8,
-    "analysis": 24,
-    "heatmaps": 24,
-    "explanations": 96,
-    "rankings": 48,
-    "trials": 24,
-    "activities": 2,
-    "responses": 8,
-    "states": 96,
-    "alternatives": 64,
-    "projections": 24,
-    "criteria": 48,
-    "scores": 192,
-    "suites": 24,
-    "attacks": 128,
-    "attacked": 128,
-    "moved": 128,
-    "kept": 6,
-    "parts": 24,
-    "seen": 64,
-    "made": 24,
-    "inspections": 12,
-    "looks": 24,
-    "epochs": 48,
-    "trainings": 4,
-    "verifications": 24,
-    "retrained-tests": 2,
-    "retraining": 64,
-    "searches": 24,
-    "companions": 12,
-    "statistics": 6,
-    "class-errors": 48,
-    "own-predictions": 4,
-    "repairs": 12,
-}
-"""Results kept of each kind; data sets are the large ones (CIFAR-10's training split has 600 MB)."""
+KEPT = 24
+"""Results kept of each kind where a job says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +96,11 @@ class Shelf:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: dict[str, OrderedDict[Hashable, Job]] = {kind: OrderedDict() for kind in KEPT}
+        self._jobs: defaultdict[str, OrderedDict[Hashable, Job]] = defaultdict(OrderedDict)
         # One at a time: torch already uses the cores, and hooks on one model must not meet.
-        engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
         # Files are read beside it, and neurons clustered, on one core: neither needs a network.
-        beside = {kind: ThreadPoolExecutor(1, thread_name_prefix=kind) for kind in ("data", "states")}
-        self._pools = dict.fromkeys(KEPT, engine) | beside
+        self._beside = {kind: ThreadPoolExecutor(1, thread_name_prefix=kind) for kind in ("data", "states")}
 
     def finished(self, kind: str, key: Hashable) -> Job | None:
         """Return the job of that kind and key if it has a result; start none."""
@@ -146,14 +108,17 @@ class Shelf:
             job = self._jobs[kind].get(key)
             return job if job is not None and job.done else None
 
-    def job(self, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> Job:
-        """Return the job of that kind and key, starting it where there is none that ran or runs."""
+    def job(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = KEPT) -> Job:
+        """Return the job of that kind and key, starting it where there is none that ran or runs.
+
+        Of its kind, the `kept` jobs used last stay on the shelf.
+        """
         with self._lock:
             jobs = self._jobs[kind]
             if key not in jobs or jobs[key].dead:
-                jobs[key] = Job(self._pools[kind], work)
+                jobs[key] = Job(self._beside.get(kind, self._engine), work)
             jobs.move_to_end(key)
-            while len(jobs) > KEPT[kind]:
+            while len(jobs) > kept:
                 jobs.popitem(last=False)
             return jobs[key]
 
@@ -179,16 +144,16 @@ class Waiting:
         self._step = 0
         self._begun: dict[tuple[str, Hashable], Job] = {}
 
-    def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any]) -> None:
+    def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = KEPT) -> None:
         """Begin what `get` will ask for later, so that it goes on beside other work.
 
         Parameters
         ----------
-        kind, key, work
+        kind, key, work, kept
             As in `get`.
         """
         if not st.session_state.get(HALTED):
-            self._begun[kind, key] = shelf().job(kind, key, work)
+            self._begun[kind, key] = shelf().job(kind, key, work, kept)
 
     def get(
         self,
@@ -197,13 +162,14 @@ class Waiting:
         doing: str,
         work: Callable[[Progress], Any],
         watch: Callable[[], None] | None = None,
+        kept: int = KEPT,
     ) -> Any:
         """Return a result, from the shelf or by working; show progress while it takes long.
 
         Parameters
         ----------
         kind : str
-            A key of `KEPT`.
+            Name of all results of this sort.
         key : hashable
             Everything that the result depends on.
         doing : str
@@ -212,6 +178,8 @@ class Waiting:
             Called with a progress callback, in another thread: it must not use Streamlit.
         watch : callable, optional
             Called now and then while it takes long, to draw what is there so far.
+        kept : int
+            How many results of this kind stay on the shelf.
 
         Raises
         ------
@@ -223,7 +191,7 @@ class Waiting:
             raise CancelledError(f"Stopped while {doing}.")
         while True:
             # Work that was begun and has failed is not tried a second time.
-            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work)
+            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, kept)
             if not job.wait(SILENT_S):
                 self._show(job, doing, watch)
             try:

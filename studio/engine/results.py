@@ -1,4 +1,4 @@
-"""From the bench to results: every engine call of the pages, each computed once.
+"""From the setup to results: every engine call that pages share, each computed once.
 
 Results are kept by what they depend on: names, fingerprints of weights and data, the layer, the settings and
 the version of the engine. Arrays are shared between sessions and never changed.
@@ -30,15 +30,12 @@ if TYPE_CHECKING:
     from idc_core.suites import Suite
     from idc_core.tracing.trace import Traces
 
-ENGINE = 1
-"""Part of every key; raised when the engine computes something else from the same inputs."""
-
 STEPS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Everything a page shows of a bench.
+    """A setup with its results.
 
     Attributes
     ----------
@@ -64,6 +61,16 @@ class View:
     test_traces: Traces
     analysis: Analysis
     chosen: NDArray[np.int64]
+
+    @property
+    def learnt_key(self) -> tuple[str, str]:
+        """Network and training inputs, for the key of a result that depends on them alone."""
+        return self.model.card.fingerprint, self.train.fingerprint
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Network, training inputs and tests, for the key of a result."""
+        return *self.learnt_key, self.test.fingerprint
 
     @property
     def neurons(self) -> list[str]:
@@ -153,9 +160,9 @@ def open_view(bench: Bench) -> View:
 
     waiting = Waiting(STEPS)
     own = MODELS[bench.model].dataset
-    waiting.begin("data", (own, "train"), _reader(own, "train"))
-    waiting.begin("data", (bench.data, "test"), _reader(bench.data, "test"))
-    model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model))
+    waiting.begin("data", (own, "train"), _reader(own, "train"), kept=4)
+    waiting.begin("data", (bench.data, "test"), _reader(bench.data, "test"), kept=4)
+    model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model), kept=4)
     card = model.card
     train = open_data(waiting, card.dataset, "train")
     test = open_data(waiting, bench.data, "test")
@@ -177,7 +184,7 @@ def _analysis(
     m = min(m, traces[0].activations[bench.layer].shape[1])
     settings = clustered(bench)
     fingerprints = (model.card.fingerprint, *(one.fingerprint for one in data))
-    key = (ENGINE, *fingerprints, bench.layer, m, *settings.items())
+    key = (*fingerprints, bench.layer, m, *settings.items())
 
     def work(report: Progress) -> Analysis:
         from idc_core.analysis.analysis import analyze
@@ -200,8 +207,8 @@ def warm(bench: Bench) -> None:
     """Begin to load what the other pages will need, without waiting for it."""
     jobs = shelf()
     for split in ("train", "test"):
-        jobs.job("data", (bench.data, split), _reader(bench.data, split))
-    jobs.job("model", bench.model, lambda report: _load_model(bench.model))
+        jobs.job("data", (bench.data, split), _reader(bench.data, split), kept=4)
+    jobs.job("model", bench.model, lambda report: _load_model(bench.model), kept=4)
 
 
 def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
@@ -229,12 +236,12 @@ def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> ND
         found = relevance(view.model, inputs, ["input"], target=explained, on_progress=report)["input"]
         return np.asarray(found, dtype=np.float32)
 
-    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, tuple(positions.tolist()), target)
+    key = (*view.key, tuple(positions.tolist()), target)
     found: NDArray[np.float32] = Waiting(1).get("heatmaps", key, "explaining the inputs", work)
     return found
 
 
-PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least certain"}
+PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least confident"}
 """Ways to choose which tests to show: key and label."""
 
 
@@ -265,7 +272,9 @@ def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> D
     """Return one split of a data set, read once."""
     from idc_core.datasets import DATASETS
 
-    return waiting.get("data", (name, split), f"reading {DATASETS[name].label} ({split})", _reader(name, split))
+    doing = f"reading {DATASETS[name].label} ({split})"
+    found: Dataset = waiting.get("data", (name, split), doing, _reader(name, split), kept=4)
+    return found
 
 
 def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:
@@ -280,7 +289,7 @@ def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], 
 
 def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, what: str) -> Traces:
     """Return what a layer shows on inputs, named `what` for a person, passed through the network once."""
-    key = (ENGINE, model.card.fingerprint, data.fingerprint, layer)
+    key = (model.card.fingerprint, data.fingerprint, layer)
 
     def work(report: Progress) -> Traces:
         from idc_core.lrp.rules import RelevanceSettings
@@ -288,7 +297,8 @@ def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, wha
 
         return collect(model, data, [layer], RelevanceSettings(), on_progress=report)
 
-    return waiting.get("trace", key, f"running {what} through the network", work)
+    found: Traces = waiting.get("trace", key, f"running {what} through the network", work, kept=8)
+    return found
 
 
 def _load_model(name: str) -> Network:

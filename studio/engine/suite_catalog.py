@@ -12,7 +12,7 @@ from idc_core.errors import SettingError
 from idc_core.progress import Progress
 from studio.engine import suite_addresses
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View, of_classes, open_data
+from studio.engine.results import View, of_classes, open_data
 from studio.engine.suite_addresses import Recipe
 from studio.shell import address
 from studio.shell.bench import fitting_data
@@ -173,7 +173,9 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     elif recipe.base in {one.name for one in _saved(view)}:
         from idc_core.suites import open_saved
 
-        suite = waiting.get("kept", recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base))
+        suite = waiting.get(
+            "kept", recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base), kept=6
+        )
         suite = _of_classes(view, suite)
     else:
         suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
@@ -192,7 +194,7 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
             on_progress=report,
         )
 
-    key = (ENGINE, view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
+    key = (view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
     found: Suite = waiting.get("parts", key, "selecting tests", look_for)
     return found
 

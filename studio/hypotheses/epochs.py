@@ -15,7 +15,7 @@ from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_fol
 from idc_core.models.registry import find_entry
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.widgets import layout
@@ -125,7 +125,7 @@ def train_again(view: View) -> None:
 
     # What ends the run to begin another one, as a click on something else does, leaves the wish to train.
     try:
-        Waiting(1).get("trainings", (ENGINE, name, str(kept_folder(name))), "training the network again, step", work)
+        Waiting(1).get("trainings", (name, str(kept_folder(name))), "training the network again, step", work, kept=4)
     except CancelledError:
         st.caption("Training was stopped. Finished epochs are kept.")
     except IdcError:
@@ -175,8 +175,8 @@ def expected(view: View) -> float:
 
         return expected_seconds(view.bench.model, view.train)
 
-    key = (ENGINE, "expected", view.bench.model)
-    return float(Waiting(1).get("epochs", key, "trying a few steps of training", work))
+    key = ("expected", view.bench.model)
+    return float(Waiting(1).get("epochs", key, "trying a few steps of training", work, kept=48))
 
 
 def duration(seconds: float) -> str:
@@ -218,18 +218,9 @@ def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoi
         models = {"epoch": series.open(one.epoch)}
         return grid(inspect(models, part, hypotheses, [measure], [layer], on_progress=report), measure, "epoch", layer)
 
-    key = (
-        ENGINE,
-        view.bench.model,
-        one.card.fingerprint,
-        part.fingerprint,
-        settings.families,
-        settings.words,
-        settings.masks,
-        measure,
-        layer,
-    )
-    result: Grid = waiting.get("epochs", key, f"comparing units with hypotheses after epoch {one.epoch}", work)
+    asked = (settings.families, settings.words, settings.masks, measure, layer)
+    key = (view.bench.model, one.card.fingerprint, part.fingerprint, *asked)
+    result: Grid = waiting.get("epochs", key, f"comparing units with hypotheses after epoch {one.epoch}", work, kept=48)
     return result
 
 

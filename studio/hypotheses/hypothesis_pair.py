@@ -19,7 +19,7 @@ from studio.shell.pages import PAGES
 from studio.shell.selection import select, selected
 from studio.widgets import layout
 from studio.widgets.relevance_view import draw_pictures
-from studio.widgets.text import percent, plural, state
+from studio.widgets.text import cluster_name, percent, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -371,7 +371,7 @@ def draw_clusters(
     sizes = np.bincount(clusters, minlength=count)
     table = pd.DataFrame(
         {
-            "cluster": [state(at, count) for at in range(count)],
+            "cluster": [cluster_name(at, count) for at in range(count)],
             "centroid": np.round(view.analysis.centroids[place], 3),
             "tests": sizes,
             f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],

@@ -12,7 +12,7 @@ import streamlit as st
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,7 +148,7 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
     tests, hypotheses = tests_of(view), chosen_hypotheses(view, settings)
     most = min(settings.most or len(tests), len(tests))
     # Of fewer records first and of more afterwards it is the same inspection, which goes on.
-    key = (ENGINE, view.model.card.fingerprint, tests.fingerprint, replace(settings, most=None))
+    key = (view.model.card.fingerprint, tests.fingerprint, replace(settings, most=None))
     seen = _so_far()
     told, since = 0, time.monotonic()
 
@@ -183,7 +183,7 @@ def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | N
 
     doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
-        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch)
+        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch, kept=12)
     except CancelledError:
         left = so_far()
         return None if left is None else Measured(left, view, settings, _read(left), False)
@@ -244,10 +244,8 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
 
         return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
-    key = (ENGINE, view.model.card.fingerprint, view.test.fingerprint, layer, unit, hypothesis.name)
-    found: RecordBehaviour = Waiting(1).get(
-        "looks", (*key, tuple(positions.tolist())), "looking at single records", work
-    )
+    key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
+    found: RecordBehaviour = Waiting(1).get("looks", key, "looking at single records", work)
     return found
 
 

@@ -13,7 +13,6 @@ from idc_core.figures import verification as figures
 from idc_core.figures.wording import signed
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.widgets import layout
@@ -138,7 +137,7 @@ def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypot
             view.model, layer, units, tests, hypothesis, pairs=PAIRS, sets=SETS, swaps=how, on_progress=report
         )
 
-    key = (ENGINE, view.model.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
+    key = (view.model.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
     found: Verification = Waiting(1).get("verifications", key, "swapping symbols", work)
     return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View, of_classes, open_data
+from studio.engine.results import View, of_classes, open_data
 from studio.shell.bench import MOST_NEURONS
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
             waiting.begin("states", key, work)  # goes on beside the network's passes over the tests
         responses = {suite: _run_tests(waiting, view, test, neurons) for suite, test in suites.items()}
         for layer, (key, work) in clustering.items():
-            states: LayerClusters = waiting.get("states", key, f"clustering the neurons of layer {layer}", work)
+            states: LayerClusters
+            states = waiting.get("states", key, f"clustering the neurons of layer {layer}", work, kept=96)
             for suite, test in suites.items():
                 cells += _count(states, suite, responses[suite], of_classes(test, view.bench.classes), ms)
     except CancelledError:
@@ -107,8 +108,10 @@ def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
 
         return rank_layers(view.model, view.train, view.model.layers, MOST_NEURONS, on_progress=report)
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint)
-    found: dict[str, RankedLayer] = waiting.get("activities", key, "running training inputs through all layers", work)
+    key = view.learnt_key
+    found: dict[str, RankedLayer] = waiting.get(
+        "activities", key, "running training inputs through all layers", work, kept=2
+    )
     return found
 
 
@@ -118,8 +121,10 @@ def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, A
 
         return run_tests(view.model, test, neurons, view.train.class_names, on_progress=report)
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, test.fingerprint)
-    found: LayerResponses = waiting.get("responses", key, f"running the tests of {test.name} through all layers", work)
+    key = (*view.learnt_key, test.fingerprint)
+    found: LayerResponses = waiting.get(
+        "responses", key, f"running the tests of {test.name} through all layers", work, kept=8
+    )
     return found
 
 
@@ -132,7 +137,7 @@ def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Pr
 
         return cluster_layer(view.model, ranked, on_progress=report, **settings)
 
-    return (ENGINE, view.model.card.fingerprint, view.train.fingerprint, ranked.layer, *settings.values()), work
+    return (*view.learnt_key, ranked.layer, *settings.values()), work
 
 
 def _count(

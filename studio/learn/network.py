@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import streamlit as st
 from idc_core.analysis.teaching import LAYERS, MOST_WEIGHT, NAMES, START, START_INPUTS, Floats, Weights
 from idc_core.figures.learn import relevance_signs
 from studio.shell import address
+from studio.widgets.charts import component
 from studio.widgets.layout import how_to_read, is_dark
 
-FOLDER = Path(__file__).parents[2] / "assets" / "learn"
 KEY = "learn-network"
 STAMP = "learn-stamp"
 """The number that the browser gave to the last state it sent, so that it can tell an answer to an older one."""
@@ -22,10 +21,7 @@ STAMP = "learn-stamp"
 NET, LINE = "net", "line"
 """Names in the address: all numbers in hundredths, inputs first; and the chosen line."""
 
-_component = st.components.v2.component(
-    "idc_learn_network",
-    **{kind: (FOLDER / f"network.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")},
-)
+_component = component("idc_learn_network", "learn", "network")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +108,7 @@ def _take() -> None:
 
 
 def reset() -> None:
-    """Put every number back to the start."""
+    """Reset every number."""
     _keep(_START_TEXT, _START_LINE)
 
 
@@ -145,8 +141,8 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
         on_network_change=_take,
     )
     shown = (
-        "the relevance that it hands back, red for the answer, dashed blue against it"
+        "the relevance that it passes back, red for the predicted class, dashed blue against it"
         if relevance
-        else "its weight, its line dashed where that is negative"
+        else "its weight, dashed where negative"
     )
-    how_to_read(f"squares are inputs, circles neurons, a dashed ring one that is silent; a line's number is {shown}.")
+    how_to_read(f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}.")

@@ -1,1 +1,1 @@
-"""What only the neurons page is made of."""
+"""What the Neurons page is made of."""

@@ -1,4 +1,4 @@
-"""One neuron looked at: the tests that activate it most and least, and the classes for which it speaks."""
+"""Inspect one neuron: the tests that activate it most and least, and its relevance per class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(points: list[dict[str, Any]]) -> int:
 
 
 def choose_neuron(view: View, ranking: Ranking) -> int:
-    """Choose the neuron that is looked at; the most important one where none is selected."""
+    """Choose the neuron to inspect; the most important one where none is selected."""
     chosen, known = selected().neuron, len(ranking.values)
     neuron = int(view.analysis.important[0]) if chosen is None or chosen >= known else chosen
     st.session_state["neuron-chosen"] = neuron
@@ -40,52 +40,54 @@ def choose_neuron(view: View, ranking: Ranking) -> int:
         key="neuron-chosen",
         width=260,
         on_change=lambda: select(neuron=st.session_state["neuron-chosen"]),
-        help=f"The neuron that is framed above and looked at below, 0 to {known - 1}; default the most important one.",
+        help=f"Neuron to inspect, framed in the chart above, from 0 to {known - 1}. Default the most important one.",
     )
     return neuron
 
 
 def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
-    """Show which tests activate a neuron most and least, and for which classes it speaks."""
+    """Show which tests activate a neuron most and least, and its relevance per class."""
     from idc_core.importance.ranking import extremes
 
     activations = view.test_traces.activations[view.analysis.layer][view.chosen, neuron]
     most, least = extremes(activations, EXAMPLES)
     lowest = float(activations.min())
     tied = int((activations == lowest).sum())
-    st.header(f"Behind neuron {neuron}", anchor=False)
+    st.header(f"Neuron {neuron} in detail", anchor=False)
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"**Most active** on these tests, from {activations.max():.2f} down")
+        st.markdown(f"**Highest activation**, from {activations.max():.2f} down")
         layout.gallery(view, view.chosen[most], EXAMPLES, key="most-active")
     with right:
         if tied == len(activations):
-            st.markdown("It answers every test alike.")
+            st.markdown("Its activation is the same for every test.")
         else:
-            st.markdown(f"**Least active** on these, from {lowest:.2f} up")
+            st.markdown(f"**Lowest activation**, from {lowest:.2f} up")
             layout.gallery(view, view.chosen[least], EXAMPLES, key="least-active")
         if EXAMPLES < tied < len(activations):
             st.caption(
-                f"{count(tied)} of {plural(len(activations), 'test')} leave it at {lowest:.2f}; shown are the first."
+                f"{count(tied)} of {plural(len(activations), 'test')} have the activation {lowest:.2f}; the first "
+                "are shown."
             )
     draw_classes(view, found, neuron)
     if neuron in view.analysis.important:
         st.page_link(PAGES["clusters"].file, label=f"See the clusters of neuron {neuron}", icon=PAGES["clusters"].icon)
     else:
         st.caption(
-            f"Neuron {neuron} is not among the {plural(view.analysis.m, 'important neuron')}, which alone are split "
-            "into clusters; a larger m in the sidebar includes more."
+            f"Only the {plural(view.analysis.m, 'important neuron')} are split into clusters; neuron {neuron} is not "
+            "one "
+            "of them. Increase m in the sidebar to include it."
         )
 
 
 def draw_classes(view: View, found: Ranked, neuron: int) -> None:
-    """Show a neuron's relevance over the classes, or over ranges of the right answer."""
+    """Show a neuron's relevance per class, or per range of the target."""
     values, labels = found.by_class[neuron], found.labels
-    what = "class" if view.is_classifier else "answer"
+    what = "class" if view.is_classifier else "target"
     if np.isfinite(values).any():
         best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
-        title = f"Neuron {neuron} speaks most where the true {what} is {labels[best]} ({signed(values[best], '+.2g')})"
-        title += f", least where it is {labels[worst]} ({signed(values[worst], '+.2g')})"
+        title = f"Neuron {neuron} contributes most to {what} {labels[best]} ({signed(values[best], '+.2g')})"
+        title += f", least to {what} {labels[worst]} ({signed(values[worst], '+.2g')})"
     else:
         title = f"Neuron {neuron} has no relevance"
     comparable = view.is_comparable and view.is_classifier
@@ -94,9 +96,10 @@ def draw_classes(view: View, found: Ranked, neuron: int) -> None:
         "classes-of-neuron",
         lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.bench.classes, dark=dark),
         alt=title,
-        read=f"a bar is the neuron's relevance for the network's answers, mean over the training inputs of one true "
-        f"{what}; red speaks for the network's answer, hatched blue against it."
-        + (" Click a bar to look only at that class's tests on all pages." if comparable else ""),
+        read=f"Each bar is one true {what}. Height: the neuron's mean relevance for the prediction over its training "
+        "inputs; "
+        "red is evidence for the prediction, hatched blue against it."
+        + (" Click a bar to show only that class's tests on all pages." if comparable else ""),
         depends=neuron,
         clicked=(lambda points: select(classes=[labels[told(points)]])) if comparable else None,
     )

@@ -1,4 +1,4 @@
-"""Every ranking of a bench's neurons, each computed once, and how one of them is chosen."""
+"""All rankings of a layer's neurons, each computed once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets.text import count
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ SAMPLE = 300
 """Training inputs that a method runs on."""
 
 USUAL = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
-"""Methods that are compared without being asked for: one pass over the sample each."""
+"""Methods that are compared by default: one pass over the sample each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What the training inputs' relevance says of a layer's neurons.
+    """Rankings of a layer's neurons by the relevance of the training inputs.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def ranked(view: View) -> Ranked:
 
         relevance = view.train_traces.relevance[layer]
         groups, labels = group_inputs(view.train)
-        called = [f"Class {label}" if view.train.class_names else f"Answer {label}" for label in labels]
+        called = [f"Class {label}" if view.train.class_names else f"Target {label}" for label in labels]
         rankings = {ranking.name: ranking for ranking in by_relevance(relevance)}
         if len(chosen) > 1:
             inside = np.isin(groups, [labels.index(name) for name in chosen])
@@ -76,13 +76,13 @@ def ranked(view: View) -> Ranked:
             view.train_traces.activations[layer].mean(axis=0, dtype=np.float64),
         )
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, layer, chosen)
-    found: Ranked = Waiting(1).get("rankings", key, "ranking the neurons", work)
+    key = (*view.learnt_key, layer, chosen)
+    found: Ranked = Waiting(1).get("rankings", key, "ranking the neurons", work, kept=48)
     return found
 
 
 def default_second(view: View, found: Ranked) -> str:
-    """Return what stands beside the first ranking: the chosen classes, where there are any."""
+    """Return the ranking to compare with: the chosen classes, where there are any."""
     if "chosen" in found.rankings:
         return "chosen"
     if len(view.bench.classes) == 1 and view.is_comparable:
@@ -138,8 +138,8 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             # Kept like a result: it would be the same the next time.
             return f"{METHODS[name].label} is left out. {error}"
 
-    key = (ENGINE, view.model.card.fingerprint, view.train.fingerprint, view.bench.layer, name)
-    answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work)
+    key = (*view.learnt_key, view.bench.layer, name)
+    answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work, kept=48)
     return answer
 
 
@@ -156,5 +156,5 @@ def measure_help(name: str) -> str:
 
 
 def over(ranking: Ranking) -> str:
-    """Say over how many inputs a ranking is."""
+    """Name a ranking with its number of inputs."""
     return f"{ranking.label}, {count(ranking.inputs)} training inputs"

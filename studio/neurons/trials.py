@@ -1,4 +1,4 @@
-"""Whether neurons really decide, tried on some tests: silencing neurons, and changing the most relevant pixels."""
+"""Two experiments on the important neurons: silence them, and change the most relevant pixels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.figures import experiments
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets import layout
 from studio.widgets.text import lower, signed
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
 
 TESTS = (100, 500, 2000)
-"""How many tests are offered, beside all of them."""
+"""Numbers of tests that can be chosen, besides all."""
 
 USUAL = 500
-"""How many are taken unless others are chosen."""
+"""The default number of tests."""
 
 SHARES = (1, 2, 5, 10)
-"""Per cent of an input that are offered to be changed; the paper's are 1 and 2."""
+"""Percentages of an input that can be changed; the paper's are 1 and 2."""
 
 STEPS = 12
-"""Numbers of silenced neurons tried, beside none."""
+"""Numbers of silenced neurons measured, besides none."""
 
 WRAP = 50
-"""Characters a line of the titles: the charts stand side by side."""
+"""Characters per line of the titles: the charts stand side by side."""
 
 
 def comparable(m: int, neurons: int) -> int:
@@ -116,7 +116,7 @@ def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:
-    return ENGINE, view.model.card.fingerprint, view.test.fingerprint, view.bench.layer, view.bench.classes, number
+    return *view.key, view.bench.layer, view.bench.classes, number
 
 
 @dataclass(frozen=True)
@@ -136,26 +136,26 @@ class Trials:
 
 
 def draw_trials(view: View, first: Ranking) -> Trials:
-    """Silence the first neurons of a ranking, change the most relevant pixels, and show what follows.
+    """Silence the first neurons of a ranking, change the most relevant pixels, and show both results.
 
     Raises
     ------
     IdcError
-        If the network cannot be tried so.
+        If the network does not support the experiments.
     """
     layer, m, neurons = view.analysis.layer, comparable(view.analysis.m, len(first.values)), len(first.values)
     if not m:
-        st.caption(f"Layer {layer} has one neuron: there is no other to compare it with.")
+        st.caption(f"Layer {layer} has only one neuron, so there is none to compare it with.")
         return Trials("", {})
     part = "characters" if view.test.is_spelt else "words" if view.test.vocabulary else "pixels"
     number, share, scaled = _choose(view, part)
     if m < view.analysis.m:
-        st.caption(f"Layer {layer} has {neurons} neurons: {m} of them are compared with as many others.")
+        st.caption(f"Layer {layer} has {neurons} neurons, so {m} of them are compared with {m} others.")
     sentence, tables = "", {}
     left, right = st.columns(2, gap="medium")
     with left:
         if view.is_classifier and not view.is_comparable:
-            st.caption("The tests' classes are not the network's: there is no accuracy that silencing could cost.")
+            st.caption("Accuracy is not defined for these tests: their classes are not the network's.")
         else:
             ablation = silence(view, first.order, number)
             sentence = _cost(ablation, m, first)
@@ -167,18 +167,19 @@ def draw_trials(view: View, first: Ranking) -> Trials:
 
 
 def _choose(view: View, part: str) -> tuple[int, int, bool]:
-    """Choose how many tests are tried, how much of each is changed, and the unit of the distances."""
+    """Choose the number of tests, the share of each that is changed, and the unit of the distances."""
     sizes = [number for number in TESTS if number < len(view.chosen)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.segmented_control(
-            "Tests tried",
+            "Number of tests",
             [*sizes, 0],
             default=USUAL if USUAL in sizes else 0,
             required=True,
             format_func=lambda number: f"{number:,}" if number else f"all {len(view.chosen):,}",
             key="tried",
             bind="query-params",
-            help=f"Chosen tests at even distances, {TESTS[0]} to all; default {USUAL}, or all where there are fewer.",
+            help=f"Evenly spaced tests of the setup, from {TESTS[0]} to all; default {USUAL}, or all where there are "
+            "fewer.",
         )
         share = st.segmented_control(
             f"Changed {part}",
@@ -188,14 +189,14 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
             format_func=lambda share: f"{share} %",
             key="changed",
             bind="query-params",
-            help=f"Share of a test's {part}, the most relevant ones, that is changed; 1 to 10 %, default 2 %.",
+            help=f"Share of the most relevant {part} of each test that are changed. From 1 to 10 %; default 2 %.",
         )
         scaled = st.toggle(
             "In standard deviations",
             key="scaled",
             bind="query-params",
-            help="Divide each neuron's change by its own standard deviation, so that lively neurons do not weigh "
-            "more; default off.",
+            help="Divide each neuron's change by its own standard deviation, so that neurons with a wide range do not "
+            "dominate. Default off.",
         )
     return number or 0, share or 2, scaled
 
@@ -206,7 +207,7 @@ def first_neurons(m: int) -> str:
 
 
 def _cost(ablation: Ablation, m: int, ranking: Ranking) -> str:
-    """Say what silencing m neurons and half of the layer changes, and what as many random ones change."""
+    """Say how silencing m neurons and half of the layer changes the accuracy, compared with random neurons."""
     of = "the steering error" if ablation.task == "regression" else "accuracy"
     by = "" if ranking.name == "sum" else f" by {lower(ranking.label)}"
     text = f"Silencing {first_neurons(m)}{by} changes {of} by {_change(ablation, m)}"
@@ -230,8 +231,9 @@ def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, n
         "ablation",
         lambda dark: experiments.ablation_curve(ablation, title, wrap=WRAP, dark=dark),
         alt=title,
-        read=f"the first neurons by {lower(first.label)} are set to zero, more at each mark; the band is the same with "
-        "neurons drawn at random, five times. The further apart, the more the ranking is worth.",
+        read=f"Each point is one number of silenced neurons, the first by {lower(first.label)}. The band shows five "
+        "draws "
+        "of random neurons. A larger gap means a better ranking.",
         depends=(first.name, number),
     )
     return pd.DataFrame(
@@ -243,11 +245,11 @@ def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, n
 def _draw_moved(
     view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]
 ) -> pd.DataFrame:
-    """Show how far neurons move when the most relevant part of the tests is changed."""
+    """Show how far activations move when the most relevant part of the tests is changed."""
     found = result.summary(scaled)
     title = (
         f"Changing the most relevant {part} moves {first_neurons(len(result.important))} "
-        f"{found.ratio:.2f} times as far as random ones; further in {found.seeds_won} of {len(result.seeds)} draws"
+        f"{found.ratio:.2f} times as far as random ones; farther in {found.seeds_won} of {len(result.seeds)} draws"
     )
     mean = f"{result.changed.mean():.3g}"
     amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
@@ -256,8 +258,9 @@ def _draw_moved(
         "moved",
         lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
         alt=title,
-        read="a box is the distance by which neurons move over the tests: half of the tests lie in it, nine in ten "
-        f"between the whiskers. On average {amount} changed in a test.",
+        read="Each box is one set of neurons. Height: the distance their activations move (box: half of the tests; "
+        "whiskers: "
+        f"90 %). On average {amount} changed per test.",
         depends=(first.name, scaled, *depends),
     )
     own, others = found.important, found.random

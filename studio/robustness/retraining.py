@@ -15,7 +15,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.experiments.retraining_results import Retraining, Unit
 from idc_core.progress import Progress
 from studio.engine.jobs import Job, shelf
-from studio.engine.results import ENGINE, View
+from studio.engine.results import View
 from studio.widgets.text import lower
 
 if TYPE_CHECKING:
@@ -114,18 +114,20 @@ class Run:
             return None
         prepared = shelf().finished("retrained-tests", self._key)
         if prepared is None:
-            return self._job("retrained-tests", self._key, self._preparing)
+            return self._job("retrained-tests", self._key, self._preparing, kept=2)
         name, seed = left[0]
         key = (*self._key, name, seed)
-        return self._job("retraining", key, lambda: unit_work(prepared.result(), name, seed))
+        return self._job("retraining", key, lambda: unit_work(prepared.result(), name, seed), kept=64)
 
-    def _job(self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]) -> Job:
+    def _job(
+        self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]], kept: int
+    ) -> Job:
         """Return a job, begun unless it runs; one that failed is not tried again and again."""
         held: tuple[object, Job] | None = st.session_state.get(CURRENT)
         if held is not None and held[0] == key and held[1].dead:
             with suppress(CancelledError):  # nobody had waited for it for a while: it is begun again
                 held[1].result()
-        job = shelf().job(kind, key, work())
+        job = shelf().job(kind, key, work(), kept)
         job.want()
         st.session_state[CURRENT] = (key, job)
         return job
@@ -164,7 +166,7 @@ class Run:
 
     @property
     def _key(self) -> tuple[object, ...]:
-        return ENGINE, self.path.name
+        return (self.path.name,)
 
     @property
     def _flag(self) -> str:

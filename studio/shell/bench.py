@@ -1,4 +1,4 @@
-"""The bench: which network, which tests, which layer, how many neurons in which clusters, and which classes."""
+"""The setup: network, tests, layer, number of neurons, clusters, and classes."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def choose() -> Bench:
             list(MODELS),
             bench.model,
             {name: one.label for name, one in MODELS.items()},
-            "The network under test. Its neurons and clusters are learnt from its own training data. Default "
+            "The network under test. Its important neurons and clusters come from its own training data. Default "
             f"{MODELS[DEFAULT.model].label}.",
         )
         _choice(
@@ -163,7 +163,7 @@ def choose() -> Bench:
             fitting_data(entry),
             bench.data,
             {name: one.label for name, one in DATASETS.items()},
-            "The test set whose coverage is measured; only sets that fit the network are listed. Default for this "
+            "Test set whose coverage is measured. Only sets that fit the network are listed. Default for this "
             f"network: {DATASETS[entry.dataset].label}.",
         )
         layers = entry.layers
@@ -173,22 +173,22 @@ def choose() -> Bench:
             layers,
             bench.layer,
             {name: name for name in layers},
-            f"The layer whose neurons are examined, in the order in which the input passes through. "
+            f"Layer whose neurons are examined, in the order from input to output. "
             f"Default for this network: {entry.default_layer}.",
         )
         st.session_state["m"] = bench.m
         st.slider(
-            "Important neurons m",
+            "Number of important neurons (m)",
             1,
             MOST_NEURONS,
             key="m",
             on_change=_take,
             args=("m",),
-            help="How many neurons are combined. Every further neuron multiplies the number of combinations. "
+            help="Neurons whose clusters are combined. Every further neuron multiplies the number of cells. "
             f"From 1 to {MOST_NEURONS}; default {DEFAULT.m}.",
         )
         if not DATASETS[bench.data].class_names:
-            st.caption("These tests have no classes: their answer is a number.")
+            st.caption("These tests have no classes: the target is a number.")
             return bench
         st.session_state["classes"] = list(bench.classes)
         st.multiselect(
@@ -198,7 +198,7 @@ def choose() -> Bench:
             on_change=_take,
             args=("classes",),
             placeholder="All classes",
-            help="Look only at tests of these true classes; default all. Neurons and clusters stay the same.",
+            help="Use only tests of these true classes. Neurons and clusters stay the same. Default all.",
         )
     return bench
 
@@ -206,7 +206,9 @@ def choose() -> Bench:
 def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
     """Draw a select box whose value the address keeps."""
     st.session_state[name] = value
-    st.selectbox(label, options, format_func=labels.get, key=name, on_change=_take, args=(name,), help=help)
+    st.selectbox(
+        label, list(options), format_func=labels.__getitem__, key=name, on_change=_take, args=(name,), help=help
+    )
 
 
 def _take(name: str) -> None:

@@ -17,10 +17,11 @@ from idc_core.errors import CancelledError, IdcError
 from studio.engine import jobs
 from studio.engine.overview import snapshot
 from studio.engine.results import View, open_view, warm
-from studio.shell import address, pins, theme, tour
+from studio.shell import address, pins, tour
 from studio.shell.bench import DEFAULT, Bench, bench_line, choose, untouched
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.shell.selection import Selection
+from studio.widgets.charts import follow_theme
 from studio.widgets.text import plural
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -46,7 +47,7 @@ def run() -> None:
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(entry.question, anchor=False)
-    theme.follow()
+    follow_theme()
     guide = tour.begin(entry.name)
     if entry.setup == "none":
         _run(script, None)
@@ -90,11 +91,19 @@ def enter() -> View | Overview | None:
     st.rerun()
 
 
+def current_result() -> View | Overview:
+    """Begin the script of a page that shows the setup's results: return them, or those made beforehand."""
+    result = enter()
+    if result is None:
+        raise TypeError("A page that shows results of the setup must not be registered with setup='none'.")
+    return result
+
+
 def current_view() -> View:
-    """Begin the script of a page that shows results of the setup: return them."""
-    view = enter()
+    """Begin the script of a page that shows the setup's results: return them."""
+    view = current_result()
     if not isinstance(view, View):
-        raise TypeError("A page that shows results of the setup is registered with setup='live'.")
+        raise TypeError("A page registered with setup='snapshot' reads its results by current_result().")
     return view
 
 
@@ -114,7 +123,7 @@ def _open_setup() -> View:
     _draw_sidebar(bench)
     stopped = st.session_state[jobs.HALTED] = st.session_state.pop(jobs.STOPPED, False)
     if stopped:
-        st.info("Stopped. Nothing was lost: start again, or choose something else.")
+        st.info("Stopped. Finished results are kept. Start again, or change the setup.")
         st.button("Start again", on_click=jobs.go_on)
     try:
         view = open_view(bench)
@@ -137,7 +146,7 @@ def _last_good(failed: Bench) -> View:
     bench = st.session_state.get(LAST_GOOD)
     if bench is None or bench == failed:
         st.stop()
-    st.caption("Below is the last result that worked; it is named in the line above the heading.")
+    st.caption("The last successful result is shown; the line above the heading names its setup.")
     try:
         return open_view(bench)
     except IdcError:
@@ -147,12 +156,12 @@ def _last_good(failed: Bench) -> View:
 def _note(view: View) -> None:
     """Say what is unusual about a bench."""
     if view.analysis.m < view.bench.m:
-        st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all of them are used.")
+        st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:
         st.caption(
-            f"The network answers with the classes of {view.train.name}, the tests are {view.test.name}: "
-            "right and wrong have no meaning here, coverage has."
+            f"The network predicts classes of {view.train.name}, the tests are {view.test.name}. "
+            "Accuracy is not defined for these tests; coverage is."
         )
     if not len(view.chosen):
-        st.warning("No test has the chosen classes. Choose others in the sidebar.")
+        st.warning("No test has the chosen classes. Choose other classes in the sidebar.")
         st.stop()

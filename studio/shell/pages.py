@@ -9,6 +9,8 @@ from typing import Literal
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from idc_core.registry import Registry
+
 FOLDER = Path(__file__).parents[2] / "pages"
 GO = "go-to-page"
 """The page that a callback asked for: callbacks cannot change the page themselves."""
@@ -21,7 +23,7 @@ class PageEntry:
     Attributes
     ----------
     name : str
-        File under ``pages`` without its ending; also its address.
+        Its address.
     title : str
         Name in the navigation.
     group : str
@@ -35,6 +37,8 @@ class PageEntry:
     setup : str
         ``live`` where the page shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it
         opens on results made beforehand.
+    script : Path, optional
+        File that draws the page, run anew each time it is shown; default the one of its name under ``pages``.
     """
 
     name: str
@@ -44,146 +48,152 @@ class PageEntry:
     question: str
     help: str
     setup: Literal["live", "none", "snapshot"] = "live"
+    script: Path | None = None
 
     @property
     def file(self) -> Path:
         """Path of the page's script."""
-        return FOLDER / f"{self.name}.py"
+        return self.script or FOLDER / f"{self.name}.py"
 
 
-PAGES: dict[str, PageEntry] = {
-    page.name: page
-    for page in (
-        PageEntry(
-            "overview",
-            "Overview",
-            "Start",
-            ":material/home:",
-            "What have these tests not exercised?",
-            "The result for the chosen network and tests at a glance, and where to look next.",
-            setup="snapshot",
-        ),
-        PageEntry(
-            "learn",
-            "Learn",
-            "Start",
-            ":material/school:",
-            "How does it work?",
-            "The method on a network of ten neurons whose weights can be dragged, in six short chapters.",
-            setup="none",
-        ),
-        PageEntry(
-            "relevance",
-            "Relevance",
-            "Explore",
-            ":material/visibility:",
-            "Which part of the input decided?",
-            "Heatmaps of one test for any class and method, side by side, and relevance layer by layer.",
-        ),
-        PageEntry(
-            "neurons",
-            "Neurons",
-            "Explore",
-            ":material/hub:",
-            "Which neurons decide, and do they really?",
-            "Neurons ranked by any measure, what activates one, and what happens when the first ones are silenced.",
-        ),
-        PageEntry(
-            "clusters",
-            "Clusters",
-            "Explore",
-            ":material/bar_chart:",
-            "What states does each important neuron have?",
-            "A histogram a neuron with its clusters, how their number was chosen, and example inputs.",
-        ),
-        PageEntry(
-            "coverage",
-            "Coverage",
-            "Explore",
-            ":material/grid_on:",
-            "Which combinations of behaviour do the tests reach?",
-            "The grid of combinations: click a cell to see the tests in it.",
-        ),
-        PageEntry(
-            "layers",
-            "Layers",
-            "Explore",
-            ":material/layers:",
-            "Where in the network are the tests weak?",
-            "Coverage of every layer for several numbers of neurons and test sets; click one to look into it.",
-        ),
-        PageEntry(
-            "testsets",
-            "Test sets",
-            "Challenge",
-            ":material/science:",
-            "Which additional tests are worth having?",
-            "Noise, transforms, attacks, parts and tests of your own side by side, by the combinations each adds.",
-        ),
-        PageEntry(
-            "adversarial",
-            "Adversarial",
-            "Challenge",
-            ":material/bolt:",
-            "What do attacks reveal that the tests do not?",
-            "Attacks on correctly classified tests: which ones fool the network, how far the input and its relevance "
-            "move, and which cells are added.",
-        ),
-        PageEntry(
-            "differential",
-            "Differential",
-            "Challenge",
-            ":material/call_split:",
-            "Where do similar models disagree?",
-            "Search for pictures on which networks for one task disagree, so that at least one of them is wrong.",
-        ),
-        PageEntry(
-            "robustness",
-            "Robustness",
-            "Challenge",
-            ":material/fitness_center:",
-            "Does training on what was missing help?",
-            "The network retrained with inputs that raise IDC, with as many random ones and with none.",
-        ),
-        PageEntry(
-            "criteria",
-            "Criteria",
-            "Compare",
-            ":material/compare_arrows:",
-            "Do other coverage criteria agree with IDC?",
-            "Scores of other coverage criteria, their rank correlation with IDC, and which tests each would run first.",
-        ),
-        PageEntry(
-            "classes",
-            "Class errors",
-            "Compare",
-            ":material/balance:",
-            "Which classes does it confuse, and for whom is it unfair?",
-            "Pairs of classes that activate the neurons alike, beside what labels say; bias, own predictions, groups.",
-        ),
-        PageEntry(
-            "hypotheses",
-            "Hypotheses",
-            "Compare",
-            ":material/psychology:",
-            "Do units mean something I can name?",
-            "Every unit against classes, shapes, words or grammar rules: which goes with which, how sure, and where.",
-        ),
-    )
-}
+PAGES: Registry[PageEntry] = Registry("page")
 """Pages by name, in the order of the menus."""
+
+
+def register(*pages: PageEntry) -> None:
+    """Add pages to the menus."""
+    PAGES.update({page.name: page for page in pages})
+
+
+register(
+    PageEntry(
+        "overview",
+        "Overview",
+        "Start",
+        ":material/home:",
+        "What do these tests not cover?",
+        "The result for this setup at a glance, and where to look next.",
+        setup="snapshot",
+    ),
+    PageEntry(
+        "learn",
+        "Learn",
+        "Start",
+        ":material/school:",
+        "How does it work?",
+        "The method on a network of ten neurons with weights to drag, in six short chapters.",
+        setup="none",
+    ),
+    PageEntry(
+        "relevance",
+        "Relevance",
+        "Explore",
+        ":material/visibility:",
+        "Which part of the input decided?",
+        "Heatmaps of one test for any class and method, and relevance layer by layer.",
+    ),
+    PageEntry(
+        "neurons",
+        "Neurons",
+        "Explore",
+        ":material/hub:",
+        "Which neurons decide, and do they really?",
+        "Neurons ranked by relevance or attribution, tests that activate one, and the effect of silencing.",
+    ),
+    PageEntry(
+        "clusters",
+        "Clusters",
+        "Explore",
+        ":material/bar_chart:",
+        "What clusters does each important neuron have?",
+        "One histogram per neuron with its clusters, the choice of their number, and example inputs.",
+    ),
+    PageEntry(
+        "coverage",
+        "Coverage",
+        "Explore",
+        ":material/grid_on:",
+        "Which combinations of clusters do the tests reach?",
+        "The grid of combinations. Click a cell to see its tests.",
+    ),
+    PageEntry(
+        "layers",
+        "Layers",
+        "Explore",
+        ":material/layers:",
+        "Where in the network are the tests weak?",
+        "Coverage of every layer, for several m and test sets. Click a square to open it.",
+    ),
+    PageEntry(
+        "testsets",
+        "Test sets",
+        "Challenge",
+        ":material/science:",
+        "Which additional tests are worth having?",
+        "Noise, transforms, attacks, subsets and your own tests, compared by the cells that each adds.",
+    ),
+    PageEntry(
+        "adversarial",
+        "Adversarial",
+        "Challenge",
+        ":material/bolt:",
+        "What do attacks reveal that the tests do not?",
+        "Attacks on correctly classified tests: success, size of the change, change of relevance, and added cells.",
+    ),
+    PageEntry(
+        "differential",
+        "Differential",
+        "Challenge",
+        ":material/call_split:",
+        "Where do similar models disagree?",
+        "Search for inputs on which networks for one task disagree, so that at least one is wrong.",
+    ),
+    PageEntry(
+        "robustness",
+        "Robustness",
+        "Challenge",
+        ":material/fitness_center:",
+        "Does training on what was missing help?",
+        "The network retrained with inputs that raise IDC, with equally many random inputs, and with none.",
+    ),
+    PageEntry(
+        "criteria",
+        "Criteria",
+        "Compare",
+        ":material/compare_arrows:",
+        "Do other coverage criteria agree with IDC?",
+        "Other coverage criteria compared with IDC, their agreement, and test prioritisation by each.",
+    ),
+    PageEntry(
+        "classes",
+        "Class errors",
+        "Compare",
+        ":material/balance:",
+        "Which classes does it confuse, and for whom is it unfair?",
+        "Pairs of classes with similar activations, compared with the labels; bias, your own predictions, groups.",
+    ),
+    PageEntry(
+        "hypotheses",
+        "Hypotheses",
+        "Compare",
+        ":material/psychology:",
+        "Do units mean something I can name?",
+        "Which units correlate with classes, shapes, words or grammar rules, how strongly, and where.",
+    ),
+)
 
 
 def navigation() -> tuple[PageEntry, Page]:
     """Draw the navigation; return the page that was asked for, and its script to run."""
+    pages = [
+        st.Page(entry.file, title=entry.title, help=entry.help, url_path=entry.name, default=index == 0)
+        for index, entry in enumerate(PAGES.values())
+    ]
     groups: dict[str, list[Page]] = {}
-    entries = {}
-    for entry in PAGES.values():
-        page = st.Page(entry.file, title=entry.title, help=entry.help, url_path=entry.name, default=not entries)
+    for entry, page in zip(PAGES.values(), pages, strict=True):
         groups.setdefault(entry.group, []).append(page)
-        entries[page.title] = entry
     script = st.navigation(groups, position="top")
-    return entries[script.title], script
+    return list(PAGES.values())[pages.index(script)], script
 
 
 def go_to(name: str) -> None:

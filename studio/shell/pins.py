@@ -1,4 +1,4 @@
-"""A bench pinned beside the present one, for comparison: two inputs, test sets, networks or layers."""
+"""A pinned setup to compare with the present one: two inputs, test sets, networks or layers."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def open_pinned() -> Pinned | None:
     try:
         view = open_view(found[0])
     except IdcError as error:
-        st.error(f"The pinned bench cannot be shown. {error}")
+        st.error(f"The pinned setup cannot be shown. {error}")
         return None
     if not len(view.chosen):
-        st.warning("The pinned bench cannot be shown: no test of it has the chosen classes. Unpin it, or pin another.")
+        st.warning("The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another.")
         return None
     return Pinned(view, found[1])
 
@@ -94,7 +94,7 @@ def open_pinned() -> Pinned | None:
 def beside(
     view: View, draw: Callable[[View, Selection, str], None], sentence: Callable[[View, View], str] | None = None
 ) -> None:
-    """Show the page's main picture for the pinned bench beside the same for the present one.
+    """Show the page's main chart for the present and for the pinned setup side by side.
 
     Parameters
     ----------
@@ -108,9 +108,9 @@ def beside(
     found = open_pinned()
     if found is None:
         return
-    st.header("Beside the pinned bench", anchor=False)
+    st.header("Compared with the pinned setup", anchor=False)
     st.markdown((sentence or compare)(view, found.view))
-    sides = {"This bench": Pinned(view, selection.selected()), "Pinned": found}
+    sides = {"This setup": Pinned(view, selection.selected()), "Pinned": found}
     for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
         with column:
             st.caption(f"**{name}**: {side.line}")
@@ -122,14 +122,14 @@ def compare(here: View, there: View) -> str:
     mine, theirs = here.table, there.table
     score, other_score = mine.covered / mine.total, theirs.covered / theirs.total
     change = score - other_score
-    text = f"IDC here is {percent(score)}, {percent(other_score)} on the pinned one"
+    text = f"IDC is {percent(score)} here and {percent(other_score)} on the pinned setup"
     text += f" ({signed(100 * change, '+.1f')} percentage points)." if abs(change) >= 0.0005 else "."
     if not same_cells(here, there):
-        return f"{text} Their cells are different ones: network, layer, m or clusters differ."
+        return f"{text} The cells are not comparable: network, layer, m or clusters differ."
     common = overlap(mine, theirs)
     return (
-        f"{text} {plural(common.both, 'cell')} are reached on both, {count(common.only_first)} only here, "
-        f"{count(common.only_second)} only on the pinned one."
+        f"{text} {plural(common.both, 'cell')} are covered on both, {count(common.only_first)} only here, "
+        f"{count(common.only_second)} only on the pinned setup."
     )
 
 
@@ -148,7 +148,7 @@ def draw_sidebar(chosen: Bench) -> None:
     """Show in the sidebar what is selected, and what is pinned."""
     present = selection.selected()
     with st.sidebar:
-        st.markdown("**Selected**", help="Chosen on any page, followed on all, and part of the address.")
+        st.markdown("**Selected**", help="Selected on any page, used on all pages, and part of the address.")
         words = present.words
         for name, what in words.items():
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
@@ -157,12 +157,14 @@ def draw_sidebar(chosen: Bench) -> None:
                     "Clear",
                     key=f"clear-{name}",
                     type="tertiary",
-                    help=f"Select no {name}.",
+                    help=f"Clear the selected {name}.",
                     on_click=selection.select,
                     kwargs={name: None},
                 )
         if not words:
-            st.caption("Nothing yet. Click a test, a neuron, a cluster or a cell on any page; all pages follow.")
+            st.caption(
+                "Nothing yet. Click a test, a neuron, a cluster or a cell on any page to select it on all pages."
+            )
         _draw_pinned(chosen, present)
 
 
@@ -175,11 +177,17 @@ def _draw_pinned(chosen: Bench, present: Selection) -> None:
             on_click=pin,
             args=(chosen, present),
             width="stretch",
-            help="Keep this bench and selection, to see it beside another input, test set, network or layer.",
+            help="Keep this setup and selection, to compare it with another input, test set, network or layer.",
         )
         return
-    st.markdown("**Pinned**", help="Shown beside the present bench near the end of every page.")
+    st.markdown("**Pinned**", help="Compared with the present setup near the end of every page.")
     st.caption(" · ".join((found[0].line, *found[1].words.values())))
     with st.container(horizontal=True, gap="xsmall"):
-        st.button("Swap", key="pin-swap", on_click=swap, args=(chosen, present), help="Open it, and pin this one.")
-        st.button("Unpin", key="pin-remove", on_click=unpin, help="Compare with nothing.")
+        st.button(
+            "Swap",
+            key="pin-swap",
+            on_click=swap,
+            args=(chosen, present),
+            help="Open the pinned setup, and pin this one.",
+        )
+        st.button("Unpin", key="pin-remove", on_click=unpin, help="Remove the pinned setup.")

@@ -6,8 +6,6 @@ was finished, skipped or declined is remembered by the browser alone: it decides
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -20,8 +18,7 @@ from studio.shell.pages import PAGES, go_to
 from studio.shell.selection import Selection, select, selected
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
 from studio.widgets import grid_axes
-
-FOLDER = Path(__file__).parents[2] / "assets" / "tour"
+from studio.widgets.charts import ASSETS, component
 
 STEP = "tour"
 """Name in the address: the number of the step, from 1."""
@@ -37,10 +34,8 @@ ENDED = "tour-ended"
 
 LENGTH = f"{len(STEPS)} steps, about three minutes"
 
-_offer = st.components.v2.component(
-    "idc_tour_offer", **{kind: (FOLDER / f"offer.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-)
-_memory = st.components.v2.component("idc_tour_memory", js=(FOLDER / "memory.js").read_text(encoding="utf-8"))
+_offer = component("idc_tour_offer", "tour", "offer")
+_memory = st.components.v2.component("idc_tour_memory", js=(ASSETS / "tour" / "memory.js").read_text(encoding="utf-8"))
 
 
 def number() -> int:
@@ -141,7 +136,7 @@ def draw_sidebar() -> None:
             type="tertiary",
             icon=":material/explore:",
             on_click=start,
-            help=f"Follow one misclassified test through the pages: {LENGTH}, on the default bench.",
+            help=f"Follow one misclassified test through the pages: {LENGTH}, on the default setup.",
         )
 
 
@@ -159,7 +154,7 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
     with st.container(border=True, key="tour-panel"):
         st.header(f"Tour, step {now} of {len(STEPS)}: {step.title}", anchor=False)
         if now == 1:
-            st.caption("The tour is about the default bench, which is in the sidebar now.")
+            st.caption("The tour uses the default setup, which is now in the sidebar.")
         titles = ("What you see", "Try this", "What it means here")
         for column, title, text in zip(st.columns([5, 4, 6], gap="medium"), titles, words, strict=True):
             column.markdown(f"**{title}.** {text}")
@@ -174,12 +169,12 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
                 st.button("Finish", key="tour-finish", type="primary", on_click=end, args=("finished",))
             if selected() != wanted:
                 st.button(
-                    "Select it again",
+                    "Restore the selection",
                     key="tour-again",
                     type="tertiary",
                     on_click=select,
                     kwargs=vars(wanted),
-                    help="Something else is selected now: select again what this step is about.",
+                    help="Select the test, neuron and cell of this step again.",
                 )
         _remember()
 
@@ -187,12 +182,12 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
 def _elsewhere(now: int) -> None:
     """Say on which page the tour goes on."""
     title = PAGES[STEPS[now - 1].page].title
-    _short(now, f"goes on with the page {title}.", f"Continue: {title}")
+    _short(now, f"continues on the page {title}.", f"Continue: {title}")
 
 
 def _strayed(now: int) -> None:
     """Say that the bench is not the one that the tour is about."""
-    _short(now, "is about the default bench; another one is chosen in the sidebar.", "Back to the default bench")
+    _short(now, "uses the default setup. Another one is chosen in the sidebar.", "Back to the default setup")
 
 
 def _short(now: int, text: str, label: str) -> None:

@@ -1,4 +1,4 @@
-"""What the guided tour tells, in seven steps: one test that was classified wrongly, and where it leads."""
+"""The texts of the guided tour: seven steps that follow one misclassified test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from idc_core.coverage.cell_table import members, state_counts
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from studio.engine.results import View
 from studio.shell.selection import Selection
-from studio.widgets.text import cell_name, count, percent, plural, state
+from studio.widgets.text import cell_name, cluster_name, count, percent, plural
 
 
 class Words(NamedTuple):
@@ -77,9 +77,9 @@ class Story:
         return int(self.view.analysis.important[self.rank])
 
     @property
-    def state(self) -> str:
+    def cluster_words(self) -> str:
         """The state in which the cell has that neuron."""
-        return state(self.cell[self.rank], self.view.sizes[self.rank])
+        return cluster_name(self.cell[self.rank], self.view.sizes[self.rank])
 
     @cached_property
     def around(self) -> list[tuple[int, ...]]:
@@ -134,13 +134,14 @@ def overview(result: Overview) -> Words:
     cell = suspicious(table.cells, table.wrong, table.counts)
     row = int(np.flatnonzero((table.cells == cell).all(axis=1))[0])
     tests, wrong = int(table.counts[row]), int(table.wrong[row])
-    right = f"{percent(result.accuracy or 0)} of {plural(result.tests, 'test')} are right."
+    right = f"{percent(result.accuracy or 0)} of {plural(result.tests, 'test')} are classified correctly."
     return Words(
-        f"{right} Yet {count(table.total - table.covered)} of {plural(table.total, 'cell')} in the grid are empty. A "
-        f"**cell** is a combination of states of the {plural(len(result.important), 'neuron')} that decide most.",
+        f"{right} But {count(table.total - table.covered)} of {plural(table.total, 'cell')} in the grid are empty. A "
+        f"**cell** is a combination of clusters (ranges of activation) of the "
+        f"{plural(len(result.important), 'most important neuron')}.",
         "Find the cell with a cross (\u00d7) in the grid: only misclassified tests reach it.",
-        f"Cell {cell_name(cell)} is reached {only_by(tests, wrong)}. The accuracy does not tell you that. The tour "
-        "follows this cell: first its test, then its neurons, then its neighbours.",
+        f"Cell {cell_name(cell)} is reached {only_by(tests, wrong)}. Accuracy does not show this. The tour follows "
+        "this cell: its test, its neurons, its neighbours.",
     )
 
 
@@ -150,12 +151,14 @@ def relevance(story: Story) -> Words:
     own = float(analysis.confidence[story.position])
     surer = int((analysis.confidence[chosen] > own).sum())
     return Words(
-        f"Test {story.test}, a {story.truth} that the network takes for a {story.answer}. Red pixels spoke for that "
-        "answer, blue ones against it.",
-        f"Compare the heatmap for {story.answer} with the one for {story.truth} beside it: which strokes do they "
-        "claim? Then choose another **Method**.",
-        f"The network gives its answer with {percent(own)} confidence; it is surer of {count(surer)} of "
-        f"{plural(len(chosen), 'test')}. Pixels show where it looked, not which neurons decided: they come next.",
+        f"Test {story.test}: a {story.truth} that the network classifies as a {story.answer}. Red pixels are "
+        "evidence for "
+        "this prediction, blue pixels against it.",
+        f"Compare the heatmap for {story.answer} with the one for {story.truth}: which strokes count for which class? "
+        "Then choose another **Method**.",
+        f"The confidence of the prediction is {percent(own)}; {count(surer)} of {plural(len(chosen), 'test')} have a "
+        "higher "
+        "one. Pixels show where the network looked. The next step shows which neurons decided.",
     )
 
 
@@ -166,13 +169,13 @@ def neurons(story: Story) -> Words:
     own = float(analysis.test_activations[story.position, story.rank])
     usual = float(analysis.test_activations[view.chosen, story.rank].mean())
     return Words(
-        f"The neurons of layer {analysis.layer}, ranked by how much they contribute to the answers. Neuron "
-        f"{analysis.important[0]} leads with {percent(first)} of the positive relevance.",
-        f"Neuron {story.neuron} is framed. Look at the tests that activate it most, then click the bar of neuron "
+        f"The neurons of layer {analysis.layer}, ranked by their contribution to the predictions. Neuron "
+        f"{analysis.important[0]} is first with {percent(first)} of the positive relevance.",
+        f"Neuron {story.neuron} is framed. Look at the tests that activate it most. Then click the bar of neuron "
         f"{analysis.important[0]} and compare.",
         f"{count(analysis.m)} of {plural(len(analysis.importance), 'neuron')} carry {percent(together)} of the "
-        f"positive relevance: tests should vary these. Test {story.test} drives neuron {story.neuron} to "
-        f"{own:.1f}, where the mean over all tests is {usual:.1f}.",
+        f"positive relevance: tests should vary these. Test {story.test} activates neuron {story.neuron} at "
+        f"{own:.1f}; the mean over all tests is {usual:.1f}.",
     )
 
 
@@ -182,14 +185,14 @@ def clusters(story: Story) -> Words:
     reached, size = story.reached[rank], view.sizes[rank]
     centroid = float(view.analysis.centroids[rank][story.cell[rank]])
     rarest = rarest_state(view.analysis.assignments[view.chosen], view.sizes)[:2] == (rank, story.cell[rank])
-    rare = "no state of an important neuron is reached less often" if rarest else "few states are reached less often"
+    rare = "No cluster of an important neuron has fewer" if rarest else "Few clusters have fewer"
     return Words(
-        f"The activations of each important neuron, split into groups (**clusters**). Neuron {story.neuron} has "
-        f"{plural(size, 'state')}.",
-        f"Below are tests in the {story.state} of neuron {story.neuron}, around {centroid:.1f}. Those of its cluster 0 "
-        "stand above them: see how the pictures differ.",
+        f"The activations of each important neuron, split into ranges (**clusters**). Neuron {story.neuron} has "
+        f"{plural(size, 'cluster')}.",
+        f"Below are tests in the {story.cluster_words} of neuron {story.neuron}, around {centroid:.1f}. "
+        "Compare them with those of cluster 0 above.",
         f"Only {count(reached)} of {plural(len(view.chosen), 'test')} ({percent(reached / len(view.chosen))}) reach "
-        f"that state, and test {story.test} is one of them: {rare}.",
+        f"this cluster, including test {story.test}. {rare}.",
     )
 
 
@@ -198,12 +201,13 @@ def coverage(story: Story) -> Words:
     view, table = story.view, story.view.table
     wrong = len(story.inside) if view.correct is None else int((~view.correct[story.inside]).sum())
     return Words(
-        f"All {plural(table.total, 'combination')} of the neurons' states. A filled cell holds tests. Cell "
-        f"{cell_name(story.cell)} is framed, and what is in it is shown beside the grid.",
-        "Click other cells and look at their tests. Then colour by the share misclassified.",
+        f"All {plural(table.total, 'combination')} of the neurons' clusters. Filled cells contain tests. Cell "
+        f"{cell_name(story.cell)} is framed; its tests are shown beside the grid.",
+        "Click other cells and look at their tests. Then colour by share misclassified.",
         f"{count(table.covered)} cells are covered (IDC {percent(table.covered / table.total)}). Cell "
-        f"{cell_name(story.cell)} counts as one of them, but it is reached {only_by(len(story.inside), wrong)}: "
-        "covered does not mean right.",
+        f"{cell_name(story.cell)} is one of them, but it is reached {only_by(len(story.inside), wrong)}: covered "
+        "does not "
+        "mean classified correctly.",
     )
 
 
@@ -211,12 +215,13 @@ def layers(story: Story) -> Words:
     """Step 6."""
     table, analysis = story.view.table, story.view.analysis
     return Words(
-        f"The same measure for every layer and several numbers of neurons m. The framed square is what you have seen: "
+        f"IDC of every layer, for several numbers of neurons m. The framed square is the present setup: "
         f"layer {analysis.layer}, m = {analysis.m}, {percent(table.covered / table.total)}.",
-        f"Compare the layers in the column m = {analysis.m}: in which one do these tests reach the least?",
-        "The more neurons are combined, the more cells there are, and the lower the share that "
-        f"{plural(len(story.view.chosen), 'test')} can reach. So compare test sets at the same layer and m, and look "
-        "at single cells, as the last step does.",
+        f"Compare the layers in the column m = {analysis.m}: which one is covered least?",
+        "More neurons make more cells, of which "
+        f"{plural(len(story.view.chosen), 'test')} can reach a smaller share. Compare test sets at the same layer "
+        "and m, "
+        "and inspect single cells, as in the last step.",
     )
 
 
@@ -224,15 +229,15 @@ def finding(story: Story) -> Words:
     """Step 7."""
     rank = next((i for i, pair in enumerate(zip(story.cell, story.goal, strict=True)) if pair[0] != pair[1]), 0)
     size, name = story.view.sizes[rank], story.view.neurons[rank]
-    there, here = state(story.goal[rank], size), state(story.cell[rank], size)
+    there, here = cluster_name(story.goal[rank], size), cluster_name(story.cell[rank], size)
     return Words(
-        f"Cell {cell_name(story.goal)}: {name} in its {there} instead of its {here}, all else as in cell "
-        f"{cell_name(story.cell)}. No test reaches it; of the empty neighbours it is the closest to test {story.test}.",
-        "Look at the tests that come closest to it, and take them away (npz): they are good inputs to start from.",
-        f"**The finding:** where the network fails on test {story.test}, a {story.truth} taken for a {story.answer}, "
-        f"{count(len(story.empty))} of the {count(len(story.around))} neighbouring cells hold no test at all. A tester "
-        f"would now collect or make a {story.truth} and a {story.answer} for each of them, and see whether test "
-        f"{story.test} is an exception or the edge of a weakness.",
+        f"Cell {cell_name(story.goal)}: {name} is in its {there} instead of its {here}, otherwise as in cell "
+        f"{cell_name(story.cell)}. No test reaches it. Of the empty neighbours it is the closest to test {story.test}.",
+        "Look at the tests closest to it and download them (npz): they are good inputs to start from.",
+        f"**The finding:** around test {story.test}, a {story.truth} classified as a {story.answer}, "
+        f"{count(len(story.empty))} of {count(len(story.around))} neighbouring cells contain no test. Next, a tester "
+        f"collects or generates a {story.truth} and a {story.answer} for each of them. Their predictions show whether "
+        f"test {story.test} is an exception or part of a weakness.",
     )
 
 
@@ -263,20 +268,20 @@ def _cell(story: Story) -> Selection:
 
 
 STEPS: tuple[Step, ...] = (
-    Step("overview", "what the accuracy does not tell", overview, lambda _: Selection()),
+    Step("overview", "what accuracy does not show", overview, lambda _: Selection()),
     Step("relevance", "where the network looked", relevance, lambda story: Selection(story.test)),
     Step("neurons", "which neurons decide", neurons, lambda story: Selection(story.test, story.neuron)),
     Step(
         "clusters",
-        "what states they have",
+        "what clusters they have",
         clusters,
         lambda story: Selection(story.test, story.neuron, story.cell[story.rank]),
     ),
-    Step("coverage", "a cell that only an error reaches", coverage, _cell),
+    Step("coverage", "a cell reached only by a misclassified test", coverage, _cell),
     Step("layers", "is it only this layer?", layers, _cell),
     Step(
         "coverage",
-        "the finding, and what a tester would do next",
+        "the finding, and the next step",
         finding,
         lambda story: Selection(story.test, story.neuron, story.cell[story.rank], cell_name(story.goal)),
     ),

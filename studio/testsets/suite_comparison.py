@@ -13,7 +13,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
-from studio.engine.results import ENGINE, View, open_analysis
+from studio.engine.results import View, open_analysis
 from studio.engine.suite_catalog import SuiteOption
 from studio.shell.bench import MOST_NEURONS
 from studio.widgets.text import lower
@@ -154,8 +154,8 @@ def _respond(
 
         return part_responses(view.model, part, targets, suite.task, view.bench.layer, learnt.important, report)
 
-    key = (ENGINE, view.model.card.fingerprint, part.fingerprint, view.bench.layer, len(learnt.important))
-    found: PartResponses = waiting.get("seen", key, f"making and running {lower(suite.label)}", work)
+    key = (view.model.card.fingerprint, part.fingerprint, view.bench.layer, len(learnt.important))
+    found: PartResponses = waiting.get("seen", key, f"making and running {lower(suite.label)}", work, kept=64)
     return found
 
 
@@ -165,7 +165,7 @@ def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]
     def work(report: Progress) -> NDArray[Any]:
         return suite.take(positions, report)
 
-    key = (ENGINE, suite.fingerprint, tuple(positions.tolist()))
+    key = (suite.fingerprint, tuple(positions.tolist()))
     found: NDArray[Any] = Waiting(1).get("made", key, f"making inputs of {lower(suite.label)}", work)
     return found
 

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import streamlit as st
 
+from idc_core.figures.palette import palette
 from studio.engine.results import View
 from studio.shell.bench import Bench
-from studio.shell.theme import is_dark
-from studio.widgets.draw_once import drawn_once
-from studio.widgets.save_chart import save_row
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+Modes = Sequence[Literal["points", "box", "lasso"]]
+Clicked = Callable[[list[dict[str, Any]]], None]
+
+ASSETS = Path(__file__).parents[2] / "assets"
+_follow = st.components.v2.component("idc_theme", js=(ASSETS / "theme" / "follow.js").read_text(encoding="utf-8"))
+
+
+def component(name: str, folder: str, file: str) -> Any:
+    """Return a part of a page that the browser draws itself, from its three files in the assets."""
+    parts = {kind: (ASSETS / folder / f"{file}.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
+    return st.components.v2.component(name, html=parts["html"], css=parts["css"], js=parts["js"])
+
+
+_pictures = component("idc_saving", "saving", "buttons")
+
+
+def is_dark() -> bool:
+    """Whether the page is shown on a dark ground."""
+    return st.context.theme.type == "dark"
+
+
+def follow_theme() -> None:
+    """Run the page again as soon as its ground is another one: Streamlit recolours all but what pages draw."""
+    _follow(key="theme", data={"dark": is_dark()}, on_ground_change=lambda: None)
 
 
 def chart(
@@ -22,17 +48,17 @@ def chart(
     key: str,
     build: Callable[[bool], go.Figure],
     alt: str,
-    read: str,
+    read: str = "",
     depends: Hashable = (),
-    clicked: Callable[[list[dict[str, Any]]], None] | None = None,
-    modes: Sequence[Literal["points", "box", "lasso"]] = ("points",),
+    clicked: Clicked | None = None,
+    modes: Modes = ("points",),
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it and buttons that save it.
 
     Parameters
     ----------
     view : View
-        The bench, on which the figure depends.
+        The setup and its results, on which the figure depends.
     key : str
         Name of the figure on its page.
     build : callable
@@ -40,15 +66,15 @@ def chart(
     alt : str
         The finding, for who cannot see the figure.
     read : str
-        How to read it.
+        How to read it; nothing where title, axes and legend say it.
     depends : hashable
         What else the figure depends on.
     clicked : callable, optional
-        Called with the points that were clicked or drawn around, as plotly tells of them: `x`, `y`,
-        `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never
-        without a point: a choice stays until another one is made.
+        Called with the points that were clicked or selected, as plotly gives them: `x`, `y`, `customdata`,
+        `curve_number`, `point_index`. It runs before the page is drawn again, and never without a point: a choice
+        stays until another one is made.
     modes : sequence of str
-        How points can be chosen.
+        How points can be selected.
     """
     figure, drawn = _figure(key, view.bench, depends, is_dark(), clicked is not None, build)
     plot(key, figure, alt, read, (view.line,), clicked, modes, drawn)
@@ -67,10 +93,10 @@ def plot(
     key: str,
     figure: go.Figure,
     alt: str,
-    read: str,
+    read: str = "",
     lines: tuple[str, ...] = (),
-    clicked: Callable[[list[dict[str, Any]]], None] | None = None,
-    modes: Sequence[Literal["points", "box", "lasso"]] = ("points",),
+    clicked: Clicked | None = None,
+    modes: Modes = ("points",),
     drawn: go.Figure | None = None,
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does.
@@ -86,26 +112,46 @@ def plot(
     drawn : plotly.graph_objects.Figure, optional
         From `drawn_once`, where the figure is kept; default the figure itself.
     """
-    drawn = figure if drawn is None else drawn
-    config = {"displaylogo": False}
     # The figures bring their own colours for either ground; the theme would replace some of them.
-    if clicked is None:
-        st.plotly_chart(drawn, key=key, alt=alt, config=config, theme=None)
-    else:
-        st.plotly_chart(
-            drawn,
-            key=key,
-            alt=alt,
-            config=config,
-            theme=None,
-            on_select=lambda: _tell(key, clicked),
-            selection_mode=modes,
-        )
-    save_row(key, key, alt, read, lambda: figure, lines, dark=is_dark())
+    settings: dict[str, Any] = {"key": key, "alt": alt, "config": {"displaylogo": False}, "theme": None}
+    if clicked is not None:
+        settings |= {"on_select": lambda: _tell(key, clicked), "selection_mode": modes}
+    st.plotly_chart(figure if drawn is None else drawn, **settings)
+    save_row(key, key, alt, read, lambda: figure, lines)
 
 
-def _tell(key: str, clicked: Callable[[list[dict[str, Any]]], None]) -> None:
-    """Hand over what was chosen in a chart; the chart forgets it as soon as its figure changes."""
+def drawn_once(figure: go.Figure, *, clickable: bool = False) -> go.Figure:
+    """Return a copy that the page's second rendering of a chart leaves as it is; `clickable` where marks can be.
+
+    Streamlit hands every figure to plotly twice, as two copies. Plotly compares them part by part and draws everything
+    again where they differ. So a revision says that the data are the same, numbers are sent as lists, as the compact
+    arrays of plotly's own are decoded anew each time and never the same, and what Streamlit would change for clicks
+    is set already.
+    """
+    import plotly.graph_objects as go
+
+    traces = [_lists(trace.to_plotly_json()) for trace in figure.data]
+    copy = go.Figure(traces, _lists(figure.layout.to_plotly_json()))
+    # Plotly takes every template for a new one; the figures have none of their own.
+    copy.layout.template = None
+    if clickable:
+        drag = copy.layout.dragmode or "pan"
+        click = "event" if drag in ("lasso", "select") else "event+select"
+        copy.update_layout(dragmode=drag, clickmode=click, hovermode=copy.layout.hovermode or "closest")
+    return copy.update_layout(datarevision=zlib.crc32(copy.to_json().encode()))
+
+
+def _lists(part: Any) -> Any:
+    """Write arrays of one dimension as lists; pictures stay compact, and plotly reads their rows as a list."""
+    if isinstance(part, dict):
+        return {name: _lists(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_lists(value) for value in part]
+    return part.tolist() if isinstance(part, np.ndarray) and part.ndim == 1 else part
+
+
+def _tell(key: str, clicked: Clicked) -> None:
+    """Hand over what was selected in a chart; the chart forgets it as soon as its figure changes."""
     if points := st.session_state[key].selection.points:
         clicked(list(points))
 
@@ -120,22 +166,18 @@ def grid_chart(
     clicked: Callable[[int], None] | None = None,
     name: str = "grid",
 ) -> None:
-    """Draw a grid of combinations with the sentence on how to read it and buttons that save it.
+    """Draw a grid of combinations as `chart` does.
 
     Parameters
     ----------
-    key : str
-        Key of the chart on its page.
+    key, alt, read
+        As in `chart`.
     option : dict
         From `idc_core.figures.coverage.coverage_grid`.
     height : int
         Height in pixels.
-    alt : str
-        The finding, for who cannot see the chart.
-    read : str
-        How to read it.
     line : str
-        The bench in one line.
+        The setup in one line.
     clicked : callable, optional
         Called with the position of a cell that was clicked, counted row by row.
     name : str
@@ -143,10 +185,9 @@ def grid_chart(
     """
     # Drawn as SVG, not on a canvas: that is what is saved.
     settings: dict[str, Any] = {"height": height, "key": key, "alt": alt, "renderer": "svg"}
-    if clicked is None:
-        st.echarts_chart(option, **settings)
-    else:
-        st.echarts_chart(option, on_select=lambda: _tell_cell(key, clicked), **settings)
+    if clicked is not None:
+        settings["on_select"] = lambda: _tell_cell(key, clicked)
+    st.echarts_chart(option, **settings)
     dark = is_dark()
 
     def figure() -> go.Figure:
@@ -154,7 +195,7 @@ def grid_chart(
 
         return grid_figure(option, height, dark=dark)
 
-    save_row(key, name, alt, read, figure, (line,), dark=dark)
+    save_row(key, name, alt, read, figure, (line,))
 
 
 def _tell_cell(key: str, clicked: Callable[[int], None]) -> None:
@@ -166,5 +207,52 @@ def _tell_cell(key: str, clicked: Callable[[int], None]) -> None:
 
 
 def how_to_read(text: str) -> None:
-    """Say in one sentence how to read the chart above."""
-    st.caption(f"How to read this: {text}")
+    """Say how to read the picture above."""
+    st.caption(_sentence(text))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def save_row(
+    key: str, name: str, title: str, read: str, figure: Callable[[], go.Figure], lines: tuple[str, ...] = ()
+) -> None:
+    """Draw one line under a chart: how to read it, and buttons that save it.
+
+    PNG and SVG are made by the browser that has drawn the chart, HTML from the figure itself.
+
+    Parameters
+    ----------
+    key, read
+        As in `chart`.
+    name : str
+        Name of the chart in the files' names.
+    title : str
+        What the chart shows, in words.
+    figure : callable
+        Makes the figure that is saved as HTML, when that is asked for.
+    lines : tuple of str
+        What else the HTML file says below the figure.
+    """
+    file, dark = f"idc-{name}", is_dark()
+    said = (_sentence(read),) if read else ()
+
+    def page() -> str:
+        from idc_core.figures.web import web_page
+
+        return web_page(figure(), title, (*lines, *said), dark=dark)
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"save-{key}"):
+        st.caption(said[0] if said else "", width="stretch")
+        data = {"chart": key, "file": file, "title": title, "ground": palette(dark).ground}
+        _pictures(key=f"pictures-{key}", width="content", data=data)
+        st.download_button(
+            "HTML",
+            page,
+            file_name=f"{file}.html",
+            mime="text/html",
+            on_click="ignore",
+            key=f"html-{key}",
+            help="Save the chart as one HTML file that stays interactive and needs no network.",
+        )

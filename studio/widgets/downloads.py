@@ -1,9 +1,10 @@
-"""What can be taken away from a page: tables, other files, and the tests behind a selection."""
+"""Downloads: tables, other files, and the tests behind a selection."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ MOST_PICTURES = 600
 def take_away(
     tables: dict[str, pd.DataFrame], files: dict[str, tuple[str, str, Callable[[], bytes]]] | None = None
 ) -> None:
-    """Offer tables as CSV, and other files; the buttons below the charts offer the charts.
+    """Offer tables as CSV and other files; the buttons below the charts save the charts.
 
     Parameters
     ----------
@@ -31,12 +32,12 @@ def take_away(
     files : dict of str to (str, str, callable), optional
         Labels of buttons, and file name, media type and what makes the file when it is asked for.
     """
-    st.header("Take it away", anchor=False)
+    st.header("Downloads", anchor=False)
     with st.container(horizontal=True, key="take-away"):
         for name, table in tables.items():
             st.download_button(
                 f"{name.replace('-', ' ').capitalize()} (CSV)",
-                lambda table=table: csv(table),
+                partial(csv, table),
                 file_name=f"idc-{name}.csv",
                 mime="text/csv",
                 on_click="ignore",
@@ -44,11 +45,11 @@ def take_away(
             )
         for label, (file_name, mime, make) in (files or {}).items():
             st.download_button(label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"file-{file_name}")
-    st.caption("The buttons below each chart save it as PNG, SVG or HTML. The address holds this view.")
+    st.caption("The buttons below each chart save it as PNG, SVG or HTML. The address of this page reopens this view.")
 
 
 def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None) -> None:
-    """Offer the tests that are shown: as a NumPy archive, and as a contact sheet or a table of texts.
+    """Offer the shown tests as a NumPy archive, and as a contact sheet or a table of texts.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
     which = "this test" if len(positions) == 1 else f"these {count(len(positions))} tests"
     with st.container(horizontal=True, key=key):
         st.download_button(
-            f"Take {which} away (npz)",
+            f"Download {which} (npz)",
             lambda: npz(view, positions),
             file_name="idc-inputs.npz",
             mime="application/octet-stream",
@@ -84,7 +85,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             )
         else:
             st.download_button(
-                "Their texts (CSV)" if len(positions) > 1 else "Its text (CSV)",
+                "Texts (CSV)" if len(positions) > 1 else "Text (CSV)",
                 lambda: csv(texts(view, positions)),
                 file_name="idc-inputs.csv",
                 mime="text/csv",
@@ -95,11 +96,12 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
 
 def csv(table: pd.DataFrame) -> str:
     """Write a table so that its numbers can be read again exactly; the index is left out."""
-    return table.to_csv(index=False)
+    text: str = table.to_csv(index=False)
+    return text
 
 
 def npz(view: View, positions: NDArray[np.int64]) -> bytes:
-    """Pack some tests: inputs, right answers, the network's answers, and their numbers in the test set."""
+    """Pack some tests: inputs, true classes, predictions, and numbers in the test set."""
     file = io.BytesIO()
     np.savez_compressed(
         file,
@@ -112,19 +114,19 @@ def npz(view: View, positions: NDArray[np.int64]) -> bytes:
 
 
 def sheet(view: View, positions: NDArray[np.int64]) -> bytes:
-    """Draw the first of some tests on a contact sheet, each with its number and answers."""
+    """Draw the first of some tests on a contact sheet, each with its number, true and predicted class."""
     shown = positions[:MOST_PICTURES]
     captions = [caption(view, place) for place in shown]
-    return input_images.png(input_images.contact_sheet(input_images.pictures(view.test.inputs[shown]), captions))
+    return input_images.png(input_images.contact_sheet(list(input_images.pictures(view.test.inputs[shown])), captions))
 
 
 def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
-    """List some tests that are texts: number, answers, and the words that the network reads."""
+    """List some tests that are texts: number, true and predicted class, and the words that the network reads."""
     return pd.DataFrame(
         {
             "test": view.test.ids[positions],
             "true": [view.test.class_names[target] for target in view.test.targets[positions]],
-            "answered": [view.train.class_names[said] for said in view.analysis.predictions[positions]],
+            "predicted": [view.train.class_names[said] for said in view.analysis.predictions[positions]],
             "text": [written(view, view.test.inputs[place]) for place in positions],
         }
     )

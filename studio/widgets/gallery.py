@@ -1,11 +1,10 @@
-"""Galleries of tests: every picture and every text is a button that selects its test on all pages."""
+"""Galleries of tests, in which a click selects a test on all pages."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 from idc_core.figures import input_images
 from studio.engine.results import View
 from studio.shell.selection import select, selected
+from studio.widgets.charts import component
 from studio.widgets.text import plural, signed
-
-FOLDER = Path(__file__).parents[2] / "assets" / "gallery"
 
 WRONG = "\u00d7"
 """Marks a misclassified test."""
@@ -31,13 +29,11 @@ MOST_BYTES = 90_000
 
 _COLUMNS = 10
 
-_tiles = st.components.v2.component(
-    "idc_gallery", **{kind: (FOLDER / f"tiles.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-)
+_tiles = component("idc_gallery", "gallery", "tiles")
 
 
 def answer(view: View, position: int) -> str:
-    """Write a test's right answer and the network's."""
+    """Write a test's true and predicted class, or steering angle."""
     said = view.analysis.predictions[position]
     if not view.is_classifier:
         return f"{signed(view.test.targets[position])} → {signed(view.analysis.confidence[position])} rad"
@@ -167,13 +163,13 @@ def digest(view: View, positions: NDArray[np.int64]) -> str:
 def legend(view: View) -> str:
     """Say how captions of tests are to be read."""
     if not view.is_classifier:
-        return "Number of the test: true steering angle → the network's, positive to the left"
-    text = "Number of the test: true class → the network's answer"
-    return text if view.correct is None else f"{text}; {WRONG} marks misclassified tests"
+        return "Number of the test: true → predicted steering angle, positive to the left"
+    text = "Number of the test: true → predicted class"
+    return text if view.correct is None else f"{text}; {WRONG}: misclassified"
 
 
 def _left_out(shown: int, all_of_them: int) -> str:
-    return f" Shown are {shown} of {plural(all_of_them, 'test')}." if shown < all_of_them else ""
+    return f" {shown} of {plural(all_of_them, 'test')} are shown." if shown < all_of_them else ""
 
 
 def _choose(key: str, numbers: list[int]) -> None:
@@ -222,7 +218,7 @@ def _spoken(view: View, position: int) -> str:
 
 
 def _said(text: str) -> str:
-    return text.replace("→", "answered as").replace(WRONG, "(misclassified)")
+    return text.replace("→", "predicted as").replace(WRONG, "(misclassified)")
 
 
 def marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Which part of the grid of combinations is shown: neurons held in one cluster, and neurons on rows and columns.
+"""Choose the shown part of the grid of combinations: neurons fixed to one cluster, neurons on rows and columns.
 
 The address names neurons by their index in the layer, after the layer itself: a zoom holds for as long as the
 layer and its neurons are there, whatever happens to m.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -16,7 +17,7 @@ from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from studio.engine.results import View
 from studio.shell import address
-from studio.widgets.text import cell_name, count, plural, state
+from studio.widgets.text import cell_name, count, plural
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""
@@ -120,7 +121,7 @@ def crumbs(view: View, zoom: Zoom) -> None:
             type="tertiary",
             on_click=fix,
             args=(view, {}),
-            help="Hold no neuron: show the whole grid.",
+            help="Show the whole grid.",
         )
         held: dict[int, int] = {}
         for rank, cluster in zoom.fixed.items():
@@ -152,27 +153,30 @@ def controls(view: View, zoom: Zoom) -> None:
             st.multiselect(
                 f"Neurons on {place}",
                 [rank for rank in free if rank not in other],
-                format_func=names.get,
+                format_func=names.__getitem__,
                 key=name,
                 on_change=_put,
                 args=(view,),
-                help=f"Every combination of their clusters is one of {place}: at most {MOST_ON_AXIS}. By default as "
-                "many neurons as fit, the most important first. The others are folded into the tiles.",
+                help=f"Every combination of their clusters is one of {place}, at most {MOST_ON_AXIS}. Other neurons "
+                "are "
+                "summed up in each tile. Default as many neurons as fit, the most important first.",
             )
         if zoom.left_out:
             left = ", ".join(names[rank] for rank in zoom.left_out)
             st.warning(
-                f"Left out: {left}. More than {MOST_ON_AXIS} rows or columns, or {MOST_CELLS:,} tiles, cannot be told "
-                "apart on a screen. Take another neuron from an axis first, or hold one in a cluster."
+                f"Left out: {left}. At most {MOST_ON_AXIS} rows or columns and {MOST_CELLS:,} tiles are readable on "
+                "a screen. "
+                "Remove another neuron from an axis first, or fix one to a cluster."
             )
-        st.caption("Hold a neuron in one cluster, and the grid shows only the cells in which it is:")
+        st.caption("Fix a neuron to one cluster to show only those cells:")
         with st.container(horizontal=True, gap="small"):
             for rank, name in names.items():
                 st.session_state[f"fix-{rank}"] = zoom.fixed.get(rank, FREE)
+                clusters: list[int] = [FREE, *range(view.sizes[rank])]
                 st.selectbox(
                     name.capitalize(),
-                    [FREE, *range(view.sizes[rank])],
-                    format_func=lambda cluster, rank=rank: _option(view, rank, cluster),
+                    clusters,
+                    format_func=partial(_option, view, rank),
                     key=f"fix-{rank}",
                     on_change=_fix,
                     args=(view,),
@@ -182,7 +186,8 @@ def controls(view: View, zoom: Zoom) -> None:
 
 
 def _option(view: View, rank: int, cluster: int) -> str:
-    return "any" if cluster == FREE else f"{cluster} ({state(cluster, view.sizes[rank])})"
+    return "any" if cluster == FREE else f"{cluster} "
+    "({cluster_name(cluster, view.sizes[rank]).removesuffix(' cluster')})"
 
 
 def _put(view: View) -> None:
@@ -198,18 +203,18 @@ def reading(view: View, grid: Grid, colouring: str) -> str:
     """Say how to read the grid: what exactly a tile is, and what its colour and mark say."""
     found = find_colouring(colouring)
     reads = f"{found.reads} {CROSS}" if found.crosses and view.correct is not None else found.reads
-    held = f" Held: {words(view, grid.fixed)}." if grid.fixed else ""
+    held = f" Fixed: {words(view, grid.fixed)}." if grid.fixed else ""
     if not grid.folded:
         return (
-            "a tile is one cell: its row is a combination of clusters of some neurons, its column one of the others, "
-            f"0 the lowest cluster. A filled cell holds tests, an empty one holds none. {reads}{held}"
+            "Each tile is one cell. Row and column: the clusters of the neurons on the axes, 0 the lowest. "
+            f"{reads}{held}"
         )
     noun = "neuron" if len(grid.folded) == 1 else "neurons"
     folded = ", ".join(view.neurons[rank].removeprefix("neuron ") for rank in grid.folded)
     return (
-        f"a tile stands for {plural(grid.cells_per_tile, 'cell')}: its row and its column give the clusters of the "
-        f"neurons on the axes, 0 the lowest; {noun} {folded} may be in any. A filled tile has covered cells, an empty "
-        f"one has none. {reads}{held}"
+        f"Each tile is {plural(grid.cells_per_tile, 'cell')}. Row and column: the clusters of the neurons on the "
+        "axes, 0 the "
+        f"lowest; {noun} {folded} in any cluster. Filled tiles contain covered cells. {reads}{held}"
     )
 
 

@@ -37,7 +37,7 @@ def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> Non
         key=f"{key}-name",
         placeholder=usual,
         width=360,
-        help=f"Under this name it can be chosen wherever suites are. Default {usual}.",
+        help=f"Name under which the suite is listed on all pages. Default {usual}.",
     )
     st.button(
         f"Keep {plural(count, 'input')} as a suite",
@@ -45,7 +45,7 @@ def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> Non
         disabled=not count,
         on_click=_keep,
         args=(usual, count, key, make),
-        help="Kept on this computer until it is removed; the same inputs are kept once.",
+        help="Kept on this computer until it is removed. Equal inputs are kept once.",
     )
     said, failed = st.session_state.pop(f"{key}-said", ("", False))
     if said:

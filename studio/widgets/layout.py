@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from studio.engine.results import View
-from studio.shell.theme import is_dark
-from studio.widgets.charts import chart, grid_chart, how_to_read, plot
+from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery
 from studio.widgets.text import lower
@@ -75,8 +74,8 @@ def _left_out(view: View) -> str:
     if DATASETS[view.train.name].learns_from is None:
         return ""
     return (
-        f"; the first ones only, so that a page opens within seconds (the network itself was trained on "
-        f"{view.model.card.split}). On the command line `--limit-train {len(view.train)}` gives the same"
+        f"; only the first ones, so that a page opens within seconds (the network was trained on "
+        f"{view.model.card.split}). On the command line: `--limit-train {len(view.train)}`"
     )
 
 

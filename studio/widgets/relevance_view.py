@@ -1,10 +1,11 @@
-"""How explanations of one test are drawn: pictures, words, the flow through the layers, tests to choose from."""
+"""Draw the explanations of one test: pictures, words, and the relevance of every layer."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,21 +53,15 @@ class Display:
         return heatmaps.limits([one.maps for one in self.explanations], self.scale)
 
     @property
-    def deepest(self) -> str:
-        """The relevance of the strongest colour, where the input maps share it."""
-        own = {limit[INPUT] for limit in self.limits}
-        return f"{own.pop():.2g}" if len(own) == 1 else "deepest"
-
-    @property
     def difference(self) -> tuple[str, NDArray[np.float64]] | None:
-        """The unit, and the first input map less the second one."""
+        """The unit where it is not the score's, and the first input map minus the second one."""
         if len(self.explanations) < 2:
             return None
         first, second = self.explanations
         one, other = first.maps[INPUT], second.maps[INPUT]
         if first.method is second.method:
-            return "in score units", one - other
-        return "as shares of each one's sum of absolute values", heatmaps.shares(one) - heatmaps.shares(other)
+            return "", one - other
+        return ", as shares of each one's sum of absolute values", heatmaps.shares(one) - heatmaps.shares(other)
 
     def pictures(self, strength: float) -> list[tuple[NDArray[np.uint8], str]]:
         """Return image, overlay, heatmaps and difference with their captions; strength is in 0..1."""
@@ -75,16 +70,16 @@ class Display:
         covered = heatmaps.overlay(image, first.maps[INPUT], strength, SIDE, self.scheme)
         shown = [
             (pictures(image[None], SIDE)[0], f"Test {number}: {layout.answer(self.view, self.position)}"),
-            (covered, f"{first.label}, laid over the test"),
+            (covered, f"{first.label}, overlay"),
         ]
         for one, limit in zip(self.explanations, limits, strict=True):
             tile = heatmaps.heatmap(one.maps[INPUT], limit[INPUT], SIDE, self.scheme)
             shown.append((tile, f"{one.label}: {_scale_text(one, limit[INPUT])}"))
         if self.difference is not None:
             unit, values = self.difference
-            limit = float(np.abs(values).max()) or 1.0
-            tile = heatmaps.heatmap(values, limit, SIDE, self.scheme)
-            shown.append((tile, f"Difference, first less second, {unit}: deepest colour ±{limit:.2g}"))
+            largest = float(np.abs(values).max()) or 1.0
+            tile = heatmaps.heatmap(values, largest, SIDE, self.scheme)
+            shown.append((tile, f"Difference (first \u2212 second){unit}: colour range ±{largest:.2g}"))
         return shown
 
     def table(self) -> pd.DataFrame:
@@ -106,7 +101,7 @@ class Display:
 
     def archive(self) -> bytes:
         """Pack the test and every layer's relevance."""
-        arrays: dict[str, NDArray[np.float64]] = {}
+        arrays: dict[str, Any] = {}
         for prefix, one in zip(("first", "second"), self.explanations, strict=False):
             arrays |= {f"{prefix}_{layer}": values for layer, values in one.layers.items()}
         if self.difference is not None:
@@ -118,7 +113,7 @@ class Display:
 
 
 def _scale_text(one: Explanation, limit: float) -> str:
-    return f"sum {signed(one.sums[INPUT])}, deepest colour ±{limit:.2g}"
+    return f"sum {signed(one.sums[INPUT])}, colour range ±{limit:.2g}"
 
 
 def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]], key: str = "heatmaps") -> None:
@@ -145,12 +140,12 @@ def draw_words(display: Display, tokens: Sequence[str]) -> None:
             st.html(text_relevance.words(tokens, one.layers[INPUT][: len(tokens)], limit[INPUT], display.scheme))
             beyond = float(one.layers[INPUT][len(tokens) :].sum())
             if abs(beyond) >= 0.005:
-                st.caption(f"The empty places after the text carry {signed(beyond)}.")
+                st.caption(f"Padding after the text has the relevance {signed(beyond)}.")
     if display.difference is not None:
         unit, values = display.difference
-        with st.expander(f"Difference, first less second, {unit}"):
-            limit = float(np.abs(values).max()) or 1.0
-            st.html(text_relevance.words(tokens, values[0, : len(tokens)], limit, display.scheme))
+        with st.expander(f"Difference (first \u2212 second){unit}"):
+            largest = float(np.abs(values).max()) or 1.0
+            st.html(text_relevance.words(tokens, values[0, : len(tokens)], largest, display.scheme))
 
 
 def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from idc_core.figures.wording import signed
 
-__all__ = ["cell_name", "count", "lower", "parse_cell", "percent", "plural", "signed", "state", "times"]
+__all__ = ["cell_name", "cluster_name", "count", "lower", "parse_cell", "percent", "plural", "signed", "times"]
 
 LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
@@ -39,13 +39,13 @@ def plural(number: int, noun: str) -> str:
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def state(cluster: int, clusters: int) -> str:
-    """Name a neuron's state by where its cluster lies."""
+def cluster_name(cluster: int, clusters: int) -> str:
+    """Name one of a neuron's clusters by its place among them."""
     if clusters == 1:
-        return "only state"
+        return "only cluster"
     if cluster == 0:
-        return "lowest state"
-    return "highest state" if cluster == clusters - 1 else f"state {cluster}"
+        return "lowest cluster"
+    return "highest cluster" if cluster == clusters - 1 else f"cluster {cluster}"
 
 
 def cell_name(cell: Sequence[int]) -> str:

@@ -53,7 +53,7 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
 
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
     visitor.open("clusters")
-    visitor.page.get_by_role("combobox", name="Way to cluster").click()
+    visitor.page.get_by_role("combobox", name="Clustering method").click()
     visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
     visitor.settle()
     assert "clustering=hierarchical" in visitor.page.url
@@ -62,7 +62,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
         visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
     )
     assert "k=3" in visitor.page.url
-    assert "3 states each, 729 combinations" in visitor.text()
+    assert "3 clusters each, 729 combinations" in visitor.text()
     other = browser.new_page(viewport={"width": 1440, "height": 1200})
     try:
         fresh = type(visitor)(other, visitor.address, [])
@@ -76,9 +76,9 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
 
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters")
-    visitor.page.get_by_text("drawing around", exact=True).click()
+    visitor.page.get_by_text("lasso", exact=True).click()
     visitor.settle()
-    figure = plot(visitor, "Two directions show")
+    figure = plot(visitor, "Two components explain")
     area = figure.locator(".nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
@@ -91,25 +91,25 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
         mouse.move(x, y, steps=8)
     mouse.up()
     visitor.settle()
-    heading = visitor.page.get_by_role("heading", name=re.compile("tests chosen in the picture"))
+    heading = visitor.page.get_by_role("heading", name=re.compile("selected tests"))
     expect(heading).to_be_visible()
     number = int(heading.inner_text().split()[0])
     with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name=f"Take these {number} tests away (npz)").click()
+        visitor.page.get_by_role("button", name=f"Download these {number} tests (npz)").click()
     content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
     assert len(content["ids"]) == len(content["inputs"]) == number > 20
-    visitor.page.get_by_role("button", name="Forget them").click()
+    visitor.page.get_by_role("button", name="Clear", exact=True).last.click()
     visitor.settle()
-    assert "No test is chosen in this picture yet." in visitor.text()
+    assert "No test is selected in this chart yet." in visitor.text()
     assert script_errors(visitor) == []
 
 
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     visitor.open("clusters")
-    click_mark(visitor, plot(visitor, "Two directions show").locator(".scatterlayer .point").first)
+    click_mark(visitor, plot(visitor, "Two components explain").locator(".scatterlayer .point").first)
     number = re.search(r"input=(\d+)", visitor.page.url)[1]
-    assert f"Test {number} has neuron" in visitor.text()
-    assert "1 test chosen in the picture" in visitor.text()
+    assert f"Test {number}: neuron" in visitor.text()
+    assert "1 selected test" in visitor.text()
     expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
 
 
@@ -117,5 +117,5 @@ def test_umap_is_kept_in_the_address(visitor):
     visitor.open("clusters?classes=3,8")
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
     # UMAP compiles itself at its first use, which takes long beside other work.
-    expect(visitor.page.get_by_text("neighbours activate the important neurons alike")).to_be_visible(timeout=240_000)
+    expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible(timeout=240_000)
     assert "plane=UMAP" in visitor.page.url

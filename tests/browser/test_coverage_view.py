@@ -96,7 +96,7 @@ def test_the_smallest_set_of_tests_can_be_taken_away_and_covers_as_much(visitor)
     view = open_view(DEFAULT)
     visitor.open("coverage")
     content = {}
-    for kind, name in (("npz", f"These {view.table.covered} tests (npz)"), ("csv", "Their numbers (CSV)")):
+    for kind, name in (("npz", f"These {view.table.covered} tests (npz)"), ("csv", "Their test numbers (CSV)")):
         with visitor.page.expect_download() as download:
             visitor.page.get_by_role("button", name=name).click()
         content[kind] = download.value.path().read_bytes()

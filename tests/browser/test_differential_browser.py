@@ -26,12 +26,12 @@ def test_a_row_shows_its_find_and_selects_its_seed(visitor):
 def test_an_uncovered_cell_gets_inputs_by_a_click_and_a_link_opens_them_again(visitor):
     page = visitor.page
     visitor.open("coverage?cell=0-0-0-0-0-0")
-    page.get_by_role("button", name="Make an input for this cell").click()
-    page.get_by_role("heading", name="Inputs made for cell 0-0-0-0-0-0").wait_for()
+    page.get_by_role("button", name="Generate an input for this cell").click()
+    page.get_by_role("heading", name="Inputs generated for cell 0-0-0-0-0-0").wait_for()
     visitor.settle()
     assert page.locator(".st-key-made-inputs img").count() == 12
     page.reload()
     visitor.settle()
     assert page.locator(".st-key-made-inputs img").count() == 12
-    page.get_by_role("button", name="Put them away").click()
-    page.get_by_role("heading", name="Inputs made for cell 0-0-0-0-0-0").wait_for(state="detached")
+    page.get_by_role("button", name="Hide the generated inputs").click()
+    page.get_by_role("heading", name="Inputs generated for cell 0-0-0-0-0-0").wait_for(state="detached")

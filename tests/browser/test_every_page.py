@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
-STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+States", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
+STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+Clusters", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
 """Addresses that show what no page shows at first."""
 RETRAINED = "robustness?epochs=1&seeds=2"
 """What the page makes of few epochs, so that it is soon complete."""

@@ -86,10 +86,10 @@ def test_dragging_a_weight_changes_relevance_and_it_still_adds_up(visitor):
 
 def test_dragging_an_input_changes_the_answer(visitor):
     open_learn(visitor, "1 A network")
-    expect(visitor.page.get_by_text("The network answers seven")).to_be_visible()
+    expect(visitor.page.get_by_text("The network predicts seven")).to_be_visible()
     drag(visitor, slider(visitor, "ink at the top"), -120)
     expect(slider(visitor, "ink at the top")).to_have_attribute("aria-valuenow", "0.00")
-    expect(visitor.page.get_by_text("The network answers one")).to_be_visible()
+    expect(visitor.page.get_by_text("The network predicts one")).to_be_visible()
     assert visitor.errors == []
 
 
@@ -163,7 +163,7 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
         visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
     assert "net=90_100_40_" in visitor.page.url
-    visitor.page.get_by_role("button", name="Put all numbers back").click()
+    visitor.page.get_by_role("button", name="Reset all numbers").click()
     visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "0.50")
     assert "net=" not in visitor.page.url
@@ -181,7 +181,7 @@ def test_the_bench_waits_on_the_other_pages(visitor, first):
     assert "m=3" in visitor.page.url
 
 
-@pytest.mark.parametrize("chapter", ["1 A network", "4 States", "6 Empty cells"])
+@pytest.mark.parametrize("chapter", ["1 A network", "4 Clusters", "6 Empty cells"])
 def test_narrow_windows_do_not_scroll_sideways(visitor, chapter):
     open_learn(visitor, chapter)
     visitor.page.set_viewport_size({"width": 800, "height": 900})

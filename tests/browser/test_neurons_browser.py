@@ -25,7 +25,7 @@ def test_a_bar_opens_its_neuron_and_the_link_its_clusters(visitor):
     chosen = re.search(r"neuron=(\d+)", visitor.page.url)
     assert chosen is not None, visitor.page.url
     neuron = chosen[1]
-    expect(visitor.page.get_by_role("heading", name=f"Behind neuron {neuron}", exact=True)).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name=f"Neuron {neuron} in detail", exact=True)).to_be_visible()
     visitor.page.get_by_role("link", name=f"See the clusters of neuron {neuron}").click()
     visitor.page.wait_for_url("**/clusters*")
     visitor.settle()

@@ -98,7 +98,7 @@ def test_two_layers_stand_side_by_side(visitor):
     visitor.page.get_by_role("option", name="fc1", exact=True).click()
     visitor.settle()
     shown = visitor.text()
-    assert "Beside the pinned bench" in shown
+    assert "Compared with the pinned setup" in shown
     assert "layer fc1 · m = 6" in shown
     assert "Pinned: LeNet-5 · digits · layer fc2 · m = 6" in shown
     assert visitor.page.get_by_test_id("stException").count() == 0

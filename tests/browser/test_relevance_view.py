@@ -19,7 +19,7 @@ def test_a_link_copied_after_choosing_opens_the_same_view(visitor, browser):
     page = visitor.page
     page.get_by_role("button", name="Next").click()
     visitor.settle()
-    page.get_by_text("one for all", exact=True).click()
+    page.get_by_text("shared", exact=True).click()
     visitor.settle()
     page.get_by_role("combobox", name="Method").click()
     page.get_by_role("option", name="DeepLift").click()

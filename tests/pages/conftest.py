@@ -31,7 +31,7 @@ def open_page() -> Callable[..., AppTest]:
     """Open a page by name, with an address's parameters."""
 
     def opened(name: str, **parameters: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         for key, value in parameters.items():
             app.query_params[key] = value
         return app.switch_page(str(PAGES[name].file)).run()

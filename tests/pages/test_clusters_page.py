@@ -55,7 +55,7 @@ class TestControls:
     def test_number_by_hand(self, open_page, k):
         app = open_page("clusters", k=str(k))
         assert not app.exception
-        assert f"6 important neurons have {k} states each, {k**6:,} combinations in all." in words(app)
+        assert f"6 important neurons have {k} clusters each, {k**6:,} combinations in total." in words(app)
         assert f"· k = {k} ·" in words(app)
 
     def test_other_pages_follow(self, studio):
@@ -103,8 +103,8 @@ class TestSelection:
         assert shade["x0"] == pytest.approx(found.boundaries[0])
         assert shade["x1"] == pytest.approx(found.boundaries[1])
         inside = int((view.analysis.assignments[:, rank] == 1).sum())
-        assert f"Take these {inside} tests away (npz)" in [button.label for button in app.get("download_button")]
-        assert f"Shown are 20 of {inside} tests." in words(app)
+        assert f"Download these {inside} tests (npz)" in [button.label for button in app.get("download_button")]
+        assert f"20 of {inside} tests are shown." in words(app)
         links = [link.proto.label for link in app.get("page_link")]
         assert f"See the cells with neuron {neuron} in cluster 1" in links
 
@@ -123,8 +123,8 @@ class TestSelection:
         assert [float(array(star["x"])[0]) for star in stars] == pytest.approx(
             view.analysis.test_activations[117].tolist()
         )
-        assert f"Test {number} has neuron {view.analysis.important[0]} at" in words(app)
-        assert named(chart(app, "Two directions"), f"selected test {number}")
+        assert f"Test {number}: neuron {view.analysis.important[0]} has the activation" in words(app)
+        assert named(chart(app, "Two components"), f"selected test {number}")
 
     def test_a_button_selects_a_cluster_and_takes_it_back(self, open_page, view):
         app = open_page("clusters")
@@ -155,7 +155,7 @@ class TestSelection:
         other = next(one for one in range(84) if one not in view.analysis.important)
         app = open_page("clusters", neuron=str(other), cluster="1")
         assert not app.exception
-        assert f"Neuron {other} is selected, but not among the 6 important neurons" in words(app)
+        assert f"The selected neuron {other} is not among the 6 important neurons" in words(app)
 
     def test_cluster_that_is_not_there_is_ignored(self, open_page, view):
         app = open_page("clusters", neuron=str(view.analysis.important[0]), cluster="99")
@@ -179,7 +179,7 @@ class TestChoices:
         app.toggle(key="other-ways").set_value(True).run()
         assert not app.exception
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
-        counts = table["way to cluster"].value_counts().to_dict()
+        counts = table["clustering method"].value_counts().to_dict()
         assert counts == {"k-means": 16, "Hierarchical (Ward)": 16, "Gaussian mixture": 16, "DBSCAN": 2}
 
     def test_class_filter_counts_the_chosen_tests_only(self, open_page):
@@ -191,7 +191,7 @@ class TestChoices:
 
 class TestPlane:
     def test_every_test_is_drawn_once_with_its_class(self, open_page, view):
-        figure = chart(open_page("clusters"), "Two directions")
+        figure = chart(open_page("clusters"), "Two components")
         numbers = np.concatenate([array(trace["customdata"]) for trace in figure["data"]])
         assert sorted(numbers.tolist()) == sorted(view.test.ids.tolist())
         for label, trace in enumerate(figure["data"]):
@@ -201,13 +201,13 @@ class TestPlane:
 
     @pytest.mark.parametrize(
         ("colour", "first"),
-        [("cluster", "cluster 0, lowest state ("), ("cell", "cell 0-"), ("correctness", "correct (")],
+        [("cluster", "cluster 0, lowest cluster ("), ("cell", "cell 0-"), ("correctness", "correct (")],
     )
     def test_colours(self, open_page, colour, first):
         app = open_page("clusters")
         app.segmented_control(key="plane-colour").set_value(colour).run()
         assert not app.exception
-        figure = chart(app, "Two directions")
+        figure = chart(app, "Two components")
         assert figure["data"][0]["name"].startswith(first)
         assert sum(len(array(trace["customdata"])) for trace in figure["data"]) == 540
         assert len({trace["marker"]["symbol"] for trace in figure["data"]}) == len(figure["data"]) > 1
@@ -217,17 +217,17 @@ class TestPlane:
         numbers = [int(one) for one in view.test.ids[[3, 5, 8]]]
         app.session_state[projected_tests.CHOSEN] = ("digits", numbers)
         app.run()
-        assert "3 tests chosen in the picture" in [one.value for one in app.subheader]
+        assert "3 selected tests" in [one.value for one in app.subheader]
         assert "They fall into" in words(app)
-        assert "Take these 3 tests away (npz)" in [button.label for button in app.get("download_button")]
+        assert "Download these 3 tests (npz)" in [button.label for button in app.get("download_button")]
         app.button(key="plane-forget").click().run()
-        assert "No test is chosen in this picture yet." in words(app)
+        assert "No test is selected in this chart yet." in words(app)
 
     def test_drawn_around_tests_of_another_test_set_are_not_shown(self, open_page):
         app = open_page("clusters")
         app.session_state[projected_tests.CHOSEN] = ("mnist", [1, 2, 3])
         app.run()
-        assert "No test is chosen in this picture yet." in words(app)
+        assert "No test is selected in this chart yet." in words(app)
 
     def test_umap_when_asked_for(self, studio, monkeypatch):
         # UMAP itself takes most of a minute to compile; a browser test waits for it.
@@ -246,7 +246,7 @@ def test_pinned_bench_is_shown_beside_this_one(open_page):
     app = open_page("clusters", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == CHARTS + 2
-    assert "Their cells are different ones" in words(app)
+    assert "The cells are not comparable" in words(app)
 
 
 @pytest.mark.parametrize("way", ["k-means", "dbscan"])

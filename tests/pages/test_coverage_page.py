@@ -110,7 +110,7 @@ def test_neurons_on_rows_and_columns_are_the_persons_choice(open_page, view):
     assert parameter(app, "rows") == f"fc2~{important[3]}~{important[0]}"
     assert shape(app) == (view.sizes[3] * view.sizes[0], view.sizes[5])
     folded = view.sizes[1] * view.sizes[2] * view.sizes[4]
-    assert f"a tile stands for {folded} cells" in words(app)
+    assert f"Each tile is {folded} cells" in words(app)
     again = open_page("coverage", rows=parameter(app, "rows"), columns=parameter(app, "columns"))
     assert grids(again)[0]["yAxis"] == grids(app)[0]["yAxis"]
     app.multiselect(key="rows").set_value([]).run()
@@ -125,7 +125,7 @@ def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
     assert not app.exception
     assert huge.table.total == 4**12
     assert shape(app) == (64, 64)
-    assert "a tile stands for 4,096 cells" in words(app)
+    assert "Each tile is 4,096 cells" in words(app)
     tiles = {tuple(cell[:6]) for cell in huge.table.cells.tolist()}
     assert f"are reached, in {len(tiles)} of 4,096 tiles" in title(app)
     assert app.button(key="zoom-to-cell")
@@ -135,7 +135,7 @@ def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
     held = [f"{neuron}-{cluster}" for neuron, cluster in zip(important[:6], cell[:6], strict=True)]
     assert parameter(app, "zoom") == "~".join(["fc2", *held])
     assert shape(app) == (64, 64)
-    assert "a tile is one cell" in words(app)
+    assert "Each tile is one cell" in words(app)
     inside = [one for one in huge.table.cells.tolist() if one[:6] == cell[:6]]
     assert sorted(listed(app)["cell"]) == sorted(map(cell_name, inside))
     assert app.subheader[0].value == f"Cell {cell_name(cell)}"
@@ -224,5 +224,5 @@ def test_a_pinned_bench_with_other_cells_keeps_the_chosen_colour(open_page):
     app = open_page("coverage", pin="m=3", colour="how often")
     assert not app.exception
     assert len(grids(app)) == 3
-    assert "Their cells are different ones" in words(app)
+    assert "The cells are not comparable" in words(app)
     assert any("2 to 4" in piece["label"] for piece in grids(app)[2]["visualMap"]["pieces"])

@@ -254,7 +254,7 @@ def test_one_model_alone_is_searched_for_a_cell(open_page):
     app = open_page("differential", against="lenet5-digits")
     assert not app.exception
     assert "LeNet-5 alone has nobody to disagree with" in app.markdown[0].value
-    assert "led to an input in cell" in text(app)
+    assert "gave an input in cell" in text(app)
 
 
 def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
@@ -288,7 +288,7 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     made = cell_search.make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
     found = reach_cell(view.model, view.analysis, cell, view.test.inputs[made.positions])
     np.testing.assert_array_equal(made.reached.inputs, found.inputs)
-    assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
+    assert f"**{len(found)} of 24 tests gave an input in cell {cell}" in text(app)
     app.button(key="keep-made").click().run()
     (one,) = saved_suites(view.test).values()
     suite = open_saved(one.name)

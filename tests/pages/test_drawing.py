@@ -8,7 +8,7 @@ import pytest
 
 from idc_core.figures.palette import palette
 from idc_core.figures.style import finish
-from studio.widgets.draw_once import drawn_once
+from studio.widgets.charts import drawn_once
 
 
 def figure(values: np.ndarray) -> go.Figure:

@@ -148,7 +148,7 @@ def test_damaged_checkpoints_are_an_error_in_words():
     (folder / "epoch-001.json").write_text("{", encoding="utf-8")
     app = opened()
     assert "epoch-001.json cannot be read" in app.error[0].value
-    assert "Take it away" in [header.value for header in app.header], "the rest of the page is there"
+    assert "Downloads" in [header.value for header in app.header], "the rest of the page is there"
 
 
 def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):

@@ -335,7 +335,7 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     assert app.text_input(key="words").value == "engine"
     assert few_strings == {"train": LEARNS_FROM, "test": None}
     assert "learnt from 300 training inputs · 300 tests" in text(app), "what is left out is said where results stand"
-    assert "the network itself was trained on 29,696 training and 5,120 test inputs" in text(app)
+    assert "the network was trained on 29,696 training and 5,120 test inputs" in text(app)
 
 
 def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):

@@ -17,7 +17,7 @@ def test_tests_with_other_classes_than_the_network(small_data, open_page, name):
     app = open_page(name, model="LeNet-5 on digits", data="Fashion-MNIST")
     assert not app.exception
     assert not app.error
-    assert "right and wrong have no meaning here, coverage has." in words(app)
+    assert "Accuracy is not defined for these tests; coverage is." in words(app)
     assert "misclassified" not in app.markdown[0].value
 
 
@@ -29,7 +29,7 @@ def test_numbers_instead_of_classes(small_data, open_page, name):
     assert "classes" not in [box.key for box in app.multiselect]
     assert "misclassified" not in words(app)
     if name == "overview":
-        assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells only errors reach"]
+        assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells reached only by misclassified tests"]
     if name == "neurons":
         assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
         assert "true steering angle" in words(app)

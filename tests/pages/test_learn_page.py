@@ -15,7 +15,7 @@ from idc_core.analysis.teaching import START, START_INPUTS
 from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
-CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 States", "5 Cells", "6 Empty cells")
+CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 Clusters", "5 Cells", "6 Empty cells")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_opens_on_the_first_chapter(open_learn):
     assert app.title[0].value == PAGES["learn"].question
     assert app.header[0].value == "What does a neuron do?"
     assert [one.key for one in app.get("bidi_component")] == ["theme", "learn-network"]
-    assert "answers **seven**: the scores are \u22120.39 for one and 1.12 for seven" in words(app)
+    assert "predicts **seven**. The scores are \u22120.39 for one and 1.12 for seven" in words(app)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -114,9 +114,9 @@ def test_a_wrong_address_falls_back_to_the_start(open_learn, wrong):
 
 def test_putting_all_numbers_back(open_learn):
     app = open_learn(net=address(inputs=np.array([0.0, 0.5, 0.4])))
-    assert "answers **one**" in words(app)
-    next(button for button in app.button if button.label == "Put all numbers back").click().run()
-    assert "answers **seven**" in words(app)
+    assert "predicts **one**" in words(app)
+    next(button for button in app.button if button.label == "Reset all numbers").click().run()
+    assert "predicts **seven**" in words(app)
     assert "net" not in app.query_params
 
 
@@ -139,27 +139,29 @@ def test_another_answer_can_be_explained(open_learn):
 
 
 def test_importance_follows_the_weights(open_learn):
-    assert titles(open_learn(chapter="3 Importance")) == ["a2 is the busiest neuron, but a1 is the most important one"]
+    assert titles(open_learn(chapter="3 Importance")) == [
+        "a2 is the most active neuron, but a1 is the most important one"
+    ]
     weights = tuple(weight.copy() for weight in START)
     weights[1][1] = 1.5
     (title,) = titles(open_learn(chapter="3 Importance", net=address(weights)))
-    assert title == "a2 is both the busiest neuron and the most important one"
+    assert title == "a2 is both the most active and the most important neuron"
 
 
 def test_clusters_step_by_step(open_learn):
-    app = open_learn(chapter="4 States")
+    app = open_learn(chapter="4 Clusters")
     slider = app.slider(key="step3")
     seen = []
     for step in range(int(slider.max) + 1):
         app.slider(key="step3").set_value(step).run()
         assert not app.exception
         seen.append(titles(app)[0])
-    assert seen[0] == "A first guess: the centroids sit on the lowest values"
-    assert seen[-1] == "No value changes its centroid: done, with a spread of 0.062"
-    assert "but stuck" not in words(app)
+    assert seen[0] == "Initial guess: the centroids are at the lowest values"
+    assert seen[-1] == "Converged: no value changes its cluster; the spread is 0.062"
+    assert "This is not the optimum" not in words(app)
     app.segmented_control(key="k").set_value(4).run()
     app.slider(key="step4").set_value(app.slider(key="step4").max).run()
-    assert "but stuck: the best 4 clusters have a spread of 0.025" in words(app)
+    assert "This is not the optimum: the best 4 clusters have a spread of 0.025" in words(app)
 
 
 def test_four_tests_fill_the_cells(open_learn):

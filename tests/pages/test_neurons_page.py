@@ -37,7 +37,7 @@ def chart(app, start: str) -> dict:
 
 def first_column(app) -> str:
     """The leftmost neuron of the ranking."""
-    return chart(app, "decides most by")["layout"]["xaxis"]["categoryarray"][0]
+    return chart(app, "ranks first by")["layout"]["xaxis"]["categoryarray"][0]
 
 
 def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_changes(open_page, view):
@@ -57,7 +57,7 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
 
 def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
     app = open_page("neurons")
-    drawn = chart(app, "decides most by cumulative relevance; absolute relevance shares")
+    drawn = chart(app, "ranks first by cumulative relevance; absolute relevance shares")
     assert first_column(app) == str(view.analysis.important[0])
     titles = [note["text"] for note in drawn["layout"]["annotations"]]
     assert titles[:3] == ["Cumulative relevance", "Absolute relevance", "Activation"]
@@ -73,9 +73,9 @@ def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
 def test_address_opens_the_same_rankings(open_page):
     app = open_page("neurons", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
     assert not app.exception
-    assert "decides most by class 3; gradient times input shares" in app.get("plotly_chart")[0].proto.alt
+    assert "ranks first by class 3; gradient times input shares" in app.get("plotly_chart")[0].proto.alt
     assert app.selectbox(key="neuron-chosen").value == 7
-    assert "Behind neuron 7" in words(app)
+    assert "Neuron 7 in detail" in words(app)
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != rankings.RULE])
@@ -136,7 +136,7 @@ def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
     assert not app.exception
     assert app.query_params["neuron"] in ("30", ["30"])
     means = [view.train_traces.relevance["fc2"][view.train.targets == one, 30].mean() for one in range(10)]
-    bars = chart(app, "Neuron 30 speaks most where the true class is")
+    bars = chart(app, "Neuron 30 contributes most to class")
     assert f"class is {int(np.argmax(means))} " in bars["layout"]["title"]["text"].replace("<br>", " ")
     assert "Neuron 30 is not among the 6 important neurons" in words(app)
 
@@ -148,7 +148,7 @@ def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
 
 
 def test_selected_input_is_marked_among_the_tests(open_page):
-    marks = chart(open_page("neurons", input="417"), "Relevance follows activation: their correlation is")
+    marks = chart(open_page("neurons", input="417"), "Relevance correlates with activation: r =")
     assert "test 417" in {trace["name"] for trace in marks["data"]}
 
 
@@ -168,13 +168,13 @@ def test_trials_follow_the_ranking_and_their_settings(open_page):
 def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_page):
     app = open_page("neurons", model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
-    assert "Layer conv1 has 4 neurons: 2 of them are compared with as many others." in words(app)
+    assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
     assert trials.comparable(1, 1) == 0
 
 
 def test_one_neuron_is_written_as_one(open_page):
     app = open_page("neurons", m="1")
-    assert "Of 84 neurons neuron 18 carries" in app.markdown[0].value
+    assert "Of 84 neurons, neuron 18 carries" in app.markdown[0].value
     assert "Silencing the first neuron changes" in app.markdown[0].value
     assert not any("1 neuron" in one.proto.alt for one in app.get("plotly_chart"))
 
@@ -198,7 +198,7 @@ def test_stopping_a_trial_leaves_the_rest_of_the_page(open_page):
     app.segmented_control(key="tried").set_value(0)
     app.selectbox(key="rank").select("Class 7").run()
     assert not app.exception
-    assert "Stopped. Nothing was lost" in app.info[0].value
+    assert "Stopped. Finished results are kept" in app.info[0].value
     assert "Stopped while silencing neurons." in app.error[0].value
     assert chart(app, "agrees least")
     next(button for button in app.button if button.label == "Start again").click().run()

@@ -95,7 +95,7 @@ def test_class_filter(open_page, name):
 def test_layer_with_fewer_neurons_than_m(open_page, name):
     app = open_page(name, model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
-    assert "Layer conv1 has 4 neurons: all of them are used." in words(app)
+    assert "Layer conv1 has 4 neurons: all are used." in words(app)
     assert "LeNet-1 · digits · layer conv1 · m = 4 · 540 tests" in words(app)
 
 

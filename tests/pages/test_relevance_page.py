@@ -44,7 +44,9 @@ def test_opens_on_a_misclassified_test(open_page, view, wrong):
     assert not app.exception
     said = view.train.class_names[view.analysis.predictions[wrong]]
     true = view.test.class_names[view.test.targets[wrong]]
-    assert finding(app).startswith(f"**Test {view.test.ids[wrong]} is taken for class {said} (true: {true}); half of")
+    assert finding(app).startswith(
+        f"**Test {view.test.ids[wrong]} is classified as {said} (true class: {true}). Half of"
+    )
     heat = [text for text in captions(app) if "LRP-epsilon: sum" in text]
     assert [text.partition(",")[0] for text in heat] == [f"Class {said}", f"Class {true}"]
     assert any(text.startswith("Difference") for text in captions(app))
@@ -54,7 +56,7 @@ def test_share_of_pixels_is_the_one_that_holds_half(open_page, view, wrong):
     relevance = attribute(view.model, view.test.inputs[wrong : wrong + 1], "epsilon")[0, 0]
     positive = np.sort(np.clip(relevance, 0, None).ravel())[::-1]
     needed = next(n for n in range(1, positive.size + 1) if positive[:n].sum() >= positive.sum() / 2)
-    assert f"lies in {100 * needed / positive.size:.1f} % of the pixels" in finding(open_page("relevance"))
+    assert f"is in {100 * needed / positive.size:.1f} % of the pixels" in finding(open_page("relevance"))
 
 
 def test_address_opens_the_same_view(open_page):
@@ -66,7 +68,7 @@ def test_address_opens_the_same_view(open_page):
         gamma="1",
         bias="redistribute",
         second="class 8",
-        scale="one for all",
+        scale="shared",
         colours="orange and purple",
         overlay="90",
     )
@@ -77,7 +79,7 @@ def test_address_opens_the_same_view(open_page):
     heat = [text for text in captions(app) if "LRP-gamma: sum" in text]
     assert [text.partition(",")[0] for text in heat] == ["Class 3", "Class 8"]
     assert len({text.rpartition(" ")[2] for text in heat}) == 1, "one scale for all"
-    assert "orange speaks for" in "\n".join(caption.value for caption in app.caption)
+    assert "Orange is evidence for" in "\n".join(caption.value for caption in app.caption)
     assert "Every layer sums to the score" in sums(app)["layout"]["title"]["text"]
 
 
@@ -190,11 +192,11 @@ def test_a_refusal_is_a_sentence_and_the_usual_rule_is_shown(open_page, monkeypa
 def test_places_after_a_text_keep_their_share_apart(open_page):
     app = open_page("relevance", model=TEXT, input="0", bias="redistribute")
     assert not app.exception
-    assert any(caption.value.startswith("The empty places after the text carry ") for caption in app.caption)
+    assert any(caption.value.startswith("Padding after the text has the relevance ") for caption in app.caption)
 
 
 def test_choices_of_one_network_do_not_break_another(open_page):
-    app = open_page("relevance", step="least certain", explain="9", second="class 8", input="500")
+    app = open_page("relevance", step="least confident", explain="9", second="class 8", input="500")
     assert not app.exception
     for model in ("textcnn-20newsgroups", "dave2-udacity", "lenet1-digits"):
         if model == "dave2-udacity" and "IDC_DATA" not in os.environ:

@@ -89,9 +89,9 @@ def test_a_pinned_bench_is_shown_beside_another_one_and_swapped(open_page):
     app.text_input(key="test-number").set_value("20").run()
     assert not app.exception
     headers = [header.value for header in app.main.header]
-    assert "Beside the pinned bench" in headers
+    assert "Compared with the pinned setup" in headers
     captions = [caption.value for caption in app.main.caption]
-    assert any(text.startswith("**This bench**: LeNet-4") and text.endswith("test 20") for text in captions)
+    assert any(text.startswith("**This setup**: LeNet-4") and text.endswith("test 20") for text in captions)
     assert any(text.startswith("**Pinned**: LeNet-5") and text.endswith("test 17") for text in captions)
     app.button(key="pin-swap").click().run()
     assert app.selectbox(key="model").value == "lenet5-digits"
@@ -99,7 +99,7 @@ def test_a_pinned_bench_is_shown_beside_another_one_and_swapped(open_page):
     assert "LeNet-4" in sidebar(app)
     app.button(key="pin-remove").click().run()
     assert "pin" not in app.query_params
-    assert "Beside the pinned bench" not in [header.value for header in app.main.header]
+    assert "Compared with the pinned setup" not in [header.value for header in app.main.header]
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "learn"])
@@ -108,7 +108,7 @@ def test_every_page_shows_the_pinned_bench_beside_its_own(open_page, name, pin):
     app = open_page(name, pin=pin, input="17", classes="3")
     assert not app.exception
     assert not app.error
-    assert "Beside the pinned bench" in [header.value for header in app.main.header]
+    assert "Compared with the pinned setup" in [header.value for header in app.main.header]
     sides = [caption.value for caption in app.main.caption if caption.value.startswith(("**This", "**Pinned"))]
     assert len(sides) == 2
     assert sides[0].endswith("test 17")
@@ -122,7 +122,7 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     app = open_page("relevance", pin="data=fashion-mnist")
     assert not app.exception
-    assert app.error[0].value.startswith("The pinned bench cannot be shown. ")
+    assert app.error[0].value.startswith("The pinned setup cannot be shown. ")
 
 
 @pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
@@ -140,7 +140,7 @@ def test_a_pinned_bench_without_a_test_of_its_classes_leaves_a_sentence(name, op
     assert not app.exception
     assert not app.error
     said = [warning.value for warning in app.warning]
-    assert "The pinned bench cannot be shown: no test of it has the chosen classes. Unpin it, or pin another." in said
+    assert "The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another." in said
 
 
 def test_benches_are_compared_by_cells_where_cells_mean_the_same():

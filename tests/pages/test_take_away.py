@@ -120,11 +120,11 @@ def test_tests_can_be_taken_in_two_forms_from_several_places(view):
     app = open_script()
     labels = [button.label for button in buttons(app)]
     assert labels == [
-        "Take these 7 tests away (npz)",
+        "Download these 7 tests (npz)",
         "Contact sheet (PNG)",
-        "Take these 2 tests away (npz)",
+        "Download these 2 tests (npz)",
         "Contact sheet (PNG)",
-        "Take these 2 tests away (npz)",
+        "Download these 2 tests (npz)",
         "Contact sheet (PNG)",
     ]
     sheet = Image.open(io.BytesIO(downloads.sheet(view, view.chosen[:7])))
@@ -156,7 +156,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     known = text_words(view, view.chosen[0])
     wanted = ["", "against", "for", "for"]
     assert marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
-    assert "Their texts (CSV)" in [button.label for button in buttons(app)]
+    assert "Texts (CSV)" in [button.label for button in buttons(app)]
     table = pd.read_csv(io.StringIO(downloads.csv(downloads.texts(view, view.chosen[:40]))), keep_default_na=False)
     assert table["test"].tolist() == view.test.ids[view.chosen[:40]].tolist()
     assert table["true"].tolist() == [view.test.class_names[i] for i in view.test.targets[view.chosen[:40]]]

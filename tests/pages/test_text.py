@@ -22,6 +22,6 @@ def test_shares_are_written_without_powers_of_ten(share, written):
 
 
 def test_names_keep_their_letters_inside_a_sentence():
-    assert [lower(label) for label in ("Random noise", "Least certain")] == ["random noise", "least certain"]
+    assert [lower(label) for label in ("Random noise", "Least confident")] == ["random noise", "least confident"]
     for name in ("DeepGini", "IDC, most new coverage", "LRP-0 (z)", "FGSM"):
         assert lower(name) == name

@@ -113,17 +113,21 @@ def test_from_the_first_step_to_the_finding_and_out(studio, view):
     important = view.analysis.important.tolist()
     facts = {
         1: [percent(np.mean(view.correct)), f"{view.table.total - view.table.covered} of {view.table.total} cells"],
-        2: [f"Test {story.test}, a {story.truth}", percent(confidence[story.position]), f"surer of {surer} of 540"],
+        2: [
+            f"Test {story.test}: a {story.truth}",
+            percent(confidence[story.position]),
+            f"{surer} of 540 tests have a higher",
+        ],
         3: [
-            f"Neuron {important[0]} leads with {percent(positive[important[0]] / positive.sum())}",
+            f"Neuron {important[0]} is first with {percent(positive[important[0]] / positive.sum())}",
             f"6 of 84 neurons carry {percent(positive[important].sum() / positive.sum())}",
-            f"neuron {story.neuron} to {activations[story.position]:.1f}, where the mean over all tests is "
+            f"neuron {story.neuron} at {activations[story.position]:.1f}; the mean over all tests is "
             f"{activations.mean():.1f}",
         ],
         4: [f"{int((view.analysis.assignments[:, story.rank] == story.cell[story.rank]).sum())} of 540 tests"],
         5: [f"IDC {percent(view.table.covered / view.table.total)}", cell_name(story.cell)],
         6: [f"layer {DEFAULT.layer}, m = {DEFAULT.m}, {percent(view.analysis.score)}"],
-        7: [cell_name(story.goal), f"{len(story.empty)} of the {len(story.around)} neighbouring cells"],
+        7: [cell_name(story.goal), f"{len(story.empty)} of {len(story.around)} neighbouring cells"],
     }
     for number, wanted in facts.items():
         for fact in wanted:
@@ -164,7 +168,7 @@ def test_starting_puts_the_bench_on_the_default_and_says_so(studio):
     assert address(app) == {"tour": "1"}
     assert app.title[0].value == PAGES["overview"].question
     assert parse(address(app)) == DEFAULT
-    assert any("default bench" in one.value for one in app.main.caption)
+    assert any("default setup" in one.value for one in app.main.caption)
 
 
 def test_another_bench_in_the_middle_and_back(studio, view):
@@ -172,7 +176,7 @@ def test_another_bench_in_the_middle_and_back(studio, view):
     app.slider(key="m").set_value(4).run()
     assert not app.exception
     assert heading(app) == ""
-    assert any("is about the default bench" in one.value for one in app.main.markdown)
+    assert any("uses the default setup" in one.value for one in app.main.markdown)
     app.button(key="tour-continue").click().run()
     assert heading(app).startswith("Tour, step 3 of 7")
     assert parse_selection(address(app)) == STEPS[2].selects(Story(view))

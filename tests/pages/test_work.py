@@ -8,7 +8,7 @@ import pytest
 from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
 from studio.engine import jobs
-from studio.engine.jobs import KEPT, Shelf
+from studio.engine.jobs import Shelf
 from studio.engine.results import _load_model, _prepare_process
 
 
@@ -50,15 +50,13 @@ def test_only_the_results_used_last_are_kept():
     def compute(number):
         return lambda on_progress: calls.append(number) or number
 
-    room = KEPT["model"]
-    for number in range(room):
-        shelf.job("model", number, compute(number)).result()
-    shelf.job("model", 0, compute(0)).result()
-    shelf.job("model", room, compute(room)).result()
-    assert shelf.job("model", 0, compute(0)).result() == 0
-    assert calls == list(range(room + 1))
-    shelf.job("model", 1, compute(1)).result()
-    assert calls == [*range(room + 1), 1]
+    def result(number):
+        return shelf.job("model", number, compute(number), kept=4).result()
+
+    assert [result(number) for number in (0, 1, 2, 3, 0, 4, 0)] == [0, 1, 2, 3, 0, 4, 0]
+    assert calls == [0, 1, 2, 3, 4]
+    result(1)
+    assert calls == [0, 1, 2, 3, 4, 1]
 
 
 def test_work_that_nobody_waits_for_stops(monkeypatch):

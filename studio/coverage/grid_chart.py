@@ -1,0 +1,149 @@
+"""Show the grid of combinations: colours, zoom, clicks, and the grids of two setups side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from idc_core.coverage.cell_table import overlap, widest_gap
+from idc_core.figures import colourings
+from idc_core.figures import coverage as figures
+from idc_core.figures.grid import Grid, default_axes, lay_out
+from studio.coverage import cell_details
+from studio.engine.results import View
+from studio.shell import pins
+from studio.shell.selection import Selection, select, selected
+from studio.widgets import grid_axes, layout
+from studio.widgets.text import cell_name, cluster_name, count, parse_cell, percent, plural
+
+
+def sentence(view: View) -> str:
+    """Put the finding into words."""
+    table = view.table
+    covered, score = count(table.covered), percent(table.covered / table.total)
+    parts = [f"**{covered} of {plural(table.total, 'cell')} are covered (IDC {score}).**"]
+    if view.correct is not None:
+        number = count(len(view.errors_only)) if len(view.errors_only) else "None"
+        parts.append(f"{number} of them only by misclassified tests.")
+    gap = widest_gap(table)
+    if gap is not None:
+        where = f"{view.neurons[gap.position]} is in its {cluster_name(gap.cluster, view.sizes[gap.position])}"
+        reached = f"{count(gap.covered)} of {plural(gap.total, 'cell')}"
+        parts.append(f"Coverage is lowest where {where}: {reached}.")
+    return " ".join(parts)
+
+
+def choose_colouring(view: View, held: grid_axes.Zoom) -> str:
+    """Choose what the colour of a tile says."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        offered = [
+            key
+            for key in colourings.COLOURINGS
+            if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
+        ]
+        colouring: str = st.segmented_control(
+            "Colour by",
+            offered,
+            default="covered",
+            required=True,
+            format_func=lambda key: colourings.COLOURINGS[key].label,
+            key="colour",
+            bind="query-params",
+            help="Meaning of a tile's colour and mark. Default whether it is covered.",
+        )
+        _only_selected(view, held)
+    return colouring
+
+
+def _only_selected(view: View, held: grid_axes.Zoom) -> None:
+    """Offer to show only the cells in which the selected neuron is in the selected cluster."""
+    chosen, important = selected(), view.analysis.important.tolist()
+    if chosen.neuron not in important or chosen.cluster is None:
+        return
+    rank = important.index(chosen.neuron)
+    if chosen.cluster < view.sizes[rank] and held.fixed.get(rank) != chosen.cluster:
+        st.button(
+            f"Show only cells with neuron {chosen.neuron} in cluster {chosen.cluster}",
+            key="only-selected",
+            on_click=grid_axes.fix,
+            args=(view, {**held.fixed, rank: chosen.cluster}),
+            help="Restrict the grid to the selected cluster.",
+        )
+
+
+def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, tuple[int, ...]]:
+    """Show the grid beside what is in the chosen cell; return both."""
+    grid = lay_out(view.table, _small_names(view), held.axes, held.fixed)
+    left, right = st.columns([5, 3], gap="medium")
+    with right:
+        cell = cell_details.choose_cell(view, grid)
+        cell_details.draw_cell(view, grid, cell)
+    with left:
+        key = f"grid-{hash((view.bench, held.axes, tuple(held.fixed.items())))}"
+        click = "Click a tile to zoom in." if grid.folded else "Click a cell to see its tests."
+        option = figures.coverage_grid(
+            grid,
+            view.table,
+            colouring,
+            grid_axes.finding(view, grid),
+            class_names=view.test.class_names,
+            selected=grid.place(cell),
+            dark=layout.is_dark(),
+        )
+        layout.grid_chart(
+            key,
+            option,
+            figures.grid_height(grid),
+            f"Grid of combinations: {grid_axes.finding(view, grid)}",
+            f"{grid_axes.reading(view, grid, colouring)} {click}",
+            view.line,
+            lambda tile: _clicked(view, grid, tile),
+        )
+        cell_details.closest_tests(view, cell)
+    return grid, cell
+
+
+def _clicked(view: View, grid: Grid, tile: int) -> None:
+    """Select the tile's cell, or zoom into its cells."""
+    if tile < grid.tiles:
+        clusters = grid.clusters(tile)
+        if grid.folded:
+            grid_axes.fix(view, clusters)
+        else:
+            select(cell=cell_name(list(clusters.values())))
+
+
+def _small_names(view: View) -> list[str]:
+    """Return the neurons' names without the word, for the axes."""
+    return [name.removeprefix("neuron ") for name in view.neurons]
+
+
+def draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
+    """Show the grids of this and of the pinned setup; where their cells are the same, which ones both cover."""
+    pinned = pins.open_pinned()
+    if pinned is None:
+        return
+    common = overlap(view.table, pinned.view.table) if pins.same_cells(view, pinned.view) else None
+
+    def draw(one: View, chosen: Selection, key: str) -> None:
+        fixed, axes = (held.fixed, held.axes) if common is not None else ({}, default_axes(one.sizes))
+        laid = lay_out(one.table, _small_names(one), axes, fixed)
+        found = grid_axes.finding(one, laid)
+        place = parse_cell(chosen.cell, one.sizes)
+        shared = None if common is None else common.first if key == "this" else common.second
+        coloured = colouring if shared is None else colourings.SHARED
+        drawn = figures.coverage_grid(
+            laid,
+            one.table,
+            coloured,
+            found,
+            class_names=one.test.class_names,
+            shared=shared,
+            selected=None if place is None else laid.place(place),
+            clickable=False,
+            dark=layout.is_dark(),
+        )
+        read = grid_axes.reading(one, laid, coloured)
+        height = figures.grid_height(laid)
+        layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {found}", read, one.line, name=key)
+
+    pins.beside(view, draw)

@@ -1,0 +1,220 @@
+"""Show a sweep over layers: controls, finding, figure, table, and two setups side by side."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
+from idc_core.datasets import DATASETS
+from idc_core.figures.layers import sweep_grid
+from idc_core.models import MODELS
+from studio.engine.results import View
+from studio.layers.layer_sweep import open_sweep
+from studio.shell import address, pins
+from studio.shell.bench import MOST_NEURONS, fitting_data
+from studio.shell.pages import go_to
+from studio.shell.selection import Selection, picked_row, select
+from studio.widgets import layout
+from studio.widgets.text import count, percent, plural
+
+USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
+MS, SUITES = "ms", "suites"  # names of the controls, also in the address
+TABLE = "sweep-table"
+
+
+def _look_into(view: View, suite: str, layer: str, m: int) -> None:
+    """Open a cell of the sweep on the Coverage page."""
+    changes: dict[str, str | int] = {"layer": layer, "m": m}
+    if suite != view.bench.data:
+        changes["data"] = suite
+    select(**changes)
+    go_to("coverage")
+
+
+def _clicked(view: View, points: list[dict[str, Any]]) -> None:
+    suite, layer, m = points[0]["customdata"]
+    _look_into(view, str(suite), str(layer), int(m))
+
+
+def choose(view: View) -> tuple[list[str], list[int]]:
+    """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
+    others = [name for name in fitting_data(MODELS[view.bench.model]) if name != view.bench.data]
+    said = address.read(MS).split(",")
+    st.session_state[MS] = [m for m in range(1, MOST_NEURONS + 1) if str(m) in said] or list(USUAL)
+    st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ms = st.pills(
+            "Numbers of important neurons (m)",
+            list(range(1, MOST_NEURONS + 1)),
+            selection_mode="multi",
+            key=MS,
+            on_change=lambda: address.keep(MS, ",".join(map(str, st.session_state[MS]))),
+            help=f"Columns of the chart, from 1 to {MOST_NEURONS}; the m of the sidebar is always included. Default 2, "
+            "4, 6, 8, 10 and 12.",
+        )
+        more = []
+        if others:
+            more = st.multiselect(
+                "Compare these tests with",
+                others,
+                format_func=lambda name: DATASETS[name].label,
+                key=SUITES,
+                on_change=lambda: address.keep(SUITES, ",".join(st.session_state[SUITES])),
+                placeholder="None",
+                width=360,
+                help="Other test sets that fit the network, one panel each. Default none.",
+            )
+    return [view.bench.data, *more], sorted({*ms, view.bench.m})
+
+
+def _weakest_first(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
+    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m)]
+    return sorted(cells, key=lambda cell: cell.score)
+
+
+def sentence(view: View, sweep: Sweep) -> str:
+    """Put the finding into words."""
+    suite, m = view.bench.data, view.bench.m
+    ranked = _weakest_first(sweep, suite, m)
+    if not ranked:
+        return "No layer is finished yet."
+    # A layer with few neurons has few cells, so that its share says little beside the others'.
+    weakest, best = ranked[0], max(ranked, key=lambda cell: (cell.used, cell.score))
+    among = "" if len(ranked) == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
+    neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
+    parts = [
+        f"{among}**With {neurons}, these tests are weakest in layer {weakest.layer}: {count(weakest.covered)} of "
+        f"{plural(weakest.total, 'cell')} are covered (IDC {percent(weakest.score)}).**"
+    ]
+    if best.score > weakest.score:
+        parts.append(f"Layer {best.layer} is covered best, with {percent(best.score)}.")
+    row = [cell for cell in sweep.cells if (cell.suite, cell.layer) == (suite, weakest.layer)]
+    if row[0].used < row[-1].used:
+        parts.append(
+            f"From m = {row[0].used} to {row[-1].used}, the IDC of layer {weakest.layer} falls from "
+            f"{percent(row[0].score)} to {percent(row[-1].score)}."
+        )
+    return " ".join((*parts, _compare_suites(sweep, m)))
+
+
+def _compare_suites(sweep: Sweep, m: int) -> str:
+    """Say in how many layers each test set reaches more cells than the others."""
+    if len(sweep.suites) < 2:
+        return ""
+    wins = dict.fromkeys(sweep.suites, 0)
+    for layer in sweep.layers:
+        ranked = sorted((c for c in sweep.cells if (c.layer, c.m) == (layer, m)), key=lambda cell: -cell.covered)
+        if len(ranked) == len(wins) and ranked[0].covered > ranked[1].covered:
+            wins[ranked[0].suite] += 1
+    told = layout.names([f"{DATASETS[suite].label} in {number}" for suite, number in wins.items()])
+    return f"Test set that reaches most cells, of {len(sweep.layers)} layers at m = {m}: {told}."
+
+
+def draw(sweep: Sweep, one: View, key: str, *, clickable: bool) -> None:
+    """Draw the figure of a sweep."""
+    m = one.bench.m
+    ranked = _weakest_first(sweep, one.bench.data, m)
+    title = f"At m = {m} layer {ranked[0].layer} is covered least: IDC {percent(ranked[0].score)}" if ranked else ""
+    small = min((cell.used for cell in sweep.cells if cell.used < cell.m), default=0)
+    layout.chart(
+        one,
+        key,
+        lambda dark: sweep_grid(
+            sweep,
+            title,
+            labels={suite: _panel_title(sweep, suite) for suite in sweep.suites},
+            selected=(one.bench.data, one.bench.layer, m),
+            dark=dark,
+        ),
+        alt=title,
+        read="Each square is one layer (row) and one m (column); its number is IDC in per cent. The colour scale is "
+        "logarithmic; the setup is framed. "
+        + (f"\u201call {small}\u201d: the layer has only {plural(small, 'neuron')}. " if small else "")
+        + ("Click a square to open it in Coverage." if clickable else ""),
+        depends=(sweep.suites, sweep.ms, len(sweep.cells)),
+        clicked=partial(_clicked, one) if clickable else None,
+    )
+
+
+def _panel_title(sweep: Sweep, suite: str) -> str:
+    """Name a test set, and say how often the network is right on it."""
+    accuracy, rmse = sweep.accuracy.get(suite), sweep.rmse.get(suite)
+    label = DATASETS[suite].label
+    if accuracy is not None:
+        return f"{label}: {percent(accuracy)} classified correctly"
+    return label if rmse is None else f"{label}: root mean square error {rmse:.3f}"
+
+
+def tabulate(sweep: Sweep, tests: dict[str, int]) -> pd.DataFrame:
+    """Return one row per square."""
+    table = pd.DataFrame(sweep.table())
+    most = [min(1.0, tests[cell.suite] / cell.total) for cell in sweep.cells]
+    return table.assign(most_possible=most, accuracy=[sweep.accuracy.get(cell.suite) for cell in sweep.cells])
+
+
+def draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
+    """Show the numbers; choosing a row opens it."""
+    shown = pd.DataFrame(
+        {
+            "tests": table["tests"],
+            "layer": table["layer"],
+            "m": table["m"],
+            "neurons used": table["used"],
+            "covered": table["covered"],
+            "cells": [count(total) for total in table["total"]],
+            "IDC (%)": 100 * table["idc"],
+            "most possible (%)": 100 * table["most_possible"],
+        }
+    )
+
+    def picked() -> None:
+        row = picked_row(TABLE, len(sweep.cells))
+        if row is not None:
+            cell = sweep.cells[row]
+            _look_into(view, cell.suite, cell.layer, cell.m)
+
+    st.dataframe(
+        shown if len(sweep.suites) > 1 else shown.drop(columns="tests"),
+        hide_index=True,
+        key=TABLE,
+        on_select=picked,
+        selection_mode="single-row",
+        height=320,
+        column_config={
+            "cells": st.column_config.TextColumn(alignment="right"),
+            "IDC (%)": st.column_config.NumberColumn(format="%.3g"),
+            "most possible (%)": st.column_config.NumberColumn(format="%.3g"),
+        },
+        alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
+    )
+    st.caption(
+        "Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space). Each test reaches one cell: "
+        "the last column is the most that this many tests can reach."
+    )
+
+
+def draw_pinned(view: View, sweep: Sweep) -> None:
+    """Show the sweep of this setup beside that of the pinned one."""
+
+    def of(shown: View) -> Sweep:
+        if shown is view:
+            return sweep
+        return open_sweep(shown, {shown.bench.data: shown.test}, sorted({*sweep.ms, shown.bench.m}))
+
+    def side(shown: View, chosen: Selection, key: str) -> None:
+        draw(of(shown), shown, f"sweep-{key}", clickable=False)
+
+    def compare(here: View, there: View) -> str:
+        mine, theirs = (_weakest_first(of(one), one.bench.data, one.bench.m) for one in (here, there))
+        if not mine or not theirs:
+            return "One of the two is not finished."
+        return (
+            f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {here.bench.m}. On the "
+            f"pinned setup it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {there.bench.m}."
+        )
+
+    pins.beside(view, side, compare)

@@ -1,0 +1,241 @@
+"""Show which neurons a ranking puts first, whether other measures agree, and whether relevance follows activation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.analysis.overview import shares
+from idc_core.attribution.methods import METHODS
+from idc_core.figures import neurons as figures
+from idc_core.importance.ranking import Ranking, count_shared
+from idc_core.statistics import spearman
+from studio.engine.results import View
+from studio.neurons import rankings
+from studio.neurons.neuron import told
+from studio.neurons.rankings import Ranked
+from studio.neurons.trials import first_neurons
+from studio.shell.selection import Selection, select
+from studio.widgets import layout
+from studio.widgets.text import count, lower, percent, plural, signed
+
+CORRELATED = 0.5
+"""Correlation from which relevance is said to correlate with activation."""
+
+
+def carried(view: View) -> str:
+    """Say how much of the positive relevance the important neurons carry."""
+    analysis = view.analysis
+    alone, together = shares(analysis.importance, analysis.important)
+    if analysis.m == 1:
+        of = f"Of {count(len(analysis.importance))} neurons, neuron {analysis.important[0]}"
+        return f"{of} carries {percent(alone)} of the positive relevance"
+    return (
+        f"The {plural(analysis.m, 'important neuron')} of {len(analysis.importance)} carry {percent(together)} of "
+        f"the positive relevance, neuron {analysis.important[0]} alone {percent(alone)}"
+    )
+
+
+def choose_rankings(view: View, found: Ranked) -> tuple[Ranking, Ranking]:
+    """Choose the ranking that orders the neurons, and the one to compare it with."""
+    choices = rankings.offered(found)
+    usual = rankings.default_second(view, found)
+    labels, second = list(choices.values()), choices[usual]
+    names = {label: name for name, label in choices.items()}
+    text = "Relevance over all training inputs or those of one class; attribution methods run on a sample."
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first_label = st.selectbox(
+            "Rank by", labels, key="rank", bind="query-params", width=260, help=f"{text} Default {labels[0]}."
+        )
+        second_label = st.selectbox(
+            "Compare with",
+            labels,
+            index=labels.index(second),
+            key="ranked-beside",
+            bind="query-params",
+            width=260,
+            help=f"A second ranking of the same neurons. {text} Default {second}.",
+        )
+    first = _take_ranking(view, found, names[first_label], "sum")
+    other = _take_ranking(view, found, names[second_label], usual)
+    st.caption(
+        "  \n".join(f"{rankings.over(one)}: {rankings.measure_help(one.name)}" for one in dict.fromkeys((first, other)))
+    )
+    return first, other
+
+
+def _take_ranking(view: View, found: Ranked, name: str, instead: str) -> Ranking:
+    """Return a ranking; where its method cannot explain this network, say so and return another one."""
+    if name in found.rankings:
+        return found.rankings[name]
+    answers, refusals = rankings.by_methods(view, [name])
+    for refusal in refusals:
+        st.error(f"{refusal} Shown instead: {found.rankings[instead].label}.")
+    return answers.get(name, found.rankings[instead])
+
+
+def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neuron: int) -> None:
+    """Show the neurons by one measure, with another one and their activation below."""
+    important, best = view.analysis.important, int(first.order[0])
+    title = f"Neuron {best} ranks first by {lower(first.label)}"
+    if other is not first:
+        correlation = spearman(np.stack([first.values, other.values]))[0, 1]
+        title += f"; {lower(other.label)} shares {count_shared(first, other, view.analysis.m)} of "
+        title += first_neurons(view.analysis.m)
+        title += f" (rank correlation {signed(correlation, '.2f')})" if np.isfinite(correlation) else ""
+    rows = [figures.Row(one.label, "relevance", one.values) for one in dict.fromkeys((first, other))]
+    rows.append(figures.Row("Activation", "mean activation", found.activations))
+    read = (
+        "Each bar is one neuron (convolutions: one channel). Height: mean contribution to the predicted class's score; "
+        "last row: mean activation. Hatched bars are the important neurons. Click a bar to inspect its neuron."
+    )
+    if len(first.values) > figures.MOST_BARS:
+        read += (
+            f" Drawn are the first {figures.MOST_BARS - figures.LAST_BARS} and the last {figures.LAST_BARS} of "
+            f"{count(len(first.values))} neurons."
+        )
+    layout.chart(
+        view,
+        "ranking",
+        lambda dark: figures.ranking(first.order, important, rows, title, selected=neuron, dark=dark),
+        alt=title,
+        read=read,
+        depends=(first.name, other.name, neuron),
+        clicked=lambda points: select(neuron=told(points)),
+    )
+
+
+def draw_activation_relevance(view: View) -> None:
+    """Show relevance against activation over the tests, a panel per important neuron."""
+    st.header("Does relevance correlate with activation?", anchor=False)
+    analysis, correct = view.analysis, view.correct
+    activations, relevance = analysis.test_activations[view.chosen], analysis.test_relevance[view.chosen]
+    r = figures.correlations(activations, relevance)
+    known = r[np.isfinite(r)]
+    title = "These neurons are constant over these tests"
+    if len(known):
+        follows = "correlates" if known.min() >= CORRELATED else "does not always correlate"
+        title = f"Relevance {follows} with activation: r = {signed(known.min(), '.2f')} to {signed(known.max(), '.2f')}"
+    labels = [
+        f"{name}, r = {value:.2f}" if np.isfinite(value) else name for name, value in zip(view.neurons, r, strict=True)
+    ]
+    read = (
+        "Each point is one test. x: activation of the neuron; y: its relevance for the predicted class. Active without "
+        "relevance: no influence on the prediction; negative: evidence against it. Click a point to select its test."
+    )
+    if len(view.chosen) > (most := figures.most_points(len(view.neurons))):
+        read += f" {most} tests are drawn" + ("." if correct is None else ", up to half of them misclassified.")
+    marked = np.flatnonzero(view.chosen == view.position) if view.position is not None else np.zeros(0, np.int64)
+    position = int(marked[0]) if len(marked) else None
+    layout.chart(
+        view,
+        "activation-relevance",
+        lambda dark: figures.activation_relevance(
+            activations,
+            relevance,
+            None if correct is None else correct[view.chosen],
+            labels,
+            title,
+            ids=view.test.ids[view.chosen],
+            selected=position,
+            dark=dark,
+        ),
+        alt=title,
+        read=read,
+        depends=position,
+        clicked=lambda points: select(input=told(points)),
+    )
+
+
+def draw_agreement(view: View, found: Ranked, first: Ranking) -> pd.DataFrame:
+    """Show how far the measures agree, and return their correlations."""
+    st.header("Do other measures agree?", anchor=False)
+    methods = [name for name in METHODS if name != rankings.RULE]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wanted = st.multiselect(
+            "Attribution methods",
+            methods,
+            default=list(rankings.USUAL),
+            format_func=lambda name: METHODS[name].label,
+            key="compared",
+            bind="query-params",
+            placeholder="None",
+            help=f"Each runs on {rankings.SAMPLE} training inputs. Default the {len(rankings.USUAL)} that need one "
+            "pass; the others take seconds to a minute.",
+        )
+        classes = st.toggle(
+            f"Add the {len(found.classes)} {'classes' if view.is_classifier else 'ranges of the target'}",
+            key="agreement-classes",
+            bind="query-params",
+            help="Adds one ranking per class, over its training inputs. Default off.",
+        )
+    answers, refusals = rankings.by_methods(view, [name for name in methods if name in {*wanted, first.name}])
+    for refusal in refusals:
+        st.warning(refusal)
+    compared = [one for name, one in found.rankings.items() if classes or name not in found.classes]
+    if first not in compared and first.name not in answers:
+        compared.append(first)
+    compared += answers.values()
+    matrix = spearman(np.stack([one.values for one in compared]))
+    labels = [one.label for one in compared]
+    row = matrix[0, 1:]
+    title = "Every neuron has the same relevance: there is no ranking"
+    if np.isfinite(row).any():
+        least = int(np.nanargmin(row))
+        title = (
+            f"{labels[least + 1]} agrees least with {lower(labels[0])}: rank correlation {signed(row[least], '.2f')}, "
+            f"{count_shared(compared[0], compared[least + 1], view.analysis.m)} of "
+            f"{first_neurons(view.analysis.m)} shared"
+        )
+    layout.chart(
+        view,
+        "agreement",
+        lambda dark: figures.agreement(matrix, labels, title, dark=dark),
+        alt=title,
+        read="Each square compares two rankings of all neurons: 1 is the same order, 0 no relation, \u22121 the "
+        "reverse.",
+        depends=tuple(one.name for one in compared),
+    )
+    return pd.DataFrame(matrix, columns=labels).assign(ranking=labels).set_index("ranking").reset_index()
+
+
+def draw_side(side: View, chosen: Selection, name: str) -> None:
+    """Show the ranking of one of two setups."""
+    importance = side.analysis.importance / len(side.train)
+    order = np.argsort(-importance, kind="stable")
+    alone, together = shares(importance, side.analysis.important)
+    title = f"{plural(side.analysis.m, 'neuron')} carry {percent(together)}, neuron {order[0]} alone {percent(alone)}"
+    neuron = chosen.neuron if chosen.neuron is not None and chosen.neuron < len(order) else None
+    rows = [figures.Row("Cumulative relevance", "relevance", importance)]
+    layout.chart(
+        side,
+        f"ranking-{name}",
+        lambda dark: figures.ranking(order, side.analysis.important, rows, title, selected=neuron, dark=dark),
+        alt=title,
+        depends=neuron,
+    )
+
+
+def compare(here: View, there: View) -> str:
+    """Say how far the rankings of two setups agree."""
+    mine, theirs = here.analysis.importance, there.analysis.importance
+    same = here.model.card.fingerprint == there.model.card.fingerprint and here.analysis.layer == there.analysis.layer
+    if same and len(mine) == len(theirs):
+        return "The neurons of both setups have the same ranking: it depends only on the network's training inputs."
+    _, first = shares(mine, here.analysis.important)
+    _, pinned = shares(theirs, there.analysis.important)
+    return (
+        f"The {plural(here.analysis.m, 'important neuron')} here carry {percent(first)} of the positive relevance of "
+        f"{count(len(mine))} neurons, the {there.analysis.m} pinned ones {percent(pinned)} of {count(len(theirs))}."
+    )
+
+
+def ranking_table(view: View, found: Ranked, first: Ranking, other: Ranking) -> pd.DataFrame:
+    """Return every ranking that is drawn, a row per neuron."""
+    order = first.order
+    columns = {one.label: one.values[order] for one in (first, other, *found.rankings.values())}
+    return pd.DataFrame(
+        {"neuron": order, **columns, "mean activation": found.activations[order]}
+        | {"important": np.isin(order, view.analysis.important)}
+    )

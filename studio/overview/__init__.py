@@ -1,0 +1,1 @@
+"""What the Overview is made of."""

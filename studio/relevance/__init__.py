@@ -1,0 +1,1 @@
+"""What the Relevance page is made of."""

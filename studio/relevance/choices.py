@@ -1,0 +1,277 @@
+"""Choose a test, and what explains it: the class, the method with its parameters, and what to compare with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.attribution.methods import METHODS
+from idc_core.errors import IdcError
+from idc_core.figures import heatmaps
+from idc_core.figures.palette import SCHEMES
+from idc_core.parameters import Parameter
+from studio.engine.explanations import Explanation, explain
+from studio.engine.results import PICKS, View, pick
+from studio.shell import address
+from studio.shell.selection import select
+
+WAYS = {**PICKS, "first": "all tests"}
+NOTHING, NEXT = "nothing", "next"
+RULE = "epsilon"
+PREDICTED = "the predicted class"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the reader wants to be explained.
+
+    Attributes
+    ----------
+    explained : str or None
+        The class; None for the predicted one.
+    method : str
+        A key of `METHODS`.
+    second : str
+        What to compare with: `NOTHING`, `NEXT`, or a class or a method.
+    settings : dict
+        Parameters of both methods.
+    """
+
+    explained: str | None
+    method: str
+    second: str
+    settings: dict[str, float | str]
+
+
+def orders(view: View) -> dict[str, NDArray[np.int64]]:
+    """Return the tests to step through, by name."""
+    ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
+    found = {WAYS[way]: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
+    if not view.is_classifier:
+        missed = np.abs(view.test.targets - view.analysis.confidence)[view.chosen]
+        found["largest errors"] = view.chosen[np.argsort(-missed, kind="stable")]
+    return {what: tests for what, tests in found.items() if len(tests)}
+
+
+def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
+    """Choose a test by its number, by stepping, or by the address; return its position, and those to step through."""
+    offered, ids = orders(view), view.test.ids
+    # The second one tells most: errors, where there are any.
+    telling = list(offered)[1]
+    default = int(offered[telling][0])
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        how = st.segmented_control(
+            "Step through",
+            list(offered),
+            default=telling,
+            required=True,
+            key="step",
+            bind="query-params",
+            help=f"Tests that Previous, Next and the gallery at the end of the page go through. Default {telling}.",
+        )
+        order = offered[how or telling]
+        typed = st.session_state["test-number"] = address.read("input")
+        st.text_input(
+            "Test",
+            key="test-number",
+            on_change=lambda: select(input=st.session_state["test-number"]),
+            placeholder=str(ids[default]),
+            width=120,
+            help=f"Number of the test in its test set, from {ids.min()} to {ids.max()}. Default: the first one to step "
+            "through.",
+        )
+        position = default if view.position is None else view.position
+        place = np.flatnonzero(order == position)
+        for label, step in (("Previous", -1), ("Next", 1)):
+            start = int(place[0]) + step if len(place) else 0
+            number = str(ids[order[start % len(order)]]) if len(order) else ""
+            st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
+    if typed and view.position is None:
+        st.warning(
+            f"{typed!r} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
+            f"test {ids[position]}."
+        )
+    return position, order
+
+
+def _seconds(view: View) -> dict[str, str]:
+    """Return what the first heatmap can be compared with: key and label."""
+    choices = {NEXT: "the true class or runner-up"} if view.is_classifier else {}
+    choices |= {f"class {index}": f"class {name}" for index, name in enumerate(view.train.class_names)}
+    choices |= {f"method {name}": entry.label for name, entry in METHODS.items()}
+    return {**choices, NOTHING: NOTHING}
+
+
+def choose_explanation(view: View) -> Asked:
+    """Choose class, method, what to compare with, and the parameters of both methods."""
+    explained = None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if view.is_classifier:
+            explained = st.selectbox(
+                "Explain the score of",
+                [PREDICTED, *view.train.class_names],
+                key="explain",
+                bind="query-params",
+                width=200,
+                help=f"Class whose score before the softmax is explained. Default {PREDICTED}.",
+            )
+        lines = [f"**{entry.label}**: {entry.help}" for entry in METHODS.values()]
+        method = st.selectbox(
+            "Method",
+            list(METHODS),
+            index=list(METHODS).index(RULE),
+            format_func=lambda name: METHODS[name].label,
+            key="method",
+            bind="query-params",
+            width=200,
+            help="  \n".join([*lines, f"Default {METHODS[RULE].label}."]),
+        )
+        choices = _seconds(view)
+        usual = NEXT if view.is_classifier else "method composite"
+        second = st.selectbox(
+            "Compare with",
+            list(choices),
+            index=list(choices).index(usual),
+            format_func=choices.__getitem__,
+            key="second",
+            bind="query-params",
+            width=210,
+            help="The same method for a second class, or a second method for the same class. Default "
+            f"{choices[usual]}.",
+        )
+        used = METHODS[method].parameters
+        if second.startswith("method "):
+            used = (*used, *METHODS[second.removeprefix("method ")].parameters)
+        settings = {name: _choose_parameter(one) for name, one in {one.name: one for one in used}.items()}
+    st.caption(f"{METHODS[method].label}: {METHODS[method].help}")
+    return Asked(None if explained == PREDICTED else explained, method, second, settings)
+
+
+def _choose_parameter(parameter: Parameter) -> float | str:
+    value: float | str
+    if not parameter.offered:
+        kind = type(parameter.default)
+        value = st.number_input(
+            parameter.label,
+            kind(parameter.low),
+            None if math.isinf(parameter.high) else kind(parameter.high),
+            parameter.default,
+            key=parameter.name,
+            bind="query-params",
+            width=130,
+            help=f"{parameter.help} Default {_written(parameter.default)}.",
+        )
+        return value
+    first, last, default = map(_written, (parameter.offered[0], parameter.offered[-1], parameter.default))
+    span = f"Either {first} or {last}" if isinstance(parameter.default, str) else f"From {first} to {last}"
+    value = st.selectbox(
+        parameter.label,
+        parameter.offered,
+        index=parameter.offered.index(parameter.default),
+        format_func=_written,
+        key=parameter.name,
+        bind="query-params",
+        width=130,
+        help=f"{parameter.help} {span}; default {default}.",
+    )
+    return value
+
+
+def _written(value: float | str) -> str:
+    """Write a parameter's value, small numbers without powers of ten."""
+    return value if isinstance(value, str) else f"{Decimal(f'{value:g}'):f}"
+
+
+def _label(view: View, target: int, method: str) -> str:
+    label = METHODS[method].label
+    return f"Class {view.train.class_names[target]}, {label}" if view.is_classifier else label
+
+
+def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.float32]) -> list[Explanation]:
+    """Explain a test as asked, and a second time where there is something to compare with; say why a method cannot.
+
+    Raises
+    ------
+    IdcError
+        If not even the epsilon rule, which the other pages use, can explain the network.
+    """
+    target = int(scores.argmax()) if asked.explained is None else view.train.class_names.index(asked.explained)
+
+    def by(method: str, target: int) -> Explanation:
+        return explain(view, position, method, target, asked.settings, _label(view, target, method))
+
+    try:
+        first = by(asked.method, target)
+    except IdcError as error:
+        if asked.method == RULE:
+            raise
+        st.error(str(error))
+        first = by(RULE, target)
+    second_target, method = target, first.method.name
+    if asked.second == NEXT:
+        second_target = _runner_up(view, position, target, scores)
+    elif asked.second.startswith("class "):
+        second_target = int(asked.second.removeprefix("class "))
+    elif asked.second.startswith("method "):
+        method = asked.second.removeprefix("method ")
+    if (second_target, method) == (target, first.method.name):
+        if asked.second != NOTHING:
+            st.caption("Both explanations are the same. Compare with another class or method.")
+        return [first]
+    try:
+        return [first, by(method, second_target)]
+    except IdcError as error:
+        st.error(str(error))
+        return [first]
+
+
+def _runner_up(view: View, position: int, target: int, scores: NDArray[np.float32]) -> int:
+    """Return the true class where another one is explained, else the class with the next highest score."""
+    if view.is_comparable and view.test.targets[position] != target:
+        return int(view.test.targets[position])
+    return int(next(index for index in np.argsort(-scores, kind="stable") if index != target))
+
+
+def choose_colours(is_image: bool) -> tuple[str, str, float]:
+    """Choose what shares a colour scale, the colours, and the strength of the overlay in 0..1."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scale = st.segmented_control(
+            "Colour scale",
+            list(heatmaps.SCALES),
+            default="picture",
+            required=True,
+            format_func=heatmaps.SCALES.__getitem__,
+            key="scale",
+            bind="query-params",
+            help=f"Heatmaps that share one colour range. Default {heatmaps.SCALES['picture']}.",
+        )
+        scheme = st.segmented_control(
+            "Colours",
+            list(SCHEMES),
+            default="red-blue",
+            required=True,
+            format_func=lambda key: SCHEMES[key].label,
+            key="colours",
+            bind="query-params",
+            help="Orange and purple can be distinguished with every kind of colour vision. Default "
+            f"{SCHEMES['red-blue'].label}.",
+        )
+        strength = 60
+        if is_image:
+            strength = st.slider(
+                "Overlay (%)",
+                0,
+                100,
+                60,
+                5,
+                key="overlay",
+                bind="query-params",
+                width=200,
+                help="Opacity of the most relevant pixels over the image. From 0 to 100; default 60.",
+            )
+    return scale or "picture", scheme or "red-blue", strength / 100
