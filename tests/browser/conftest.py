@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 # The shell without windows takes less processor time than the whole browser.
@@ -164,22 +164,49 @@ class Visitor(NamedTuple):
 
 @pytest.fixture(scope="session")
 def visit(browser, address) -> Callable[[], AbstractContextManager[Visitor]]:
-    """Start a fresh browser session, without animations: without a graphics card each of their pictures takes time."""
+    """Start a visit that knows nothing of those before it.
+
+    A browser's page that was used before has Streamlit's scripts compiled, which takes longer than most visits: it
+    is used again, its storage emptied. Without animations: without a graphics card each of their pictures takes time.
+    """
+    waiting: list[Page] = []
 
     @contextmanager
     def start() -> Iterator[Visitor]:
-        page = browser.new_page(viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce")
+        page = waiting.pop() if waiting else browser.new_page()
+        page.set_viewport_size({"width": 1440, "height": 1200})
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
         errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+
+        def failed(error: Error) -> None:
+            errors.append(str(error))
+
+        def said(message: ConsoleMessage) -> None:
+            if message.type == "error":
+                errors.append(message.text)
+
+        page.on("pageerror", failed)
+        page.on("console", said)
         yield Visitor(page, address, errors)
-        page.close()
+        page.remove_listener("pageerror", failed)
+        page.remove_listener("console", said)
+        # An address of the server that runs no page: work that nobody waits for any more stops.
+        page.goto(f"{address}/_stcore/health")
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        waiting.append(page)
 
     return start
 
 
 @pytest.fixture
 def visitor(visit) -> Iterator[Visitor]:
-    """A browser session of one test."""
+    """A visit of one test."""
+    with visit() as started:
+        yield started
+
+
+@pytest.fixture
+def stranger(visit) -> Iterator[Visitor]:
+    """Somebody else's visit in the same test, in a browser of their own: what is copied is opened there."""
     with visit() as started:
         yield started

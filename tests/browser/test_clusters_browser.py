@@ -51,7 +51,7 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
     assert script_errors(visitor) == []
 
 
-def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
+def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     visitor.open("clusters")
     visitor.page.get_by_role("combobox", name="Way to cluster").click()
     visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
@@ -63,15 +63,10 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
     )
     assert "k=3" in visitor.page.url
     assert "3 states each, 729 combinations" in visitor.text()
-    other = browser.new_page(viewport={"width": 1440, "height": 1200})
-    try:
-        fresh = type(visitor)(other, visitor.address, [])
-        fresh.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
-        assert "k = 3 · " in fresh.bench()
-        assert "· hierarchical ·" in fresh.bench()
-        assert "of 729 cells are covered" in fresh.text()
-    finally:
-        other.close()
+    stranger.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
+    assert "k = 3 · " in stranger.bench()
+    assert "· hierarchical ·" in stranger.bench()
+    assert "of 729 cells are covered" in stranger.text()
 
 
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):

@@ -45,7 +45,7 @@ def click_tile(visitor, view, grid, tile):
     visitor.settle()
 
 
-def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, browser, huge):
+def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, stranger, huge):
     table, names = huge.table, huge.neurons
     cell = table.cells[table.counts.argmax()].tolist()
     row = table.counts.argmax()
@@ -59,11 +59,9 @@ def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, 
     heading = f"Cell {cell_name(cell)}"
     expect(visitor.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
-    other = browser.new_page(viewport={"width": 1440, "height": 1200})
-    other.goto(visitor.page.url)
-    expect(other.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=30_000)
-    expect(other.get_by_text("(4,096 cells)")).to_be_visible()
-    other.close()
+    stranger.page.goto(visitor.page.url)
+    expect(stranger.page.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=30_000)
+    expect(stranger.page.get_by_text("(4,096 cells)")).to_be_visible()
     visitor.page.get_by_role("button", name="All 16.8 M cells").click()
     visitor.settle()
     assert "zoom=" not in visitor.page.url

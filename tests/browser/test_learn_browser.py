@@ -133,20 +133,15 @@ def test_every_line_and_input_can_be_reached_with_the_keyboard(visitor):
     assert sum(name.startswith("ink at the") for name in names) == 3
 
 
-def test_a_copied_address_shows_the_same_network(visitor, browser):
+def test_a_copied_address_shows_the_same_network(visitor, stranger):
     open_learn(visitor)
     drag(visitor, slider(visitor, "weight from a2 to b1"), 90)
     sums, address = drawn_sums(visitor), visitor.page.url
     assert "line=a2-b1" in address
-    other = browser.new_page()
-    try:
-        stranger = type(visitor)(other, visitor.address, [])
-        stranger.open(address.removeprefix(visitor.address).lstrip("/"))
-        expect(slider(stranger, "weight from a2 to b1")).to_have_attribute("aria-valuenow", "1.10")
-        assert drawn_sums(stranger) == sums
-        expect(other.get_by_text("For the chosen line, from a2 to b1")).to_be_visible()
-    finally:
-        other.close()
+    stranger.open(address.removeprefix(visitor.address).lstrip("/"))
+    expect(slider(stranger, "weight from a2 to b1")).to_have_attribute("aria-valuenow", "1.10")
+    assert drawn_sums(stranger) == sums
+    expect(stranger.page.get_by_text("For the chosen line, from a2 to b1")).to_be_visible()
 
 
 def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):

@@ -68,7 +68,7 @@ def is_probe(text: str) -> bool:
     return "404" in text
 
 
-def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(visitor, browser, view):
+def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(visitor, stranger):
     visitor.open("?m=4&layer=fc1")
     follow(visitor, "coverage")
     visitor.page.get_by_test_id("stSidebar").get_by_role("slider").focus()
@@ -79,15 +79,10 @@ def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(
     follow(visitor, "clusters")
     copied, said, chosen = visitor.page.url, visitor.text(), sidebar(visitor)
     assert re.search(r"layer=fc1.*m=5|m=5.*layer=fc1", copied)
-    other = browser.new_context(viewport={"width": 1440, "height": 1200}).new_page()
-    try:
-        fresh = type(visitor)(other, visitor.address, [])
-        fresh.open(copied.removeprefix(f"{visitor.address}/"))
-        assert fresh.text() == said
-        assert sidebar(fresh) == chosen
-        assert other.url == copied
-    finally:
-        other.context.close()
+    stranger.open(copied.removeprefix(f"{visitor.address}/"))
+    assert stranger.text() == said
+    assert sidebar(stranger) == chosen
+    assert stranger.page.url == copied
 
 
 def test_two_layers_stand_side_by_side(visitor):

@@ -85,6 +85,7 @@ def test_every_page_opens_without_an_error_and_without_the_network(visitor):
         if name != "learn":  # it brings a network of its own
             assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.bench()
         assert entry.title in visitor.page.title()
+    visitor.page.remove_listener("request", note)
     assert visitor.errors == []
     assert elsewhere == []
 
@@ -105,9 +106,10 @@ def test_a_click_opens_a_cell(visitor, view, covered):
     expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
 
 
-def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view):
+def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view, browser):
     cell = empty_cell(view)
-    page = visitor.page
+    page = browser.new_page(viewport={"width": 1440, "height": 1200})  # what is added at its start, it keeps
+    visitor = visitor._replace(page=page)
     page.add_init_script(
         "const draw = requestAnimationFrame; requestAnimationFrame = then => draw(() => setTimeout(then, window.late))"
     )
@@ -118,6 +120,7 @@ def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view):
     page.wait_for_timeout(600)  # the tile under the pointer is lifted
     page.mouse.up()
     expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
+    page.close()
 
 
 def test_an_address_reopens_the_view(visitor, view):

@@ -95,15 +95,13 @@ def test_by_keyboard_alone_from_the_offer_to_the_finding(visitor):
     assert visitor.errors == []
 
 
-def test_a_copied_address_opens_the_step_for_someone_else(visitor, browser):
+def test_a_copied_address_opens_the_step_for_someone_else(visitor, stranger):
     visitor.open("clusters?tour=4")
     expect(visitor.page).to_have_url(re.compile("neuron="))
     copied, words = visitor.page.url, panel(visitor).inner_text()
-    other = browser.new_context().new_page()
-    other.goto(copied)
-    expect(other.get_by_role("button", name="Skip the tour")).to_be_visible(timeout=20_000)
-    assert other.locator(".st-key-tour-panel").inner_text() == words
-    other.context.close()
+    stranger.page.goto(copied)
+    expect(stranger.page.get_by_role("button", name="Skip the tour")).to_be_visible(timeout=20_000)
+    assert panel(stranger).inner_text() == words
 
 
 def test_panel_and_offer_fit_a_narrow_window(visitor):
