@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.registry import PAIRWISE
 from idc_core.errors import IdcError
+from idc_core.figures import differential as figures
+from idc_core.figures.criteria import suite_scores
+from studio.differential import disagreements as shown
+from studio.differential import retraining, search, search_controls
+from studio.differential.search import Outcome, Settings
+from studio.engine import cell_search
 from studio.engine.results import View
-from studio.shell import pins
-from studio.shell.frame import frame, open_bench
+from studio.shell import address, pins
+from studio.shell.frame import current_view
 from studio.shell.pages import PAGES
 from studio.widgets import layout
 from studio.widgets.text import count, percent, plural
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from studio.differential.search import Outcome, Settings
-
-view = open_bench(frame("differential"))
+view = current_view()
 finding = st.empty()
 
-from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
-from idc_core.coverage.registry import PAIRWISE  # noqa: E402
-from idc_core.figures import differential as figures  # noqa: E402
-from idc_core.figures.criteria import suite_scores  # noqa: E402
-from studio.differential import disagreements as shown  # noqa: E402
-from studio.differential import retraining, search, search_controls  # noqa: E402
-from studio.engine import cell_search  # noqa: E402
-from studio.shell import address  # noqa: E402
 
 MEASURED = "measured"  # name of the control, also in the address
 

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.experiments.candidates import NONE, RAISING, RANDOM, Settings, usual
+from idc_core.experiments.retraining_results import CONFIDENCE, Difference, Unit
+from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, TESTS
+from idc_core.figures import input_images
+from idc_core.figures import robustness as figures
+from idc_core.suites import SUITES
 from studio.engine.results import View, clustered
+from studio.robustness import retraining
+from studio.robustness.retraining import Run
 from studio.shell import pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.widgets import layout
 from studio.widgets.text import count, lower, percent, plural, signed
 
-if TYPE_CHECKING:
-    from idc_core.experiments.candidates import Settings
-    from idc_core.experiments.retraining_results import Difference, Unit
-
-view = open_bench(frame("robustness"))
+view = current_view()
 finding = st.empty()
 
-from idc_core.experiments.candidates import NONE, RAISING, RANDOM, usual  # noqa: E402 - after the frame is painted
-from idc_core.experiments.retraining_results import CONFIDENCE  # noqa: E402
-from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, TESTS  # noqa: E402
-from idc_core.figures import input_images  # noqa: E402
-from idc_core.figures import robustness as figures  # noqa: E402
-from idc_core.suites import SUITES  # noqa: E402
-from studio.robustness import retraining  # noqa: E402
-from studio.robustness.retraining import Run  # noqa: E402
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
