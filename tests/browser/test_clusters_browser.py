@@ -108,6 +108,7 @@ def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_umap_is_kept_in_the_address(visitor):
     visitor.open("clusters?classes=3,8")
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
