@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
+
+from studio.engine.results import View, open_view
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 # The shell without windows takes less processor time than the whole browser.
@@ -59,6 +63,12 @@ def serve(folder: Path) -> Iterator[str]:
         finally:
             server.terminate()
             server.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def view() -> View:
+    """What the default bench shows, computed in this process."""
+    return open_view(DEFAULT)
 
 
 @pytest.fixture(scope="session")
@@ -139,7 +149,10 @@ class Visitor(NamedTuple):
 
     def show(self, scheme: str) -> None:
         """Change the system's preference to a "light" or "dark" theme, and wait until the page follows it."""
+        drawn = self.page.evaluate(DRAWN, scheme)
         self.page.emulate_media(color_scheme=scheme)
+        if drawn:
+            return
         self.page.wait_for_function(DRAWN, arg=scheme)
         # The page looks for another ground a few times a second.
         self.page.wait_for_timeout(500)
@@ -156,6 +169,23 @@ class Visitor(NamedTuple):
     def text(self) -> str:
         """Return all text of the main area."""
         return self.page.locator('[data-testid="stMain"]').inner_text()
+
+    def faults(self) -> list[str]:
+        """Return what went wrong but for this: below a page's address, Streamlit asks in vain for its own health."""
+        return [text for text in self.errors if "404" not in text]
+
+    def follow(self, name: str) -> None:
+        """Open a page through the navigation."""
+        self.page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
+        self.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
+        self.settle()
+
+    def download(self, label: str) -> bytes:
+        """Press a button and return the content of the file that it gives."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name=label).click()
+        return download.value.path().read_bytes()
 
     def bench(self) -> str:
         """Return the bench line."""

@@ -17,11 +17,6 @@ def plot(visitor, part):
     return figure
 
 
-def script_errors(visitor):
-    """What went wrong in the browser; a page opened by its address asks for files of the page above it first."""
-    return [error for error in visitor.errors if "404" not in error]
-
-
 def middle(locator):
     box = locator.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -48,7 +43,7 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
     expect(
         visitor.page.get_by_role("button", name=f"Show only cells with neuron {neuron} in cluster 1")
     ).to_be_visible()
-    assert script_errors(visitor) == []
+    assert visitor.faults() == []
 
 
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
@@ -96,7 +91,7 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.page.get_by_role("button", name="Forget them").click()
     visitor.settle()
     assert "No test is chosen in this picture yet." in visitor.text()
-    assert script_errors(visitor) == []
+    assert visitor.faults() == []
 
 
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):

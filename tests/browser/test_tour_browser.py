@@ -102,11 +102,3 @@ def test_a_copied_address_opens_the_step_for_someone_else(visitor, stranger):
     stranger.page.goto(copied)
     expect(stranger.page.get_by_role("button", name="Skip the tour")).to_be_visible(timeout=20_000)
     assert panel(stranger).inner_text() == words
-
-
-def test_panel_and_offer_fit_a_narrow_window(visitor):
-    visitor.page.set_viewport_size({"width": 800, "height": 900})
-    for path in ("", "?tour=1", "clusters?tour=4"):
-        visitor.open(path)
-        expect(panel(visitor) if "tour" in path else offer(visitor)).to_be_visible()
-        assert visitor.page.get_by_test_id("stMain").evaluate("m => m.scrollWidth - m.clientWidth") <= 1
