@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 PORT ?= 8501
+WORKERS ?= auto
 
 ENV := .venv
 ENV_PYTHON := $(ENV)/bin/python
@@ -14,7 +15,7 @@ DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-dev.txt
 AXE := tests/browser/node_modules/.ready-$(shell cksum < tests/browser/package.json | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
 # The files that take longest come first, so that no core waits at the end: see tests/conftest.py.
-PYTEST := $(ENV_PYTHON) -m pytest -rs -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 NOT_FAST := browser pages cli experiments inspection
 
 # OpenMP threads that spin while they wait make two busy processes six times slower than one.

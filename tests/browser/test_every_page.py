@@ -20,6 +20,8 @@ pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+COLOURS = ["color-contrast", "link-in-text-block"]
+"""Rules that look at colours, of those that are in force."""
 SVG = "{http://www.w3.org/2000/svg}"
 CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
 """Pages whose first chart's files are looked into."""
@@ -50,15 +52,10 @@ MARK = """() => {
     return stops.map(one => one.getAttribute('aria-label') || one.innerText || one.outerHTML.slice(0, 120));
 }"""
 
-FOLLOW_FOCUS = """() => {
-    document.activeElement.blur();
-    window.reached = [];
-    document.addEventListener('focusin', event => {
-        for (let one = event.composedPath()[0]; one; one = one.getRootNode().host) {
-            const marked = one.closest('[data-keyboard]');
-            if (marked) { window.reached.push(marked.dataset.keyboard); break; }
-        }
-    });
+FOCUSED = """() => {
+    let one = document.activeElement;
+    while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+    return one?.closest('[data-keyboard]')?.dataset.keyboard ?? null;
 }"""
 
 
@@ -88,7 +85,7 @@ def texts(root):
 def serious_violations(page, colours_only=False) -> list[str]:
     """Names of the serious rules that a page breaks, with the elements that do."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    rules = {"runOnly": ["cat.color"]} if colours_only else {}
+    rules = {"runOnly": {"type": "rule", "values": COLOURS}} if colours_only else {}
     found = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], ...rules})", rules)
     assert len(found["passes"]) > (0 if colours_only else 10), "the checker looked at hardly anything"
     return [
@@ -112,14 +109,18 @@ def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
     name, visitor = opened
     visitor.show(scheme)
     wanted = tuple(int(palette(scheme == "dark").ground[i : i + 2], 16) for i in (1, 3, 5))
-    file, content = visitor.save("PNG")
+    for _ in range(20):  # the server draws the chart anew for the other theme, which takes a while beside other work
+        file, content = visitor.save("PNG")
+        picture = Image.open(io.BytesIO(content))
+        pixels = np.asarray(picture.convert("RGBA"))
+        corners = {tuple(map(int, corner)) for corner in pixels[[2, 2, -3, -3], [2, -3, 2, -3], :3]}
+        if corners == {wanted}:
+            break
+        visitor.page.wait_for_timeout(250)
+    assert corners == {wanted}
     assert file == f"idc-{CHARTS[name]}.png"
-    picture = Image.open(io.BytesIO(content))
     assert picture.format == "PNG"
-    pixels = np.asarray(picture.convert("RGBA"))
     assert (pixels[..., 3] == 255).all(), "nothing shines through"
-    corners = pixels[[2, 2, -3, -3], [2, -3, 2, -3], :3]
-    assert {tuple(map(int, corner)) for corner in corners} == {wanted}
     assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
     file, content = visitor.save("SVG")
     assert file == f"idc-{CHARTS[name]}.svg"
@@ -183,12 +184,12 @@ def test_tab_reaches_everything(opened):
     page = opened[1].page
     names = page.evaluate(MARK)
     assert len(names) > 8
-    page.evaluate(FOLLOW_FOCUS)
-    for _ in range(0, 3 * len(names) + 60, 20):
-        for _ in range(20):
-            page.keyboard.press("Tab")
-        reached = set(page.evaluate("() => window.reached"))
-        if len(reached) == len(names):
+    reached = set()
+    page.evaluate("() => document.activeElement.blur()")
+    for _ in range(3 * len(names) + 60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(FOCUSED))
+        if len(reached - {None}) == len(names):
             break
     assert [label for index, label in enumerate(names) if str(index) not in reached] == []
 
