@@ -168,7 +168,7 @@ def predictions(classes, inputs=0, seed=0):
     return probability.astype(np.float32)
 
 
-@pytest.mark.parametrize("classes", [5, 100, 1000])
+@pytest.mark.parametrize("classes", [5, 100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_own_probability_matrix_of_any_number_of_classes(classes):
     app = upload(opened(), npz(probability=predictions(classes)))
     assert "your own predictions" in words(app)

@@ -39,7 +39,8 @@ PAGE_STATES += [
 ]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
 PAGE_STATES += [("hypotheses", {"over-epochs": "true"})]
-PAGE_STATES += [("hypotheses", {"model": "charlstm-sql", "families": "characters", "records": "256", "verify": "true"})]
+VERIFIED = {"model": "charlstm-sql", "families": "characters", "records": "256", "verify": "true"}
+PAGE_STATES += [pytest.param("hypotheses", VERIFIED, marks=pytest.mark.slow)]
 PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name in ("PGD", "Carlini-Wagner L2")]
 
 
@@ -144,7 +145,7 @@ def test_every_chart_says_how_to_read_it(name, parameters):
 def test_the_charts_are_seen(name):
     app, end = opened(name, {}), time.monotonic() + 120
     if not any(kind(element) in CHARTS for element in elements(app)):
-        app = open_page(name)
+        app = open_page(name, epochs="1", seeds="2")
     while not any(kind(element) in CHARTS for element in elements(app)):
         # Work in the background is asked for again, as a browser does, until it has something to show.
         assert any(button.key == "retraining-stop" for button in app.button), "there is no chart"
