@@ -20,6 +20,8 @@ NOT_FAST := browser pages cli experiments inspection
 
 # OpenMP threads that spin while they wait make two busy processes six times slower than one.
 export OMP_WAIT_POLICY := PASSIVE
+# Tests run side by side, one per core: threads within each would only wait for each other.
+test test-slow test-fast: export OMP_NUM_THREADS := 1
 # Packages from elsewhere on the machine must not stand in for the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
