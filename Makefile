@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 PORT ?= 8501
+WORKERS ?= auto
 
 ENV := .venv
 ENV_PYTHON := $(ENV)/bin/python
@@ -13,9 +14,14 @@ RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' '
 DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
 AXE := tests/browser/node_modules/.ready-$(shell cksum < tests/browser/package.json | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
+# The files that take longest come first, so that no core waits at the end: see tests/conftest.py.
+PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+NOT_FAST := browser pages cli experiments inspection
 
 # OpenMP threads that spin while they wait make two busy processes six times slower than one.
 export OMP_WAIT_POLICY := PASSIVE
+# Tests run side by side, one per core: threads within each would only wait for each other.
+test test-slow test-fast: export OMP_NUM_THREADS := 1
 # Packages from elsewhere on the machine must not stand in for the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
@@ -30,10 +36,10 @@ define check_python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types bench clean chromium
+.PHONY: help run test test-slow test-fast lint types bench clean chromium
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1:8501 (PORT=... for another port)
 	@$(ENV_PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || \
@@ -42,13 +48,20 @@ run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1
 	@exec $(ENV_PYTHON) -m streamlit run app.py --server.address=127.0.0.1 --server.port=$(PORT) \
 	--server.showEmailPrompt=false --browser.gatherUsageStats=false --logger.hideWelcomeMessage=true
 
-test: $(DEV_READY) chromium $(AXE) ## install what is missing and run linter, types, unit tests, page tests and browser tests
+test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types and all tests but the slow ones
 	@echo "Running linter, types, unit tests, page tests and browser tests."
 	@status=0; $(MAKE) --no-print-directory --keep-going lint types || status=1; \
-	$(ENV_PYTHON) -m pytest -rs -n auto --maxprocesses 4 --dist loadfile tests || status=1; exit $$status
+	$(PYTEST) -m "not slow" tests || status=1; exit $$status
 
-lint: $(DEV_READY) ## run the linter (ruff) over all files
-	@$(ENV_PYTHON) -m ruff check .
+test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, fuzzing at length
+	@$(PYTEST) -m slow tests
+
+test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no pages, no browser, no experiments
+	@$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(NOT_FAST)) tests
+
+lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
+	@status=0; $(ENV_PYTHON) -m ruff check . || status=1; \
+	$(ENV_PYTHON) -m ruff format --check . || status=1; exit $$status
 
 types: $(DEV_READY) ## check the types (mypy, strict on idc_core)
 	@$(ENV_PYTHON) -m mypy

@@ -17,9 +17,25 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 import pytest
 from hypothesis import settings
 
+TESTS = Path(__file__).parent
+
 # Other work on the machine makes single examples slow, which says nothing about the code.
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("repeatable")
+
+
+FIRST = ("browser/test_every_page.py", "browser/", "pages/")
+"""Files that take longest: workers that begin with them end together."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; the others keep their order."""
+
+    def place(item: pytest.Item) -> int:
+        name = item.path.relative_to(TESTS).as_posix()
+        return next((place for place, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
+
+from studio.engine.results import View, open_view
+from studio.shell.bench import DEFAULT
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 # The shell without windows takes less processor time than the whole browser.
@@ -59,6 +63,12 @@ def serve(folder: Path) -> Iterator[str]:
         finally:
             server.terminate()
             server.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def view() -> View:
+    """What the default bench shows, computed in this process."""
+    return open_view(DEFAULT)
 
 
 @pytest.fixture(scope="session")
@@ -139,7 +149,10 @@ class Visitor(NamedTuple):
 
     def show(self, scheme: str) -> None:
         """Change the system's preference to a "light" or "dark" theme, and wait until the page follows it."""
+        drawn = self.page.evaluate(DRAWN, scheme)
         self.page.emulate_media(color_scheme=scheme)
+        if drawn:
+            return
         self.page.wait_for_function(DRAWN, arg=scheme)
         # The page looks for another ground a few times a second.
         self.page.wait_for_timeout(500)
@@ -157,6 +170,23 @@ class Visitor(NamedTuple):
         """Return all text of the main area."""
         return self.page.locator('[data-testid="stMain"]').inner_text()
 
+    def faults(self) -> list[str]:
+        """Return what went wrong but for this: below a page's address, Streamlit asks in vain for its own health."""
+        return [text for text in self.errors if "404" not in text]
+
+    def follow(self, name: str) -> None:
+        """Open a page through the navigation."""
+        self.page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
+        self.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
+        self.settle()
+
+    def download(self, label: str) -> bytes:
+        """Press a button and return the content of the file that it gives."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name=label).click()
+        return download.value.path().read_bytes()
+
     def bench(self) -> str:
         """Return the bench line."""
         return self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first.inner_text()
@@ -164,22 +194,49 @@ class Visitor(NamedTuple):
 
 @pytest.fixture(scope="session")
 def visit(browser, address) -> Callable[[], AbstractContextManager[Visitor]]:
-    """Start a fresh browser session, without animations: without a graphics card each of their pictures takes time."""
+    """Start a visit that knows nothing of those before it.
+
+    A browser's page that was used before has Streamlit's scripts compiled, which takes longer than most visits: it
+    is used again, its storage emptied. Without animations: without a graphics card each of their pictures takes time.
+    """
+    waiting: list[Page] = []
 
     @contextmanager
     def start() -> Iterator[Visitor]:
-        page = browser.new_page(viewport={"width": 1440, "height": 1200}, color_scheme="light", reduced_motion="reduce")
+        page = waiting.pop() if waiting else browser.new_page()
+        page.set_viewport_size({"width": 1440, "height": 1200})
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
         errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+
+        def failed(error: Error) -> None:
+            errors.append(str(error))
+
+        def said(message: ConsoleMessage) -> None:
+            if message.type == "error":
+                errors.append(message.text)
+
+        page.on("pageerror", failed)
+        page.on("console", said)
         yield Visitor(page, address, errors)
-        page.close()
+        page.remove_listener("pageerror", failed)
+        page.remove_listener("console", said)
+        # An address of the server that runs no page: work that nobody waits for any more stops.
+        page.goto(f"{address}/_stcore/health")
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        waiting.append(page)
 
     return start
 
 
 @pytest.fixture
 def visitor(visit) -> Iterator[Visitor]:
-    """A browser session of one test."""
+    """A visit of one test."""
+    with visit() as started:
+        yield started
+
+
+@pytest.fixture
+def stranger(visit) -> Iterator[Visitor]:
+    """Somebody else's visit in the same test, in a browser of their own: what is copied is opened there."""
     with visit() as started:
         yield started

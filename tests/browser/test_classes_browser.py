@@ -42,7 +42,7 @@ def test_a_click_on_a_square_selects_its_pair(visitor):
     visitor.page.reload()
     visitor.settle()
     expect(heading(visitor)).to_have_text(f"{first} and {second} in detail")
-    assert not [error for error in visitor.errors if "404" not in error]
+    assert visitor.faults() == []
 
 
 def test_a_click_on_a_third_class_shows_its_pictures(visitor):

@@ -17,11 +17,6 @@ def plot(visitor, part):
     return figure
 
 
-def script_errors(visitor):
-    """What went wrong in the browser; a page opened by its address asks for files of the page above it first."""
-    return [error for error in visitor.errors if "404" not in error]
-
-
 def middle(locator):
     box = locator.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -48,10 +43,10 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
     expect(
         visitor.page.get_by_role("button", name=f"Show only cells with neuron {neuron} in cluster 1")
     ).to_be_visible()
-    assert script_errors(visitor) == []
+    assert visitor.faults() == []
 
 
-def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
+def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     visitor.open("clusters")
     visitor.page.get_by_role("combobox", name="Clustering method").click()
     visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
@@ -63,15 +58,10 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, browser):
     )
     assert "k=3" in visitor.page.url
     assert "3 clusters each, 729 combinations" in visitor.text()
-    other = browser.new_page(viewport={"width": 1440, "height": 1200})
-    try:
-        fresh = type(visitor)(other, visitor.address, [])
-        fresh.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
-        assert "k = 3 · " in fresh.bench()
-        assert "· hierarchical ·" in fresh.bench()
-        assert "of 729 cells are covered" in fresh.text()
-    finally:
-        other.close()
+    stranger.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
+    assert "k = 3 · " in stranger.bench()
+    assert "· hierarchical ·" in stranger.bench()
+    assert "of 729 cells are covered" in stranger.text()
 
 
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
@@ -101,7 +91,7 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.page.get_by_role("button", name="Clear", exact=True).last.click()
     visitor.settle()
     assert "No test is selected in this chart yet." in visitor.text()
-    assert script_errors(visitor) == []
+    assert visitor.faults() == []
 
 
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
@@ -113,6 +103,7 @@ def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_umap_is_kept_in_the_address(visitor):
     visitor.open("clusters?classes=3,8")
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()

@@ -1,10 +1,7 @@
 """The Coverage page in a browser: looking into a tile and back, by mouse and keyboard, and what can be taken away."""
 
-import io
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
@@ -21,11 +18,6 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def huge():
     return open_view(parse({"m": "12", "k": "4"}))
-
-
-def script_errors(visitor):
-    """Errors in the console; Streamlit asks for its own health in vain below a page's address."""
-    return [error for error in visitor.errors if "404" not in error]
 
 
 def click_tile(visitor, view, grid, tile):
@@ -45,7 +37,7 @@ def click_tile(visitor, view, grid, tile):
     visitor.settle()
 
 
-def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, browser, huge):
+def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, stranger, huge):
     table, names = huge.table, huge.neurons
     cell = table.cells[table.counts.argmax()].tolist()
     row = table.counts.argmax()
@@ -59,15 +51,13 @@ def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, 
     heading = f"Cell {cell_name(cell)}"
     expect(visitor.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
-    other = browser.new_page(viewport={"width": 1440, "height": 1200})
-    other.goto(visitor.page.url)
-    expect(other.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=30_000)
-    expect(other.get_by_text("(4,096 cells)")).to_be_visible()
-    other.close()
+    stranger.page.goto(visitor.page.url)
+    expect(stranger.page.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=30_000)
+    expect(stranger.page.get_by_text("(4,096 cells)")).to_be_visible()
     visitor.page.get_by_role("button", name="All 16.8 M cells").click()
     visitor.settle()
     assert "zoom=" not in visitor.page.url
-    assert script_errors(visitor) == []
+    assert visitor.faults() == []
 
 
 def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
@@ -89,22 +79,4 @@ def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
     page.keyboard.press("Enter")
     visitor.settle()
     assert "zoom=" not in page.url
-    assert script_errors(visitor) == []
-
-
-def test_the_smallest_set_of_tests_can_be_taken_away_and_covers_as_much(visitor):
-    view = open_view(DEFAULT)
-    visitor.open("coverage")
-    content = {}
-    for kind, name in (("npz", f"These {view.table.covered} tests (npz)"), ("csv", "Their test numbers (CSV)")):
-        with visitor.page.expect_download() as download:
-            visitor.page.get_by_role("button", name=name).click()
-        content[kind] = download.value.path().read_bytes()
-    tests = np.load(io.BytesIO(content["npz"]), allow_pickle=False)
-    listed = pd.read_csv(io.BytesIO(content["csv"]), dtype={"cell": str})
-    assert listed["test"].tolist() == tests["ids"].tolist()
-    positions = [view.test.ids.tolist().index(number) for number in tests["ids"]]
-    assert (tests["inputs"] == view.test.inputs[positions]).all()
-    reached = np.unique(view.analysis.codes[positions])
-    assert len(reached) == len(positions) == view.table.covered
-    assert listed["cell"].tolist() == [cell_name(view.analysis.assignments[place]) for place in positions]
+    assert visitor.faults() == []

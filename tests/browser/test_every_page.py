@@ -1,18 +1,30 @@
-"""What every page owes: it fits a narrow window, the Tab key reaches all of it, and axe-core finds no serious fault."""
+"""What every page owes: it fits a narrow window, the Tab key reaches all of it, axe-core finds no serious fault in it,
+and its charts are saved from their buttons, without a network, as files that are what they say."""
 
+import io
 import itertools
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
+from idc_core.figures.palette import palette
 from studio.shell.pages import PAGES
 
 pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+COLOURS = ["color-contrast", "link-in-text-block"]
+"""Rules that look at colours, of those that are in force."""
+SVG = "{http://www.w3.org/2000/svg}"
+CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
+"""Pages whose first chart's files are looked into."""
 STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+Clusters", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
 """Addresses that show what no page shows at first."""
 RETRAINED = "robustness?epochs=1&seeds=2"
@@ -47,23 +59,35 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.fixture(scope="module", params=[*PAGES, *STATES])
+@pytest.fixture(scope="module", params=[*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES])
 def opened(request, visit):
-    """A page, or a state of one, opened once for all that is asked of it."""
+    """The name or address of a page, and a visit to it, opened once for all that is asked of it."""
     with visit() as visitor:
         visitor.open(RETRAINED if request.param == "robustness" else request.param)
         if request.param == "robustness":
             visitor.page.locator('[data-testid="stImage"] img').nth(1).wait_for(timeout=90_000)
             expect(visitor.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=90_000)
             visitor.settle()
-        yield visitor
+        yield request.param, visitor
 
 
-def serious_violations(page) -> list[str]:
+def title_of(visitor):
+    """What the first line of buttons says it saves."""
+    group = visitor.page.locator('[class*="st-key-save-"]').first.get_by_role("group")
+    return group.get_attribute("aria-label").removeprefix("Save the chart ")
+
+
+def texts(root):
+    """All writing of an SVG, line breaks as spaces."""
+    return " ".join(" ".join(part.itertext()) for part in root.iter(f"{SVG}text"))
+
+
+def serious_violations(page, colours_only=False) -> list[str]:
     """Names of the serious rules that a page breaks, with the elements that do."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-    assert len(found["passes"]) > 10, "the checker looked at hardly anything"
+    rules = {"runOnly": {"type": "rule", "values": COLOURS}} if colours_only else {}
+    found = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], ...rules})", rules)
+    assert len(found["passes"]) > (0 if colours_only else 10), "the checker looked at hardly anything"
     return [
         f"{rule['id']} ({rule['impact']}): {json.dumps([node['html'][:200] for node in rule['nodes'][:3]])}"
         for rule in found["violations"]
@@ -73,23 +97,91 @@ def serious_violations(page) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_violation(opened, scheme):
-    opened.show(scheme)
-    assert serious_violations(opened.page) == []
+    """The dark theme has other colours, and nothing else that the checker looks at."""
+    visitor = opened[1]
+    visitor.show(scheme)
+    assert serious_violations(visitor.page, colours_only=scheme == "dark") == []
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("opened", CHARTS, indirect=True)
+def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
+    name, visitor = opened
+    visitor.show(scheme)
+    wanted = tuple(int(palette(scheme == "dark").ground[i : i + 2], 16) for i in (1, 3, 5))
+    for _ in range(20):  # the server draws the chart anew for the other theme, which takes a while beside other work
+        file, content = visitor.save("PNG")
+        picture = Image.open(io.BytesIO(content))
+        pixels = np.asarray(picture.convert("RGBA"))
+        corners = {tuple(map(int, corner)) for corner in pixels[[2, 2, -3, -3], [2, -3, 2, -3], :3]}
+        if corners == {wanted}:
+            break
+        visitor.page.wait_for_timeout(250)
+    assert corners == {wanted}
+    assert file == f"idc-{CHARTS[name]}.png"
+    assert picture.format == "PNG"
+    assert (pixels[..., 3] == 255).all(), "nothing shines through"
+    assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
+    file, content = visitor.save("SVG")
+    assert file == f"idc-{CHARTS[name]}.svg"
+    root = ElementTree.fromstring(content)
+    assert root.tag == f"{SVG}svg"
+    size = [float(root.get(side)) for side in ("width", "height")]
+    assert picture.size == pytest.approx([2 * length for length in size], abs=2), "twice as fine as on the screen"
+    finding = title_of(visitor).removeprefix("Grid of combinations: ")
+    if name == "clusters":
+        finding = "The activations of the important neurons fall into"
+    assert finding in re.sub(r"\s+", " ", texts(root))
+
+
+@pytest.mark.parametrize("opened", CHARTS, indirect=True)
+def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_path):
+    name, visitor = opened
+    title = title_of(visitor)
+    file, content = visitor.save("HTML")
+    assert file == f"idc-{CHARTS[name]}.html"
+    (tmp_path / file).write_bytes(content)
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / file).as_uri())
+    assert page.title() == title
+    expect(page.locator(".js-plotly-plot .gtitle")).to_be_visible()
+    text = page.locator("body").inner_text()
+    assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in text
+    assert "How to read this:" in text
+    # What lies under the pointer is said: the figure is alive.
+    box = page.locator(".nsewdrag").first.bounding_box()
+    for step in range(1, 40):
+        page.mouse.move(box["x"] + step * box["width"] / 40, box["y"] + box["height"] * (0.9 - 0.01 * step))
+        page.wait_for_timeout(30)
+        if page.locator(".hovertext").count():
+            break
+    assert page.locator(".hovertext").count()
+    buttons = "() => document.querySelector('.js-plotly-plot')._fullLayout._modeBar.buttons.flat().map(one => one.name)"
+    offered = page.evaluate(buttons)
+    assert "toImage" in offered
+    assert not [button for button in offered if "Cloud" in button], "nothing is sent away"
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert errors == []
+    page.close()
 
 
 def test_the_last_chart_can_be_saved(opened):
-    rows = opened.page.locator('[class*="st-key-save-"]').count()
-    if opened.page.url.endswith("/learn"):  # begins with a network to play with, which is no chart
+    name, visitor = opened
+    rows = visitor.page.locator('[class*="st-key-save-"]').count()
+    if name == "learn":  # begins with a network to play with, which is no chart
         assert rows == 0
         return
     assert rows
     for form, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "HTML": b"<!DOCTYPE html>"}.items():
-        _, content = opened.save(form, rows - 1)
+        _, content = visitor.save(form, rows - 1)
         assert content.startswith(start)
 
 
 def test_tab_reaches_everything(opened):
-    page = opened.page
+    page = opened[1].page
     names = page.evaluate(MARK)
     assert len(names) > 8
     reached = set()
@@ -99,19 +191,24 @@ def test_tab_reaches_everything(opened):
         reached.add(page.evaluate(FOCUSED))
         if len(reached - {None}) == len(names):
             break
-    missed = [label for index, label in enumerate(names) if str(index) not in reached]
-    assert missed == []
+    assert [label for index, label in enumerate(names) if str(index) not in reached] == []
 
 
 def test_nothing_scrolls_sideways_in_a_narrow_window(opened):
-    opened.page.set_viewport_size({"width": 800, "height": 900})
-    opened.settle()
-    main = opened.page.get_by_test_id("stMain")
+    name, visitor = opened
+    visitor.page.set_viewport_size({"width": 800, "height": 900})
+    visitor.settle()
+    main = visitor.page.get_by_test_id("stMain")
     assert main.evaluate("m => m.scrollWidth - m.clientWidth") <= 1
-    levels = opened.page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
+    levels = visitor.page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    if name == "overview":
+        expect(visitor.page.get_by_role("region", name="Guided tour").get_by_role("button").first).to_be_visible()
+    if "tour=" in name:
+        expect(visitor.page.locator(".st-key-tour-panel")).to_be_visible()
+    assert visitor.faults() == []
 
 
 def test_arrows_move_within_a_choice(visitor):

@@ -5,23 +5,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from studio.shell.pages import PAGES
-
 pytestmark = pytest.mark.browser
 
 RELEVANCE = "2 Relevance"
 
 
 def open_learn(visitor, chapter=RELEVANCE):
-    """Open the page through the navigation, then a chapter."""
-    page = visitor.page
-    visitor.open()
-    page.get_by_test_id("stTopNavSection").filter(has_text="Start").click()
-    page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES["learn"].title).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES["learn"].question)
-    page.get_by_role("radio", name=chapter).click()
-    expect(page.get_by_role("radio", name=chapter)).to_be_checked()
-    visitor.settle()
+    """Open a chapter by its address."""
+    visitor.open(f"learn?chapter={chapter.replace(' ', '+')}")
+    expect(visitor.page.get_by_role("radio", name=chapter)).to_be_checked()
 
 
 def slider(visitor, name):
@@ -66,7 +58,11 @@ def expect_the_engine_to_agree(visitor):
 
 
 def test_dragging_a_weight_changes_relevance_and_it_still_adds_up(visitor):
-    open_learn(visitor)
+    visitor.open()
+    visitor.follow("learn")
+    visitor.page.get_by_role("radio", name=RELEVANCE).click()
+    expect(visitor.page.get_by_role("radio", name=RELEVANCE)).to_be_checked()
+    visitor.settle()
     target = slider(visitor, "weight from top to a1")
     before, weight = drawn_sums(visitor), float(target.get_attribute("aria-valuenow"))
     formula = visitor.page.locator(".katex").first.text_content()
@@ -90,7 +86,7 @@ def test_dragging_an_input_changes_the_answer(visitor):
     drag(visitor, slider(visitor, "ink at the top"), -120)
     expect(slider(visitor, "ink at the top")).to_have_attribute("aria-valuenow", "0.00")
     expect(visitor.page.get_by_text("The network predicts one")).to_be_visible()
-    assert visitor.errors == []
+    assert visitor.faults() == []
 
 
 def test_arrow_keys_do_the_same(visitor):
@@ -112,7 +108,7 @@ def test_arrow_keys_do_the_same(visitor):
     expect(target).to_have_attribute("aria-valuenow", "2.00")
     visitor.page.keyboard.press("ArrowUp")
     expect(target).to_have_attribute("aria-valuenow", "2.00")
-    assert visitor.errors == []
+    assert visitor.faults() == []
 
 
 def test_every_line_and_input_can_be_reached_with_the_keyboard(visitor):
@@ -133,20 +129,16 @@ def test_every_line_and_input_can_be_reached_with_the_keyboard(visitor):
     assert sum(name.startswith("ink at the") for name in names) == 3
 
 
-def test_a_copied_address_shows_the_same_network(visitor, browser):
+def test_a_copied_address_shows_the_same_network(visitor, stranger):
     open_learn(visitor)
     drag(visitor, slider(visitor, "weight from a2 to b1"), 90)
+    expect(visitor.page).to_have_url(re.compile("line=a2-b1"))
+    visitor.settle()
     sums, address = drawn_sums(visitor), visitor.page.url
-    assert "line=a2-b1" in address
-    other = browser.new_page()
-    try:
-        stranger = type(visitor)(other, visitor.address, [])
-        stranger.open(address.removeprefix(visitor.address).lstrip("/"))
-        expect(slider(stranger, "weight from a2 to b1")).to_have_attribute("aria-valuenow", "1.10")
-        assert drawn_sums(stranger) == sums
-        expect(other.get_by_text("For the chosen line, from a2 to b1")).to_be_visible()
-    finally:
-        other.close()
+    stranger.open(address.removeprefix(visitor.address).lstrip("/"))
+    expect(slider(stranger, "weight from a2 to b1")).to_have_attribute("aria-valuenow", "1.10")
+    assert drawn_sums(stranger) == sums
+    expect(stranger.page.get_by_text("For the chosen line, from a2 to b1")).to_be_visible()
 
 
 def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
@@ -156,35 +148,21 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     visitor.page.get_by_role("radio", name="1 A network").click()
     visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
-    open_again = visitor.page.get_by_test_id("stTopNavSection").filter(has_text="Start")
-    for title in ("Overview", "Learn"):
-        open_again.click()
-        visitor.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
-        visitor.settle()
+    for name in ("overview", "learn"):
+        visitor.follow(name)
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
     assert "net=90_100_40_" in visitor.page.url
     visitor.page.get_by_role("button", name="Reset all numbers").click()
     visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "0.50")
     assert "net=" not in visitor.page.url
-    assert visitor.errors == []
+    assert visitor.faults() == []
 
 
 @pytest.mark.parametrize("first", ["", "learn"])
 def test_the_bench_waits_on_the_other_pages(visitor, first):
     visitor.open(f"{first}?m=3")
-    for section, title in (("Start", "Learn"), ("Explore", "Coverage")):
-        visitor.page.get_by_test_id("stTopNavSection").filter(has_text=section).click()
-        visitor.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
-        visitor.settle()
+    for name in ("learn", "coverage"):
+        visitor.follow(name)
     assert "m = 3" in visitor.bench()
     assert "m=3" in visitor.page.url
-
-
-@pytest.mark.parametrize("chapter", ["1 A network", "4 Clusters", "6 Empty cells"])
-def test_narrow_windows_do_not_scroll_sideways(visitor, chapter):
-    open_learn(visitor, chapter)
-    visitor.page.set_viewport_size({"width": 800, "height": 900})
-    visitor.settle()
-    assert visitor.page.get_by_test_id("stMain").evaluate("m => m.scrollWidth - m.clientWidth") <= 1
-    assert visitor.errors == []

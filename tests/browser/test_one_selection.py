@@ -1,32 +1,13 @@
 """A selection made by clicking is followed through the pages, and its address opens the same for somebody else."""
 
-import io
 import re
 
-import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
-from studio.shell.pages import PAGES
 from studio.widgets.text import cell_name
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def view():
-    return open_view(DEFAULT)
-
-
-def follow(visitor, name):
-    """Open a page through the navigation."""
-    page = visitor.page
-    page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
-    page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
-    visitor.settle()
 
 
 def sidebar(visitor) -> str:
@@ -49,45 +30,35 @@ def test_a_test_clicked_in_a_cell_is_followed_over_three_pages(visitor, view):
     expect(gallery_button(visitor, number)).to_have_attribute("aria-pressed", "true")
     assert f"input={number}" in visitor.page.url
 
-    follow(visitor, "relevance")
+    visitor.follow("relevance")
     finding = visitor.page.locator('[data-testid="stMain"] [data-testid="stMarkdown"] strong').first.inner_text()
     assert finding.startswith(f"Test {number} ")
     for name in ("neurons", "clusters"):
-        follow(visitor, name)
+        visitor.follow(name)
         assert f"test {number}" in sidebar(visitor), name
         assert f"input={number}" in visitor.page.url, name
         assert f"test {number}" in visitor.text().lower(), f"{name} does not show the selected test"
-    follow(visitor, "coverage")
+    visitor.follow("coverage")
     assert f"cell={cell_name(cell)}" in visitor.page.url
     expect(visitor.page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
-    assert [text for text in visitor.errors if not is_probe(text)] == []
+    assert visitor.faults() == []
 
 
-def is_probe(text: str) -> bool:
-    """Streamlit asks below a deep link whether a server answers there before it asks the root."""
-    return "404" in text
-
-
-def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(visitor, browser, view):
+def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(visitor, stranger):
     visitor.open("?m=4&layer=fc1")
-    follow(visitor, "coverage")
+    visitor.follow("coverage")
     visitor.page.get_by_test_id("stSidebar").get_by_role("slider").focus()
     visitor.page.keyboard.press("ArrowRight")
     visitor.settle()
     visitor.page.locator("button[data-test]").first.click()
     visitor.settle()
-    follow(visitor, "clusters")
+    visitor.follow("clusters")
     copied, said, chosen = visitor.page.url, visitor.text(), sidebar(visitor)
     assert re.search(r"layer=fc1.*m=5|m=5.*layer=fc1", copied)
-    other = browser.new_context(viewport={"width": 1440, "height": 1200}).new_page()
-    try:
-        fresh = type(visitor)(other, visitor.address, [])
-        fresh.open(copied.removeprefix(f"{visitor.address}/"))
-        assert fresh.text() == said
-        assert sidebar(fresh) == chosen
-        assert other.url == copied
-    finally:
-        other.context.close()
+    stranger.open(copied.removeprefix(f"{visitor.address}/"))
+    assert stranger.text() == said
+    assert sidebar(stranger) == chosen
+    assert stranger.page.url == copied
 
 
 def test_two_layers_stand_side_by_side(visitor):
@@ -102,13 +73,3 @@ def test_two_layers_stand_side_by_side(visitor):
     assert "layer fc1 · m = 6" in shown
     assert "Pinned: LeNet-5 · digits · layer fc2 · m = 6" in shown
     assert visitor.page.get_by_test_id("stException").count() == 0
-
-
-def test_a_table_taken_away_reads_again_as_the_same_numbers(visitor, view):
-    visitor.open("coverage")
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="Covered cells (CSV)").click()
-    table = pd.read_csv(io.BytesIO(download.value.path().read_bytes()), dtype={"cell": str})
-    found = dict(zip(table["cell"], table["tests"], strict=True))
-    cells = zip(view.table.cells, view.table.counts, strict=True)
-    assert found == {cell_name(cell): int(count) for cell, count in cells}

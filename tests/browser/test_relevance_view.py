@@ -14,7 +14,7 @@ def finding(visitor):
     return visitor.page.locator('[data-testid="stMain"] [data-testid="stMarkdown"] strong').first.inner_text()
 
 
-def test_a_link_copied_after_choosing_opens_the_same_view(visitor, browser):
+def test_a_link_copied_after_choosing_opens_the_same_view(visitor, stranger):
     visitor.open("relevance")
     page = visitor.page
     page.get_by_role("button", name="Next").click()
@@ -27,14 +27,9 @@ def test_a_link_copied_after_choosing_opens_the_same_view(visitor, browser):
     assert "input=" in page.url
     said, shown = finding(visitor), page.get_by_test_id("stImageCaption").all_inner_texts()
     assert any("DeepLift" in caption for caption in shown)
-    other = browser.new_page(viewport={"width": 1440, "height": 1200})
-    try:
-        fresh = type(visitor)(other, visitor.address, [])
-        fresh.open(page.url.removeprefix(f"{visitor.address}/"))
-        assert finding(fresh) == said
-        assert other.get_by_test_id("stImageCaption").all_inner_texts() == shown
-    finally:
-        other.close()
+    stranger.open(page.url.removeprefix(f"{visitor.address}/"))
+    assert finding(stranger) == said
+    assert stranger.page.get_by_test_id("stImageCaption").all_inner_texts() == shown
 
 
 def test_a_test_is_opened_by_keyboard(visitor):

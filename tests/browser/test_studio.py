@@ -1,32 +1,15 @@
 """What only a browser shows: clicks, addresses, downloads, and a console without errors."""
 
-import io
 import re
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
 from studio.shell.pages import PAGES
 from studio.widgets.text import cell_name
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def view():
-    return open_view(DEFAULT)
-
-
-def follow(visitor, name):
-    """Open a page through the navigation."""
-    page = visitor.page
-    page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
-    page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
-    visitor.settle()
 
 
 def empty_cell(view):
@@ -70,7 +53,7 @@ def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_
     expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
 
 
-def test_every_page_opens_without_an_error_and_without_the_network(visitor):
+def test_the_finding_points_to_its_page_and_every_page_opens_without_an_error_and_without_the_network(visitor):
     elsewhere = []
 
     def note(request):
@@ -79,35 +62,39 @@ def test_every_page_opens_without_an_error_and_without_the_network(visitor):
 
     visitor.page.on("request", note)
     visitor.open()
+    visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
+    visitor.settle()
     for name, entry in PAGES.items():
-        follow(visitor, name)
+        visitor.follow(name)
         assert visitor.page.get_by_test_id("stException").count() == 0
         if name != "learn":  # it brings a network of its own
             assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.bench()
         assert entry.title in visitor.page.title()
+    visitor.page.remove_listener("request", note)
     assert visitor.errors == []
     assert elsewhere == []
 
 
-@pytest.mark.parametrize("covered", [True, False])
-def test_a_click_opens_a_cell(visitor, view, covered):
+def test_a_click_opens_a_cell(visitor, view):
     cells = {tuple(cell): int(count) for cell, count in zip(view.table.cells.tolist(), view.table.counts, strict=True)}
-    cell = max(cells, key=lambda one: cells[one]) if covered else empty_cell(view)
+    page = visitor.page
     visitor.open("coverage")
-    click_cell(visitor, view, cell)
-    page = visitor.page
-    expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
-    if covered:
-        assert f"{cells[cell]} tests, " in visitor.text()
-        expect(page.locator(".gallery").first.get_by_role("button")).to_have_count(min(12, cells[cell]))
-    else:
-        assert "No test reaches this cell." in visitor.text()
-    expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
+    for cell in (max(cells, key=lambda one: cells[one]), empty_cell(view)):
+        click_cell(visitor, view, cell)
+        expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
+        if cell in cells:
+            assert f"{cells[cell]} tests, " in visitor.text()
+            expect(page.locator(".gallery").first.get_by_role("button")).to_have_count(min(12, cells[cell]))
+        else:
+            assert "No test reaches this cell." in visitor.text()
+        expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
 
 
-def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view):
+def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view, browser):
     cell = empty_cell(view)
-    page = visitor.page
+    page = browser.new_page(viewport={"width": 1440, "height": 1200})  # what is added at its start, it keeps
+    visitor = visitor._replace(page=page)
     page.add_init_script(
         "const draw = requestAnimationFrame; requestAnimationFrame = then => draw(() => setTimeout(then, window.late))"
     )
@@ -118,6 +105,7 @@ def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view):
     page.wait_for_timeout(600)  # the tile under the pointer is lifted
     page.mouse.up()
     expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
+    page.close()
 
 
 def test_an_address_reopens_the_view(visitor, view):
@@ -135,7 +123,7 @@ def test_what_an_address_chose_survives_a_change_of_page(visitor):
     visitor.open("clusters?m=3&layer=fc1")
     assert "layer fc1 · m = 3" in visitor.bench()
     for name in ("coverage", "neurons", "overview", "clusters"):
-        follow(visitor, name)
+        visitor.follow(name)
         assert "layer fc1 · m = 3" in visitor.bench(), name
 
 
@@ -148,29 +136,3 @@ def test_moving_m_changes_the_result_and_the_address(visitor):
     visitor.settle()
     expect(visitor.page).to_have_url(re.compile("m=5"))
     assert visitor.text() != before
-
-
-def test_inputs_of_a_cell_can_be_taken_away(visitor, view):
-    row = int(view.table.counts.argmax())
-    visitor.open(f"coverage?cell={cell_name(view.table.cells[row])}")
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="away (npz)").click()
-    content = np.load(io.BytesIO(download.value.path().read_bytes()), allow_pickle=False)
-    positions = np.flatnonzero((view.analysis.assignments == view.table.cells[row]).all(axis=1))
-    assert content["ids"].tolist() == view.test.ids[positions].tolist()
-    assert (content["inputs"] == view.test.inputs[positions]).all()
-
-
-def test_the_table_can_be_taken_away(visitor, view):
-    visitor.open("coverage")
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="Covered cells (CSV)").click()
-    lines = download.value.path().read_text().splitlines()
-    assert lines[0].startswith("cell,tests,misclassified,class_0")
-    assert len(lines) == 1 + view.table.covered
-
-
-def test_the_finding_points_to_its_page(visitor):
-    visitor.open()
-    visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
-    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)

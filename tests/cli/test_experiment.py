@@ -51,14 +51,18 @@ def test_table_and_file_say_what_the_engine_finds(capsys, tmp_path):
     assert rest[-1] == f"written to {file}"
 
 
-def test_experiments_name_models_that_exist_and_fields_that_are_there(capsys):
-    for entry in EXPERIMENTS.values():
-        assert set(entry.models) <= set(MODELS)
-        if entry.name == "cells":  # tests/experiments/test_cells_reached.py runs it, on fewer cells than it takes here
-            continue
-        status, out, _ = run(capsys, entry.name, "--models", "lenet4-digits", "--cw", 0, "--seeds", 2, *SMALL)
-        assert status == 0
-        assert len(out.splitlines()) > 1
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_experiments_name_models_that_exist(name):
+    assert set(EXPERIMENTS[name].models) <= set(MODELS)
+
+
+# tests/experiments/test_cells_reached.py runs "cells", on fewer cells than it takes here.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "cells"])
+def test_fields_of_every_experiment_are_there(capsys, name):
+    status, out, _ = run(capsys, name, "--models", "lenet4-digits", "--cw", 0, "--seeds", 2, *SMALL)
+    assert status == 0
+    assert len(out.splitlines()) > 1
 
 
 @pytest.mark.parametrize(

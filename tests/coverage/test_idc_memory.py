@@ -33,6 +33,7 @@ print(memory("VmHWM") - baseline)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc, which Linux has")
 @pytest.mark.parametrize("layer", ["conv1", "fc1"])
 def test_sixty_thousand_images_stay_within_the_limit(data_folder, layer):

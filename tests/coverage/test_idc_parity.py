@@ -33,31 +33,49 @@ def rows(folder, name, **wanted):
     return [row for row in found if "exact_covered" in row and all(row[key] == wanted[key] for key in wanted)]
 
 
-@pytest.mark.parametrize("m", M)
-def test_zeros_dropped(bench, m):
+@pytest.fixture(scope="module")
+def observed(bench):
+    """The network, and what its layers show on the training inputs it gets right and on the tests, traced once."""
     name, folder, train, _, correct, test = bench
-    criterion = IDC(load_network(folder, name), LAYER[name], m=m, rule="z", drop_zeros=True)
-    criterion.fit(train[correct]).update(test)
-    (row,) = rows(folder, name, layer=LAYER[name], m=m, train_set="correct", zeros="dropped", rounded=False)
-    assert criterion.important.tolist() == row["neurons"]
-    assert (criterion.covered, criterion.total) == (row["exact_covered"], row["exact_max"])
-    assert 100 * criterion.score == pytest.approx(row["exact_idc"])
+    network = load_network(folder, name)
+    wanted = rows(folder, name, ranking="net/z/correct", train_set="correct")
+    layers = sorted({row["layer"] for row in wanted} | {LAYER[name]})
+    settings = RelevanceSettings("z")
+    learnt = collect(network, train[correct], layers, settings)
+    return network, layers, learnt, collect(network, test, layers)
+
+
+def counted(observed, layer, m, **settings):
+    """IDC with the tests' cells counted, from what is traced already."""
+    network, _, learnt, seen = observed
+    criterion = IDC(network, layer, m=m, **settings)
+    importance = learnt.relevance[layer].sum(0, dtype=np.float64)
+    dense = layer.startswith("fc")
+    criterion.learn(learnt.activations[layer], importance, dense=dense)
+    criterion.count(seen.activations[layer][:, criterion.important])
+    return criterion
 
 
 @pytest.mark.parametrize("m", M)
-def test_table(bench, m):
-    name, folder, train, _, correct, test = bench
-    criterion = IDC(load_network(folder, name), LAYER[name], m=m, rule="z", drop_zeros=name == "LeNet5")
-    criterion.fit(train[correct]).update(test)
+def test_table(bench, observed, m):
+    name = bench[0]
+    criterion = counted(observed, LAYER[name], m, drop_zeros=name == "LeNet5")
     assert (criterion.covered, criterion.total) == TABLE[name][M.index(m)]
 
 
+def test_fitted_is_as_counted(bench, observed):
+    name, folder, train, _, correct, test = bench
+    criterion = IDC(load_network(folder, name), LAYER[name], m=12, rule="z", drop_zeros=name == "LeNet5")
+    criterion.fit(train[correct]).update(test)
+    assert criterion.important.tolist() == counted(observed, LAYER[name], 12).important.tolist()
+    assert (criterion.covered, criterion.total) == TABLE[name][-1]
+
+
 @pytest.mark.parametrize("m", M)
-def test_original(bench, m):
+def test_original(bench, observed, m):
     # Zeros are dropped in dense layers only; wrongly classified training images are left out by the option itself.
-    name, folder, train, labels, _, test = bench
-    criterion = IDC(load_network(folder, name), LAYER[name], m=m, rule="z", original=True)
-    criterion.fit(train, labels).update(test)
+    name, folder = bench[:2]
+    criterion = counted(observed, LAYER[name], m, original=True)
     zeros = "kept" if name == "LeNet1" else "dropped"
     (row,) = rows(folder, name, layer=LAYER[name], m=m, train_set="correct", zeros=zeros, rounded=True)
     assert criterion.important.tolist() == row["neurons"]
@@ -75,22 +93,16 @@ def test_original_assignments(bench):
     assert criterion.covered == len(np.unique(stored["exact_rounded"], axis=0))
 
 
-def test_every_layer_and_number(bench):
-    name, folder, train, _, correct, test = bench
-    network = load_network(folder, name)
+def test_every_layer_and_number(bench, observed):
+    name, folder = bench[:2]
     wanted = rows(folder, name, ranking="net/z/correct", train_set="correct", rounded=False)
-    layers = sorted({row["layer"] for row in wanted})
-    assert len(layers) > 1
-    settings = RelevanceSettings("z")
-    learnt, seen = collect(network, train, layers, settings), collect(network, test, layers)
-    for layer in layers:
-        importance = learnt.relevance[layer][correct].sum(0, dtype=np.float64)
-        for row in (row for row in wanted if row["layer"] == layer):
-            criterion = IDC(network, layer, m=row["m"], drop_zeros=row["zeros"] == "dropped")
-            criterion.learn(learnt.activations[layer][correct], importance)
-            criterion.count(seen.activations[layer][:, criterion.important])
-            assert criterion.important.tolist() == row["neurons"]
-            assert (criterion.covered, criterion.total) == (row["exact_covered"], row["exact_max"]), row
+    assert {row["m"] for row in wanted if (row["layer"], row["zeros"]) == (LAYER[name], "dropped")} >= set(M)
+    assert len({row["layer"] for row in wanted}) > 1
+    for row in wanted:
+        criterion = counted(observed, row["layer"], row["m"], drop_zeros=row["zeros"] == "dropped")
+        assert criterion.important.tolist() == row["neurons"]
+        assert (criterion.covered, criterion.total) == (row["exact_covered"], row["exact_max"]), row
+        assert 100 * criterion.score == pytest.approx(row["exact_idc"])
 
 
 def test_single_precision(bench):

@@ -36,6 +36,7 @@ def test_mnist():
     assert np.bincount(test.targets).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
+@pytest.mark.slow
 @needs("cifar10")
 def test_cifar10():
     data = load_dataset("cifar10", "train")
@@ -48,6 +49,7 @@ def test_cifar10():
     assert first.max() < 130
 
 
+@pytest.mark.slow
 @needs("udacity")
 def test_udacity():
     train, test = load_dataset("udacity", "train"), load_dataset("udacity", "test")

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 MEASURED = """
 import os, resource, sys
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -36,9 +38,10 @@ def growth(records, home):
     return after - before, after
 
 
-def test_ten_times_the_records_take_the_same_memory(tmp_path):
-    few, whole_few = growth(11_000, tmp_path)
-    many, whole_many = growth(110_000, tmp_path)
+@pytest.mark.parametrize("records", [1_100, pytest.param(11_000, marks=pytest.mark.slow)])
+def test_ten_times_the_records_take_the_same_memory(tmp_path, records):
+    few, whole_few = growth(records, tmp_path)
+    many, whole_many = growth(10 * records, tmp_path)
     assert whole_many <= 1.2 * whole_few
     assert many <= 1.2 * few + 16  # megabytes by which an allocator may differ
     assert not list(tmp_path.rglob("*.npy"))

@@ -24,6 +24,7 @@ ACCURACY = {
     "textcnn-20newsgroups": 0.80,
     "charlstm-sql": 0.82,
 }
+LARGE = ("convnet-cifar10", "dave2-udacity", "charlstm-sql")
 
 
 @pytest.fixture(params=TRAINED)
@@ -52,7 +53,11 @@ def test_card_describes_the_network_and_the_recipe_that_made_it(network):
     assert card.versions["torch"]
 
 
-def test_metrics_are_those_of_the_card_and_good_enough(network):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in TRAINED]
+)
+def test_metrics_are_those_of_the_card_and_good_enough(name):
+    network = load_model(name)
     card = network.card
     if card.dataset != "digits" and not os.environ.get("IDC_DATA"):
         pytest.skip("IDC_DATA is not set")

@@ -29,6 +29,7 @@ def tiny(inputs, targets, task="classification"):
     return Dataset("tiny", "test", inputs, targets, (), task, (), (), ids, "")
 
 
+@pytest.mark.slow
 def test_the_command_trains_a_network_that_recognises_digits(tmp_path, capsys):
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())

@@ -11,9 +11,8 @@ from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from studio.engine.jobs import shelf
-from studio.shell.pages import PAGES
+from tests.pages.reading import ROOT, open_page
 
-ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
 
 
@@ -26,17 +25,10 @@ def front_door() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def open_page() -> Callable[..., AppTest]:
+@pytest.fixture(name="open_page")
+def open_page_fixture() -> Callable[..., AppTest]:
     """Open a page by name, with an address's parameters."""
-
-    def opened(name: str, **parameters: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        for key, value in parameters.items():
-            app.query_params[key] = value
-        return app.switch_page(str(PAGES[name].file)).run()
-
-    return opened
+    return open_page
 
 
 @pytest.fixture(scope="module")

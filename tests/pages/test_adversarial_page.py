@@ -2,7 +2,6 @@
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +18,7 @@ from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.shell.bench import DEFAULT
 from studio.widgets.text import cell_name, percent
-
-ROOT = Path(__file__).parents[2]
+from tests.pages.reading import open_page
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +39,8 @@ def forgotten():
 
 
 def opened(**parameters: str) -> AppTest:
-    """Open the page through the front door: foolbox would take pages/coverage.py for a package of that name."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for name, value in parameters.items():
-        app.query_params[name.replace("__", "-")] = value
-    app.switch_page(str(ROOT / "pages" / "adversarial.py")).run().run()
+    """Open the page; two underscores stand for a hyphen."""
+    app = open_page("adversarial", **{name.replace("__", "-"): value for name, value in parameters.items()})
     assert not app.exception
     return app
 

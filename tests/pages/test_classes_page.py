@@ -2,7 +2,6 @@
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,17 +20,12 @@ from idc_core.confusion import (
 from idc_core.figures.wording import signed
 from studio.engine.results import open_view
 from studio.shell.bench import DEFAULT
-from studio.shell.pages import PAGES
-
-ROOT = Path(__file__).parents[2]
+from tests.pages.reading import open_page
 
 
 def opened(**parameters) -> AppTest:
-    """Open the page through the front door."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in parameters.items():
-        app.query_params[key] = value
-    app.switch_page(str(PAGES["classes"].file)).run().run()
+    """Open the page."""
+    app = open_page("classes", **parameters)
     assert not app.exception
     assert not app.error
     return app
@@ -174,7 +168,7 @@ def predictions(classes, inputs=0, seed=0):
     return probability.astype(np.float32)
 
 
-@pytest.mark.parametrize("classes", [5, 100, 1000])
+@pytest.mark.parametrize("classes", [5, 100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_own_probability_matrix_of_any_number_of_classes(classes):
     app = upload(opened(), npz(probability=predictions(classes)))
     assert "your own predictions" in words(app)

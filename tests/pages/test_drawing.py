@@ -9,6 +9,7 @@ import pytest
 from idc_core.figures.palette import palette
 from idc_core.figures.style import finish
 from studio.widgets.charts import drawn_once
+from tests.pages.reading import charts, read_page
 
 
 def figure(values: np.ndarray) -> go.Figure:
@@ -61,10 +62,9 @@ def test_what_clicks_need_is_set_already(own, drag, click):
     assert drawn_once(given).layout.clickmode is None
 
 
-def test_pages_send_figures_so(open_page):
-    app = open_page("neurons")
-    charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
-    assert len(charts) > 3
-    revisions = [chart["layout"]["datarevision"] for chart in charts]
-    assert len(set(revisions)) == len(charts)
-    assert all("template" not in chart["layout"] for chart in charts)
+def test_pages_send_figures_so():
+    sent = charts(read_page("neurons"))
+    assert len(sent) > 3
+    revisions = [chart["layout"]["datarevision"] for chart in sent]
+    assert len(set(revisions)) == len(sent)
+    assert all("template" not in chart["layout"] for chart in sent)

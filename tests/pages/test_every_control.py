@@ -3,8 +3,6 @@
 import re
 import time
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from idc_core.attribution.methods import METHODS
 from studio.shell.pages import PAGES
-
-ROOT = Path(__file__).parents[2]
+from tests.pages.reading import open_page, read_page
 
 CHOICES = ("selectbox", "multiselect", "button_group", "toggle", "checkbox", "radio", "select_slider")
 NUMBERS = ("slider", "number_input")
@@ -42,22 +39,14 @@ PAGE_STATES += [
 ]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
 PAGE_STATES += [("hypotheses", {"over-epochs": "true"})]
-PAGE_STATES += [("hypotheses", {"model": "charlstm-sql", "families": "characters", "records": "256", "verify": "true"})]
+VERIFIED = {"model": "charlstm-sql", "families": "characters", "records": "256", "verify": "true"}
+PAGE_STATES += [pytest.param("hypotheses", VERIFIED, marks=pytest.mark.slow)]
 PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name in ("PGD", "Carlini-Wagner L2")]
 
 
 def opened(name: str, parameters: dict[str, str]) -> AppTest:
-    """A page in a state; each is opened once for all tests, which only read it."""
-    return _opened(name, tuple(parameters.items()))
-
-
-@cache
-def _opened(name: str, parameters: tuple[tuple[str, str], ...]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in parameters:
-        app.query_params[key] = value
-    # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
-    app.switch_page(str(PAGES[name].file)).run().run()
+    """A page in a state."""
+    app = read_page(name, **parameters)
     assert not app.exception
     assert not app.error
     return app
@@ -157,6 +146,8 @@ def test_what_is_said_below_every_chart_is_a_sentence(name, parameters):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_charts_are_seen(name):
     app, end = opened(name, {}), time.monotonic() + 120
+    if not any(kind(element) in CHARTS for element in elements(app)):
+        app = open_page(name, epochs="1", seeds="2")
     while not any(kind(element) in CHARTS for element in elements(app)):
         # Work in the background is asked for again, as a browser does, until it has something to show.
         assert any(button.key == "retraining-stop" for button in app.button), "there is no chart"

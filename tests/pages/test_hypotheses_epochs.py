@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder,
 from studio.engine import jobs
 from studio.engine.jobs import shelf
 from studio.hypotheses import epochs
-from studio.shell.pages import PAGES
+from tests.pages.reading import open_page
 
-ROOT = Path(__file__).parents[2]
 NAME = "lenet5-digits"
 
 
@@ -34,11 +32,7 @@ def none_shipped(tmp_path, monkeypatch):
 
 
 def opened(**parameters) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in {"families": "labels", "over-epochs": "true", **parameters}.items():
-        app.query_params[key] = value
-    # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
-    app.switch_page(str(PAGES["hypotheses"].file)).run().run()
+    app = open_page("hypotheses", **{"families": "labels", "over-epochs": "true", **parameters})
     assert not app.exception
     return app
 

@@ -4,7 +4,6 @@ import io
 import json
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ from studio.engine.jobs import shelf
 from studio.engine.results import open_view
 from studio.hypotheses import inspections
 from studio.shell.bench import DEFAULT
-from studio.shell.pages import PAGES
-
-ROOT = Path(__file__).parents[2]
+from tests.pages.reading import open_page
 
 
 @pytest.fixture(autouse=True)
@@ -45,11 +42,7 @@ def measured(view):
 
 
 def opened(**parameters) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in parameters.items():
-        app.query_params[key] = value
-    # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
-    app.switch_page(str(PAGES["hypotheses"].file)).run().run()
+    app = open_page("hypotheses", **parameters)
     assert not app.exception
     return app
 

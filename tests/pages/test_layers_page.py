@@ -129,15 +129,15 @@ def test_stop_before_any_layer_is_finished_leaves_a_way_on(open_page):
     assert len(table(app)) == 42
 
 
-def test_layers_of_a_network_for_text(open_page):
-    app = open_page("layers", model="textcnn-20newsgroups")
-    assert not app.exception
-    assert table(app)["layer"].unique().tolist() == ["conv1", "conv2", "conv3", "pool1", "pool2", "pool3", "logits"]
-
-
 def test_pinned_bench_is_drawn_beside_with_the_difference(open_page):
     app = open_page("layers", pin="model=lenet1-digits&m=4")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 3
     assert "The weakest layer here is" in text(app)
     assert "LeNet-1" in text(app)
+
+
+def test_layers_of_a_network_for_text(small_data, open_page):
+    app = open_page("layers", model="textcnn-20newsgroups")
+    assert not app.exception
+    assert table(app)["layer"].unique().tolist() == ["conv1", "conv2", "conv3", "pool1", "pool2", "pool3", "logits"]

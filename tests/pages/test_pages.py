@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,8 +12,8 @@ from studio.engine.overview import SNAPSHOT, snapshot, summarise
 from studio.engine.results import open_view
 from studio.shell.bench import DEFAULT
 from studio.shell.pages import PAGES
+from tests.pages.reading import ROOT, charts, read_page
 
-ROOT = Path(__file__).parents[2]
 BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
 EXPLORE = ("neurons", "clusters", "coverage")
 
@@ -30,13 +29,9 @@ def words(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-
-
 @pytest.mark.parametrize("name", BENCHED)
-def test_opens_on_a_finished_result(open_page, name):
-    app = open_page(name)
+def test_opens_on_a_finished_result(name):
+    app = read_page(name)
     assert not app.exception
     assert not app.error
     assert app.title[0].value == PAGES[name].question
@@ -45,13 +40,13 @@ def test_opens_on_a_finished_result(open_page, name):
     assert typeset(read) == read, "a negative number is written with a hyphen"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_front_door_leads_to_every_page(name):
+def test_front_door_leads_to_every_page():
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
     assert not app.exception
-    app.switch_page(PAGES[name].file).run()
-    assert not app.exception
-    assert app.title[0].value == PAGES[name].question
+    for name, page in PAGES.items():
+        app.switch_page(page.file).run()
+        assert not app.exception, name
+        assert app.title[0].value == page.question
 
 
 @pytest.mark.parametrize("name", BENCHED)
@@ -169,9 +164,9 @@ def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
     assert snapshot() is None
 
 
-def test_charts_state_their_finding_and_name_their_axes(open_page):
+def test_charts_state_their_finding_and_name_their_axes():
     for name in EXPLORE:
-        app = open_page(name)
+        app = read_page(name)
         assert charts(app)
         for chart in charts(app):
             layout = chart["layout"]

@@ -145,10 +145,8 @@ def test_words_carry_the_colour(open_page):
     assert not any(caption.startswith("input,") for caption in captions(app))
 
 
-def test_steering_is_the_decision(open_page):
+def test_steering_is_the_decision(small_data, open_page):
     app = open_page("relevance", model="Dave-2 on Udacity")
-    if app.error:
-        pytest.skip(app.error[0].value)
     assert not app.exception
     assert " the network steers " in finding(app)
     assert "half of the relevance towards the " in finding(app)

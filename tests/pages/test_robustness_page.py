@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from idc_core.datasets import load_dataset
 from idc_core.experiments.candidates import usual
 from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
+from studio.engine import jobs
 from studio.engine.jobs import State
 from studio.engine.results import open_view
 from studio.robustness import retraining
@@ -19,9 +21,17 @@ QUICK = {"epochs": "1", "seeds": "2"}
 
 @pytest.fixture(autouse=True, scope="module")
 def home(tmp_path_factory):
+    """A folder for what is retrained, and few inputs of the digits; a browser's page retrains on all of them."""
+
+    def few(name, split, limit=None, **settings):
+        return load_dataset(name, split, {"train": 300, "test": 120}[split] if name == "digits" else limit, **settings)
+
+    jobs.shelf.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setattr("idc_core.datasets.load_dataset", few)
         yield
+    jobs.shelf.clear()
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +219,7 @@ def test_texts_are_said_to_have_nothing_to_add(small_data, open_page):
     assert "defined for pictures" in text(app)
 
 
+@pytest.mark.slow
 def test_regression_is_measured_by_its_error(small_data, open_page, monkeypatch):
     app = open_page("robustness", model="dave2-udacity", data="udacity", **QUICK, added="20")
     assert not app.exception

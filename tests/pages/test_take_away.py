@@ -14,6 +14,7 @@ from studio.shell.bench import DEFAULT, Bench
 from studio.shell.pages import PAGES
 from studio.widgets import downloads
 from studio.widgets.gallery import caption, marked_words, text_words
+from tests.pages.reading import read_page
 
 SCRIPT = """
 from studio.widgets import layout
@@ -56,8 +57,8 @@ def view():
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_chart_has_its_three_buttons(open_page, name):
-    app = open_page(name)
+def test_every_chart_has_its_three_buttons(name):
+    app = read_page(name)
     drawn = len(app.get("plotly_chart")) + len(app.get("echarts_chart"))
     assert drawn or name == "learn"
     charts = sent(app, "chart")
