@@ -21,13 +21,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def partial_file(folder: Path) -> Iterator[Path]:
-    """Name a hidden file to be written and then renamed; what was not renamed is gone at the end of the block.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is to be; the same as that of its final name, so that it takes that name in one step.
-    """
+    """Name a hidden file, to be written and renamed within its folder; what was not renamed is gone at the end."""
     path = folder / f".{secrets.token_hex(8)}.partial"
     try:
         yield path
@@ -36,13 +30,7 @@ def partial_file(folder: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader never sees half of it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
+    """Write a file so that a reader never sees half of it; OSError, with nothing left behind, if it cannot be."""
     with partial_file(path.parent) as partial:
         partial.write_bytes(content)
         partial.replace(path)
@@ -50,18 +38,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def keeping(folder: Path, what: str) -> Iterator[None]:
-    """Make a folder of the cache, and explain why something cannot be kept in it.
-
-    Parameters
-    ----------
-    folder : Path
-    what : str
-        What is to be kept, for the message: the beginning of a sentence.
+    """Make a folder of the cache for a block that writes into it.
 
     Raises
     ------
     DataError
-        If the folder cannot be made, or the block fails to write.
+        If that fails, saying that `what`, the beginning of a sentence, cannot be kept.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
     numbers = "numbers of clusters to choose from (2,3,4)"
     add("--clusters", type=_whole_numbers, default=(2, 3, 4), metavar="K,K,...", help=numbers)
     add("--drop-zeros", action="store_true", help="leave activations of exactly zero out of the clustering")
-    add("--clustering", default="k-means", metavar="NAME", help="way to cluster, see `list clusterings` (%(default)s)")
+    add("--clustering", default="k-means", metavar="NAME", help="way to cluster, for example dbscan (%(default)s)")
     program = "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
     add("--original", action="store_true", help=program)
     add("--limit-train", type=int, metavar="N", help="use only the first N training inputs")

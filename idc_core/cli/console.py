@@ -61,15 +61,7 @@ class ProgressLine:
 
 
 def table(rows: Sequence[Sequence[str]], align: str) -> str:
-    """Return rows as text in columns.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of str
-        The first row is the heading; all have as many cells as `align` has letters.
-    align : str
-        `<` or `>` for each column.
-    """
+    """Return rows, the first of them the heading, as text in columns; `align` has `<` or `>` for each."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -79,15 +71,7 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
 
 
 def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] = ()) -> str:
-    """Return records as CSV.
-
-    Parameters
-    ----------
-    records : sequence of mappings
-        What one lacks is left empty.
-    fields : iterable of str
-        Fields that there are even without records; those of the records follow.
-    """
+    """Return records as CSV: the given fields first, there even without records; what a record lacks is empty."""
     text = io.StringIO()
     heading = dict.fromkeys((*fields, *(field for record in records for field in record)))
     writer = csv.DictWriter(text, list(heading), lineterminator="\n")
@@ -97,25 +81,13 @@ def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] 
 
 
 def check_folder(path: Path | None, option: str) -> None:
-    """Refuse a file whose folder does not exist, before any work is done.
-
-    Raises
-    ------
-    SettingError
-        Naming the option that gave the path; None is fine.
-    """
+    """Raise SettingError, before any work, where the folder of the file given by an option does not exist."""
     if path is not None and not path.absolute().parent.is_dir():
         raise SettingError(f"The folder of {option} {path} does not exist; make it, or name another file.")
 
 
 def write_whole(path: Path, content: str | bytes, option: str) -> None:
-    """Write a file so that a reader never sees half of it.
-
-    Raises
-    ------
-    SettingError
-        If it cannot be written; the message names the option that gave the path.
-    """
+    """Write a file so that a reader never sees half of it; SettingError, naming the option, if it cannot be written."""
     try:
         files.write_whole(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:

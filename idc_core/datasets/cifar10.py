@@ -6,10 +6,9 @@ import numpy as np
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, read_labelled, write_idx
-from idc_core.datasets.images import decode_jpegs
 from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import RemoteFile, Source, obtain
-from idc_core.datasets.zip_archive import open_archive
+from idc_core.datasets.zip_archive import decode_jpegs, open_archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 

@@ -15,29 +15,24 @@ Split = Literal["train", "test"]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One split of a dataset, or the first items of it.
+    """One split of a dataset, or the first items of it. Arrays are not writeable.
 
     Attributes
     ----------
-    name : str
-        Name in the registry, or the person's own.
-    split : str
-        "train" or "test".
+    name, split : str
+        Name in the registry, or the person's own; "train" or "test".
     inputs : ndarray
         Images: float32 (n, C, H, W) in 0..1, C-contiguous. Text: int64 (n, length) token ids, 0 = padding,
-        1 = a word outside the vocabulary. Not writeable.
+        1 = a word outside the vocabulary.
     targets : ndarray
-        Classification: int64 (n,) class indices. Regression: float32 (n,). Not writeable.
+        Classification: int64 (n,) class indices. Regression: float32 (n,).
     class_names : tuple of str
         Names by class index; empty for regression.
     task : {"classification", "regression"}
-        What the targets are.
-    vocabulary : tuple of str
-        Words by token id; empty for images.
-    texts : tuple of str
-        The text of every item, as tokenised; empty for images.
+    vocabulary, texts : tuple of str
+        Words by token id, and the text of every item, as tokenised; empty for images.
     ids : ndarray of int64, shape (n,)
-        Position of every item in the split's own order. Not writeable.
+        Position of every item in the split's own order.
     fingerprint : str
         First 16 hexadecimal digits of a SHA-256 over the content; equal content, equal fingerprint.
     """

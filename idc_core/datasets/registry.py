@@ -17,31 +17,23 @@ Loader = Callable[[str, int | None, Progress | None], Items]
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One line of the registry: what menus, command line and documentation show of a dataset.
+    """One row of the registry: what menus, command line and documentation show of a dataset.
 
     Attributes
     ----------
-    name : str
-        Short name, as given to `load_dataset`.
-    label : str
-        Name for a person.
-    help : str
-        One sentence on what it is.
+    name, label, help : str
+        Short name, as given to `load_dataset`; name for a person; one sentence on what it is.
     task : {"classification", "regression"}
-        What its targets are.
     class_names : tuple of str
         Names by class index; empty for regression.
     input_shape : tuple of int
         Shape of one input: (C, H, W) for images, (length,) for text.
-    citation : str
-        The work to cite.
-    licence : str
-        The terms its authors give.
+    citation, licence : str
+        The work to cite, and the terms its authors give.
     load : callable
         Reads one split: `(split, limit, on_progress) -> Items`.
     learns_from : int or None
         The dashboard learns neurons and clusters from the first so many training inputs, and says so; None for all.
-        Named where networks take long for one input.
     """
 
     name: str

@@ -112,11 +112,7 @@ _CODES = {character: code for code, character in enumerate(VOCABULARY)}
 class Sentence:
     """A string and its parse.
 
-    Attributes
-    ----------
-    text : str
-    spans : tuple of (rule, start, end, depth)
-        A node of the parse tree each: index in `RULES`, the characters start to end - 1, and how deep it lies.
+    A span is a node of the parse tree: index in `RULES`, the characters start to end - 1, and how deep it lies.
     """
 
     text: str
@@ -207,12 +203,8 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 class Parses:
     """Where rules are used in records.
 
-    Attributes
-    ----------
-    inside, starts, ends : ndarray, bool (n, SYMBOLS, rules)
-        The character is in a node of the rule, is its first, is its last.
-    depth : ndarray, int64 (n, SYMBOLS)
-        Nodes around the character.
+    `inside`, `starts` and `ends`, bool (n, SYMBOLS, rules): the character is in a node of the rule, is its first, its
+    last. `depth`, int64 (n, SYMBOLS): nodes around the character.
     """
 
     inside: NDArray[np.bool_]

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.images import decode_jpegs
 from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import obtain
-from idc_core.datasets.zip_archive import Archive, open_archive
+from idc_core.datasets.zip_archive import Archive, decode_jpegs, open_archive
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 

@@ -61,9 +61,7 @@ def train(
         Fixes the first weights, the order of the inputs, augmentation and dropout.
     device : {"cpu", "cuda"}
     recorder : CheckpointRecorder, optional
-        Checkpoints to keep as well. The weights that come out are the same with and without them.
-    on_progress : Progress, optional
-        Called with training steps.
+        Keeps checkpoints as well. The weights that come out are the same with and without it.
 
     Returns
     -------
@@ -73,8 +71,8 @@ def train(
     Raises
     ------
     ModelError
-        If the name is unknown, its weights are published ones, a folder cannot be written to or holds the checkpoints
-        of another training, or training diverged.
+        If the name is unknown or has no recipe, a folder cannot be written to or holds the checkpoints of another
+        training, or training diverged.
     SettingError
         If the device is not there, the seed is negative, or the training has no such epochs.
     DataError
@@ -85,8 +83,7 @@ def train(
     Notes
     -----
     On the CPU the same seed gives the same weights on the same kind of processor with the same version of
-    torch: training runs on one thread for that reason. Other processors and GPUs round differently; there the
-    accuracy is the same within the spread of seeds, the weights are not.
+    torch: training runs on one thread for that reason. Elsewhere the accuracy is the same within the spread of seeds.
     """
     entry = find_entry(name)
     recipe = _recipe(entry)
