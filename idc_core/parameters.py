@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -63,30 +63,46 @@ class Parameter:
                 raise SettingError(f"{self.name} of {of} must be {words}, not {value!r}.")
             return str(value)
         whole = isinstance(self.default, int)
-        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-        number = isinstance(value, kinds) and not isinstance(value, bool)
-        if not number or not self.low <= value <= self.high or value == math.inf:
+        fits = is_whole(value, self.low, self.high) if whole else is_number(value, self.low, self.high)
+        if not fits:
             kind = "a whole number" if whole else "a number"
-            limits = f"of at least {self.low}" if math.isinf(self.high) else f"from {self.low} to {self.high}"
+            limits = _limits(self.low, self.high)
             raise SettingError(f"{self.name} of {of} must be {kind} {limits}, not {value!r}.")
         return int(value) if whole else float(value)
 
 
+def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> bool:
+    """Return whether a value is a finite number in low..high; a truth value is none."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return number and bool(low <= value <= high) and value != math.inf
+
+
+def is_whole(value: Any, low: Number = 0, high: Number = math.inf) -> TypeGuard[int]:
+    """Return whether a value is a whole number in low..high."""
+    return isinstance(value, int | np.integer) and is_number(value, low, high)
+
+
+def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, note: str = "") -> int:
+    """Return a whole number in low..high; `name` says what it is and `note` what the limits are.
+
+    Raises
+    ------
+    SettingError
+        If it is none.
+    """
+    if not is_whole(value, low, high):
+        raise SettingError(f"{name} must be a whole number {_limits(low, high)}{note}, not {value!r}.")
+    return int(value)
+
+
+def _limits(low: Number, high: Number) -> str:
+    return f"of at least {low}" if math.isinf(high) else f"from {low} to {high}"
+
+
 def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -> dict[str, Any]:
-    """Return a value for every parameter: the given one, checked, or the default.
+    """Return a value for every parameter, in their order: the given one, checked, or the default.
 
-    Parameters
-    ----------
-    parameters : sequence of Parameter
-    given : mapping of str to object
-        Values by name.
-    of : str
-        What they are parameters of, for messages.
-
-    Returns
-    -------
-    dict of str to int, float or str
-        In the order of the parameters.
+    `of` says what they are parameters of, for messages.
 
     Raises
     ------
@@ -97,5 +113,5 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -
     unknown = [name for name in given if name not in names]
     if unknown:
         known = ", ".join(names) or "none"
-        raise SettingError(f"{of} has no parameter {unknown[0]!r}; its parameters: {known}.")
+        raise SettingError(f"{of[:1].upper()}{of[1:]} has no parameter {unknown[0]!r}; its parameters: {known}.")
     return {one.name: one.check(given.get(one.name, one.default), of) for one in parameters}

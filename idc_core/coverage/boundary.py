@@ -10,9 +10,9 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.neuron import raise_neuron
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion, check_whole
+from idc_core.coverage.streamed import Layers, TargetCriterion
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter
+from idc_core.parameters import Parameter, whole_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,7 +115,7 @@ class KMNC(_RangeCriterion):
 
     def __init__(self, model: nn.Module, layers: Layers, k: int = 1000, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        self.k = check_whole("k", k)
+        self.k = whole_number("k", k, 1)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.k * sum(sizes)

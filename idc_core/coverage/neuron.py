@@ -10,9 +10,9 @@ from torch import nn
 from idc_core.coverage.activations import ActivationBatch, Floats
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_whole, check_word
+from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter
+from idc_core.parameters import Parameter, whole_number
 
 Scale = Literal["none", "layer", "positions"]
 
@@ -148,7 +148,7 @@ class TKNC(_TopK, TargetCriterion):
 
     def __init__(self, model: nn.Module, layers: Layers, k: int = 3, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        self.k = check_whole("k", k)
+        self.k = whole_number("k", k, 1)
 
     def _profile(self, batch: ActivationBatch) -> Profiles:
         return Profiles.of_codes(np.sort(self._top(batch), axis=1), sum(batch.sizes))
@@ -185,7 +185,7 @@ class TKNP(_TopK):
         self, model: nn.Module, layers: Layers, k: int = 3, ordered: bool = False, *, batch_size: int | None = None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        self.k, self.ordered = check_whole("k", k), ordered
+        self.k, self.ordered = whole_number("k", k, 1), ordered
         self._patterns: set[bytes] = set()
 
     @property

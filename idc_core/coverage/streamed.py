@@ -314,13 +314,6 @@ def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     return len(one) == len(other) and all(map(np.array_equal, one, other))
 
 
-def check_whole(name: str, value: Any) -> int:
-    """Return the value as an int; refuse anything but a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
-    return int(value)
-
-
 def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     """Refuse a word that is not among those the method defines."""
     if value not in words:

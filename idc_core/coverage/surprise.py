@@ -12,9 +12,9 @@ from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequac
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion, check_whole
+from idc_core.coverage.streamed import Layers, TargetCriterion
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter
+from idc_core.parameters import Parameter, whole_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -84,7 +84,7 @@ class _SurpriseCriterion(TargetCriterion):
         super().__init__(model, layers, batch_size=batch_size)
         if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
             raise SettingError(f"Expected finite bounds of surprise with lower < upper, not {lower!r} and {upper!r}.")
-        self.upper, self.buckets, self.lower = float(upper), check_whole("buckets", buckets), float(lower)
+        self.upper, self.buckets, self.lower = float(upper), whole_number("buckets", buckets, 1), float(lower)
 
     @property
     def memory(self) -> int:
