@@ -9,6 +9,7 @@ import pytest
 
 from idc_core.cli import COMMANDS, main
 from idc_core.cli.console import ProgressLine, table
+from idc_core.coverage import CRITERIA
 from idc_core.datasets import DATASETS
 from idc_core.errors import DataError
 from idc_core.models import MODELS
@@ -54,7 +55,7 @@ def test_waiting_threads_sleep():
 
 def test_list_shows_the_registries(capsys):
     assert main(["list"]) == 0
-    models, _, datasets = capsys.readouterr().out.partition("\n\n")
+    models, datasets, criteria = capsys.readouterr().out.split("\n\n")
     rows = {line.split()[0]: line.split()[1:] for line in models.splitlines()[1:]}
     assert list(rows) == list(MODELS)
     for name, entry in MODELS.items():
@@ -63,6 +64,7 @@ def test_list_shows_the_registries(capsys):
         assert layers == list(entry.build().layers)
         assert f"[{entry.default_layer}]" in rows[name]
     assert [line.split()[0] for line in datasets.splitlines()[1:]] == list(DATASETS)
+    assert [line.split()[0] for line in criteria.splitlines()[1:]] == list(CRITERIA)
 
 
 def test_a_reader_that_stops_reading_is_no_mistake():
