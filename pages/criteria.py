@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from idc_core.coverage import CRITERIA
+from idc_core.coverage.prioritisation import UNCERTAINTIES
 from studio.criteria import criterion_controls, criterion_scores, prioritised_tests, score_charts
 from studio.engine.results import View
 from studio.shell import pins
@@ -68,13 +69,19 @@ layout.computed(
     "targets that each test covers are kept; scores of parts, subsets and orders are counted from them. NLC has no "
     "targets and is computed for each part and subset. The clusters of CC are those of all tests in their order.",
     "An order by new coverage always runs the test next that adds most to those before it. Surprise criteria also give "
-    "an order by surprise; DeepGini, entropy and margin run the least confident predictions first."
+    f"an order by surprise; {layout.names([one.label for one in UNCERTAINTIES.values()])} run the least confident "
+    "predictions first."
     + (
         ""
         if faults is None
         else " APFD counts every misclassified test as a fault of its own (Rothermel et al. 2001; Feng et al., ISSTA "
         "2020)."
     ),
-    "\n".join(f"* {name.upper()}: {CRITERIA[name].card.label}. {CRITERIA[name].card.citation}" for name in names),
+    "\n".join(
+        [
+            *(f"* {name.upper()}: {CRITERIA[name].card.label}. {CRITERIA[name].card.citation}" for name in names),
+            *(f"* {one.label}: {one.help} {one.citation}" for one in UNCERTAINTIES.values()),
+        ]
+    ),
 )
 layout.take_away(tables)

@@ -62,7 +62,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
         Uncertainty(
             "deepgini",
             "DeepGini",
-            "Chance that two draws from the probabilities differ, 0 to 1 - 1/classes.",
+            "Probability that two classes drawn from the prediction differ, 0 to 1 - 1/classes.",
             "Feng et al., ISSTA 2020, definition 1: 1 - sum of p^2",
             _gini,
         ),
@@ -76,7 +76,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
         Uncertainty(
             "margin",
             "Margin",
-            "How close the second class comes to the first, 0 to 1.",
+            "1 minus the difference of the two largest probabilities, 0 to 1.",
             "Scheffer, Decomain, Wrobel, IDA 2001: 1 - (p1 - p2)",
             _margin,
         ),
@@ -86,7 +86,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
 
 
 def most_first(values: NDArray[Any]) -> Ints:
-    """Order inputs by a value (n,), largest first; of equal ones the first. Returns positions, int64 (n,)."""
+    """Order inputs by a value (n,), largest first, of equal ones the first; positions, int64 (n,)."""
     if np.isnan(values).any():
         raise DataError("Expected a number for every input to order by, got nan.")
     return np.argsort(-np.asarray(values, np.float64), kind="stable")

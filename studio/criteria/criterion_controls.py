@@ -39,7 +39,7 @@ def choose_criteria(view: View) -> list[str]:
     if waiting:
         st.caption(
             f"Not measured: {_labels(waiting)}. {'They compare' if len(waiting) > 1 else 'It compares'} every test "
-            "with many other inputs, which takes seconds to minutes on this data set. Select them to measure them."
+            "with many other inputs, which takes some seconds here. Select them to measure them."
         )
     if misfits:
         them = "They compare" if len(misfits) > 1 else "It compares"

@@ -80,11 +80,14 @@ def draw_faults(
         depends=(depends, chosen.key),
     )
     table = pd.DataFrame(
-        [{"order": labels[key], "APFD": found.apfd[key], "against random": found.apfd[key] - mean} for key in ranked]
+        [
+            {"order": labels[key], "APFD": found.apfd[key], "difference from random": found.apfd[key] - mean}
+            for key in ranked
+        ]
     )
     number = st.column_config.NumberColumn(format="%.3f")
     st.dataframe(
-        table.style.format({"against random": lambda value: signed(value, "+.3f")}),
+        table.style.format({"difference from random": lambda value: signed(value, "+.3f")}),
         hide_index=True,
         height=320,
         column_config={"APFD": number},

@@ -7,6 +7,7 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import SettingError
+from idc_core.parameters import Parameter
 
 
 class Toy(Criterion):
@@ -59,6 +60,13 @@ def test_an_unknown_name_is_answered_with_the_known_ones(registered):
 def test_a_taken_name_is_refused(registered):
     with pytest.raises(SettingError, match="taken by Toy"):
         criterion("toy", label="", help="", citation="")(Toy)
+
+
+@pytest.mark.parametrize("parameter", [Parameter("m", "m", "", 7), Parameter("k", "k", "", 1)])
+def test_parameters_on_the_card_are_those_of_the_constructor(parameter):
+    with pytest.raises(SettingError, match=f"gives {parameter.name} the default {parameter.default}"):
+        criterion("toy", label="", help="", citation="", parameters=(parameter,))(Toy)
+    assert "toy" not in CRITERIA
 
 
 @pytest.mark.parametrize("name", ["Toy", "", "to y"])

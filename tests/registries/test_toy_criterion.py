@@ -35,9 +35,10 @@ def test_the_page_offers_it_with_its_parameter(toy):
     assert controls["toy-threshold"] is toy.card.parameters[0]
 
 
-def test_the_command_line_lists_it(capsys):
-    assert main(["list"]) == 0
-    assert "Silent neuron coverage" in capsys.readouterr().out
+def test_the_command_line_names_it_among_the_criteria_that_guide_a_search(capsys):
+    models = ["lenet1-digits", "lenet4-digits"]
+    assert main(["differential", "--models", *models, "--seeds", "1", "--guide", "none-such"]) != 0
+    assert "toy" in capsys.readouterr().err
 
 
 def test_searches_and_experiments_take_it():
