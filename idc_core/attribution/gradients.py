@@ -271,7 +271,7 @@ def _classes(network: CaptumNetwork, inputs: Tensor, target: str | int | Iterabl
     """Return the class to explain of every input; None for the predicted one."""
     if isinstance(target, str):
         if target != "predicted":
-            raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r}.")
+            raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r}.")
         return None
     wanted = torch.as_tensor(list(target) if isinstance(target, Iterable) and not hasattr(target, "shape") else target)
     with torch.no_grad():

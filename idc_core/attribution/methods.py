@@ -54,7 +54,7 @@ def attribute(
     Returns
     -------
     ndarray, (n, ...)
-        In the layer's shape and the network's dtype, in the unit of a score; of token inputs one number a token.
+        In the layer's shape and the network's dtype, in the unit of a score; of token inputs one number per token.
 
     Raises
     ------

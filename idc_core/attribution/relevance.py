@@ -34,7 +34,7 @@ def relevance(
     inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
         What the network reads.
     layers : sequence of str
-        Names from ``named_modules()``; "input" gives the heatmap. Token inputs: one number a token.
+        Names from ``named_modules()``; "input" gives the heatmap. Token inputs: one number per token.
     rule : str or RelevanceSettings
         How an output's relevance is shared among its inputs: "z", "epsilon", "gamma", "alpha-beta", "composite" or
         another name from `RULES`, which describes each.

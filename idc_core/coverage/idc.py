@@ -216,7 +216,7 @@ class IDC(Criterion):
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
         """Find the cell of each input, without counting it; inputs and errors as in `update`.
 
-        Returns one target an input; the cells that these inputs reach are numbered from 0, in the order of their codes.
+        Returns one target per input; the cells that these inputs reach are numbered from 0, by their codes.
         """
         total, codes = self.total, []
         for active in self._observe(inputs, on_progress):

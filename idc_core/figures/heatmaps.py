@@ -1,4 +1,4 @@
-"""Relevance as pictures: one map a layer, on a scale of its own or a common one, alone or laid over the image."""
+"""Relevance as pictures: one map per layer, on a scale of its own or a common one, alone or laid over the image."""
 
 from __future__ import annotations
 

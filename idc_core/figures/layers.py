@@ -1,4 +1,4 @@
-"""The figure of the Layers page: IDC over layers and numbers of important neurons, a panel a test set."""
+"""The figure of the Layers page: IDC over layers and numbers of important neurons, one panel per test set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sweep_grid(
     selected: tuple[str, str, int] | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a square a layer and number of neurons with its IDC written in it.
+    """Draw one square per layer and number of neurons with its IDC written in it.
 
     `labels`: titles of the panels, by test set; default: the test sets' names; `selected`: (test set, layer, m), the
     cell to outline. Squares are bars, which a page can make clickable; their `customdata` is (test set, layer,

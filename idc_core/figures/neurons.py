@@ -162,7 +162,7 @@ def activation_relevance(
     seed: int = 0,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw relevance against activation for each chosen neuron, one small panel a neuron.
+    """Draw relevance against activation for each chosen neuron, one small panel per neuron.
 
     `activations`, `relevance`: float (n, m), of every test and chosen neuron; `correct`: bool (n,) or None, whether a
     test is classified correctly; misclassified tests get another colour and mark; `neurons`: titles of the m panels;
@@ -221,7 +221,7 @@ def _sample(right: NDArray[np.bool_], seed: int, most: int) -> NDArray[np.bool_]
 
 
 def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Pearson correlation of activation and relevance, one value a neuron.
+    """Pearson correlation of activation and relevance, one value per neuron.
 
     `activations`, `relevance`: float (n, m). Returns float64 (m,): in -1..1; NaN where either one never changes.
     """

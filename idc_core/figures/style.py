@@ -96,7 +96,7 @@ def bar_panels(
     title: str,
     colours: Palette,
 ) -> go.Figure:
-    """Draw a panel a measure, in each the same bars from top to bottom with their numbers behind them.
+    """Draw one panel per measure, in each the same bars from top to bottom with their numbers behind them.
 
     `values`: mapping of str to float (bars,), by the panel's title; each in its own unit, NaN leaves a bar out;
     `written`: every value as it is written, panel by panel; `labels`: names of the bars; `marker`: their fill, as

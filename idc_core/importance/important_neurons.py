@@ -16,7 +16,7 @@ Relevance = NDArray[np.float32] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Priority:
-    """A way to turn relevance per input into one number a neuron."""
+    """A way to turn relevance per input into one number per neuron."""
 
     name: str
     label: str

@@ -63,7 +63,7 @@ def by_relevance(relevance: Relevance) -> list[Ranking]:
 
 
 def by_group(relevance: Relevance, groups: NDArray[np.int64], labels: Sequence[str]) -> list[Ranking]:
-    """Rank neurons by their relevance over the inputs of one group, a ranking a group that has inputs.
+    """Rank neurons by their relevance over the inputs of one group, one ranking per group that has inputs.
 
     `relevance`: float (n, neurons); `groups`: int64 (n,), index into `labels` of every input, its true class for
     instance.

@@ -96,7 +96,7 @@ def rank_layers(
             parts[layer].append(active[used])
             dense[layer] = batch.activations[layer].dim() == 2
     if truth is not None and len(truth) != done:
-        raise DataError(f"There are {len(truth)} targets for {done} inputs; expected one an input.")
+        raise DataError(f"There are {len(truth)} targets for {done} inputs; expected one per input.")
     return {
         layer: RankedLayer._keep(layer, total, parts.pop(layer), min(most, len(total)), dense[layer])
         for layer, total in importance.items()
@@ -110,5 +110,5 @@ def _array(value: Tensor) -> Floats:
 
 def _rows(truth: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:
     if len(truth) < end:
-        raise DataError(f"There are {len(truth)} targets for at least {end} inputs; expected one an input.")
+        raise DataError(f"There are {len(truth)} targets for at least {end} inputs; expected one per input.")
     return truth[start:end]

@@ -46,7 +46,7 @@ class Capture:
     version: int = 0
 
     def rows_first(self, value: Tensor) -> Tensor:
-        """Return a value of this capture's shape with one row an input."""
+        """Return a value of this capture's shape with one row per input."""
         return value.transpose(0, 1) if self.swapped else value
 
 

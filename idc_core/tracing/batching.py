@@ -83,9 +83,9 @@ def probe(
 
 
 def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str]) -> None:
-    """Refuse a network or a layer whose output is not one row an input, and a layer that did not run."""
+    """Refuse a network or a layer whose output is not one row per input, and a layer that did not run."""
     if len(scores) != rows:
-        raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row an input.")
+        raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row per input.")
     for layer in layers:
         shapes = [tuple(use.shape) for use in (c.rows_first(c.value) for c in watch.captures if c.layer == layer)]
         if not shapes and layer == INPUT:
@@ -102,7 +102,7 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
             )
         if shapes[0][:1] != (rows,):
             raise UnsupportedOperationError(
-                f"Layer {layer!r} gives an array of shape {shapes[0]} for {rows} inputs; expected one row an input. "
+                f"Layer {layer!r} gives an array of shape {shapes[0]} for {rows} inputs; expected one row per input. "
                 "Choose a layer that keeps the inputs apart."
             )
 
@@ -121,7 +121,7 @@ def _rows(part: Any) -> int:
     """Return the number of inputs in a batch."""
     if not isinstance(part, Tensor | np.ndarray) or not part.ndim:
         kind = f"a single {part.dtype} number" if isinstance(part, Tensor | np.ndarray) else type(part).__name__
-        raise DataError(f"Expected batches that are tensors or arrays, one row an input, not {kind}.")
+        raise DataError(f"Expected batches that are tensors or arrays, one row per input, not {kind}.")
     return len(part)
 
 

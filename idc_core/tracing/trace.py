@@ -42,7 +42,7 @@ class TraceBatch:
 
 @dataclass(frozen=True)
 class Traces:
-    """What the network showed on all inputs, a number a neuron.
+    """What the network showed on all inputs, one number per neuron.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def trace(
     total = source(inputs)[1]
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
-        raise SettingError(f"target must be 'predicted', a class or one class an input, not {wanted!r}.")
+        raise SettingError(f"target must be 'predicted', a class or one class per input, not {wanted!r}.")
     done = 0
     for start, batch, traits in batches(model, inputs, layers, settings, batch_size):
         chosen = wanted if isinstance(wanted, str) else _slice(wanted, start, len(batch)).to(batch.device)
@@ -141,7 +141,7 @@ def trace(
         done = start + len(batch)
         report(on_progress, done, total or done, "inputs through the network")
     if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
-        raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one an input.")
+        raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one per input.")
 
 
 def collect(
@@ -154,7 +154,7 @@ def collect(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Traces:
-    """Trace all inputs and keep one activation, and one relevance, a neuron and input.
+    """Trace all inputs and keep one activation, and one relevance, per neuron and input.
 
     Parameters
     ----------
@@ -209,13 +209,13 @@ def _has_units(module: nn.Module | None) -> bool:
 
 
 def neuron_activation(value: Tensor, axis: int = 1) -> Tensor:
-    """Return one activation a neuron, (n, neurons): the mean over positions."""
+    """Return one activation per neuron, (n, neurons): the mean over positions."""
     others = _positions(value, axis)
     return value.mean(others) if others else value
 
 
 def neuron_relevance(value: Tensor, axis: int = 1) -> Tensor:
-    """Return one relevance a neuron, (n, neurons): the sum over positions."""
+    """Return one relevance per neuron, (n, neurons): the sum over positions."""
     others = _positions(value, axis)
     return value.sum(others) if others else value
 
@@ -264,9 +264,9 @@ def _targets(target: int | Iterable[int], total: int | None) -> Tensor:
     target = target if isinstance(target, int | np.generic | np.ndarray | Tensor) else list(target)
     classes = torch.as_tensor(target)
     if classes.is_floating_point() or classes.dim() > 1 or classes.dtype == torch.bool:
-        raise SettingError(f"target must be 'predicted', a class or one class an input, not {target!r:.80}.")
+        raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r:.80}.")
     if classes.dim() and total is not None and len(classes) != total:
-        raise DataError(f"There are {len(classes)} target classes for {total} inputs; expected one an input.")
+        raise DataError(f"There are {len(classes)} target classes for {total} inputs; expected one per input.")
     return classes.long().cpu()
 
 

@@ -244,7 +244,7 @@ LAYERS = {
         "a",
         lambda net, x: net.out(net.a(x.repeat(2, 1))[: len(x)]),
         UnsupportedOperationError,
-        ("'a'", "(2, 6)", "one row an input"),
+        ("'a'", "(2, 6)", "one row per input"),
     ),
     "other shapes": (
         "a",

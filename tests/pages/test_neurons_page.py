@@ -1,12 +1,12 @@
 """The Neurons page: its rankings, the neuron it looks at, and the trials of whether neurons really decide."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from idc_core.attribution.methods import METHODS, attribute
+from idc_core.attribution.relevance import relevance
 from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.figures.wording import signed
@@ -89,10 +89,12 @@ def test_every_method_ranks_the_neurons(open_page, view, method):
 
 
 def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(open_page, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise UnsupportedOperationError("It cannot pass through a teapot.")
+    def refuse(*args, rule, **options):
+        if rule == "gamma":
+            raise UnsupportedOperationError("It cannot pass through a teapot.")
+        return relevance(*args, rule=rule, **options)
 
-    monkeypatch.setitem(METHODS, "gamma", replace(METHODS["gamma"], run=refuse))
+    monkeypatch.setattr("idc_core.attribution.registry.relevance", refuse)
     shelf.clear()
     app = open_page("neurons", rank="LRP-gamma")
     shelf.clear()
