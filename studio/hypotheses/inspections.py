@@ -1,4 +1,4 @@
-"""Inspections of the bench's network: which hypotheses there are for its tests, and their scores as they are read."""
+"""Inspections of the setup's network: hypotheses for its tests, and their scores while records are read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Measured:
 
 
 def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
-    """Return the hypotheses of every family that has any for the bench's tests."""
+    """Return the hypotheses of every family that has any for the setup's tests."""
     from idc_core.inspection import FAMILIES
 
     return _offered(view.test.fingerprint, tuple(FAMILIES), view.test)
@@ -135,7 +135,7 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
 
 
 def fitting(view: View, settings: InspectionSettings) -> InspectionSettings:
-    """Return the same settings for another bench: its own layer, and families that have hypotheses for its tests."""
+    """Return the same settings for another setup: its own layer, and families that have hypotheses for its tests."""
     families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
     return replace(settings, families=families, words=(), masks=(), layers=(view.bench.layer,))
 
