@@ -248,7 +248,7 @@ def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]])
         parts.append(table(rows, "><>>>><"))
     reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())
     parts.append(
-        f"{reported:,} of {len(found.suspected):,} pairs are closer than mean - 1 SD ({found.confusion_cutoff:.4f})"
+        f"{reported:,} of {len(found.suspected):,} pairs are closer than mean minus 1 SD ({found.confusion_cutoff:.4f})"
     )
     for name, beside in (("confusion", found.confusion_found), ("bias", found.bias_found)):
         if beside is not None:

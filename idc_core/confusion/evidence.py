@@ -62,8 +62,8 @@ class Evidence:
             )
         if self.probability is not None and self.probability.shape[1:] != (classes,):
             raise DataError(
-                f"The probability matrix has shape {self.probability.shape}; expected a row a neuron and a column for "
-                f"each of {classes} classes."
+                f"The probability matrix has shape {self.probability.shape}; expected one row per neuron and one "
+                f"column for each of {classes} classes."
             )
         if self.true is not None and self.predicted is not None:
             check_together(self.true, self.predicted)

@@ -71,7 +71,7 @@ def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWE
     """
     shape = np.shape(true)
     if len(shape) != 2:
-        raise DataError("Type 2 confusion needs several labels an input: zeros and ones of shape (n, classes).")
+        raise DataError("Type 2 confusion needs several labels per input: zeros and ones of shape (n, classes).")
     right, said = _labels(true, predicted, shape[1])
     return _shares(right & said, ~right & said, right, fewest)
 
@@ -204,7 +204,7 @@ def check_together(true: NDArray[Any], predicted: NDArray[Any]) -> None:
         )
     if true.ndim != predicted.ndim:
         raise DataError(
-            "Expected true labels and predictions of one form: a class an input, or 0 and 1 for each class."
+            "Expected true labels and predictions of one form: one class per input, or 0 and 1 for each class."
         )
 
 

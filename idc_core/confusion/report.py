@@ -170,7 +170,7 @@ def find_errors(
     """
     kind = kind or ("type2" if evidence.several_labels else "type1")
     if kind == "type2" and not evidence.several_labels:
-        raise SettingError("Type 2 errors need several labels an input; with one label, confusion is of type 1.")
+        raise SettingError("Type 2 errors need several labels per input; with one label, confusion is of type 1.")
     images, probability = _counted(evidence, threshold)
     distance = class_distance(probability, normalise)
     defined = int(np.isfinite(np.diag(distance)).sum())

@@ -101,16 +101,16 @@ def stream_statistics(
     total = len(inputs) if hasattr(inputs, "__len__") else 0
     axes = neuron_axes(model, layers)
     for start, batch, _ in batches(model, inputs, layers, batch_size=batch_size):
-        heard = _Heard(axes, len(batch))
-        with undisturbed(model), watching(model, layers, heard), torch.no_grad():
+        ranges = _OutputRanges(axes, len(batch))
+        with undisturbed(model), watching(model, layers, ranges), torch.no_grad():
             scores = _run(model, batch)
-        yield [_numpy(heard.scaled(layer)) for layer in layers], _numpy(scores)
+        yield [_numpy(ranges.scaled(layer)) for layer in layers], _numpy(scores)
         done = start + len(batch)
         report(on_progress, done, max(total, done), "inputs through the network")
 
 
-class _Heard:
-    """Takes smallest, largest and mean outputs of layers while they run, so that no output has to be kept."""
+class _OutputRanges:
+    """Collect smallest, largest and mean outputs of layers while they run, so that no output has to be kept."""
 
     def __init__(self, axes: dict[str, int], rows: int) -> None:
         self.where: list[str] = []

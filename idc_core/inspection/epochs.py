@@ -29,7 +29,7 @@ class ScoresByEpoch:
 
     @cached_property
     def unit(self) -> NDArray[np.int64]:
-        """Which unit goes with each hypothesis most, whatever the sign, the first of equals: (epochs, hypotheses)."""
+        """Unit of each hypothesis's strongest absolute score, the first of equals: (epochs, hypotheses)."""
         return np.asarray(np.nan_to_num(np.abs(self.score)).argmax(2), np.int64)
 
     @cached_property
@@ -63,7 +63,7 @@ class ScoresByEpoch:
         return np.asarray(self.strongest.mean(1))
 
     def frame(self) -> pd.DataFrame:
-        """Return a line a hypothesis: its strongest unit and that one's score at every epoch, and what it gained."""
+        """Return one row per hypothesis: its strongest unit and score at every epoch, and the gain."""
         import pandas as pd
 
         score = self._of_strongest(self.score)

@@ -1,8 +1,8 @@
 """Train many penalised regressions on the same units at once: one pass over the rows serves all of them.
 
 Every problem (a hypothesis) has weights for each unit and a constant, times as many columns as its loss needs: one for
-yes or no and for numbers, one a class otherwise. A pass multiplies each block of rows with the weights of all problems
-that are not yet finished: two matrix products a block, whatever the number of problems.
+binary hypotheses and numbers, one per class otherwise. A pass multiplies each block of rows with the weights of all
+problems that are not yet finished: two matrix products per block, whatever the number of problems.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ def _of_symbols(hypothesis: Hypothesis, records: Records) -> NDArray[np.bool_]:
     """Return where a hypothesis holds, padding left out: bool (n, symbols)."""
     true = hypothesis(records) > 0
     if true.shape != records.inputs.shape:
-        raise SettingError(f"{hypothesis.name!r} has one value a record; expected one a symbol.")
+        raise SettingError(f"{hypothesis.name!r} has one value per record; expected one per symbol.")
     return np.asarray(true & records.present)
 
 
@@ -251,8 +251,8 @@ def _changes(
             if value.ndim == 3 and value.shape[1] == inputs.shape[1]:
                 value = value[np.arange(len(value)), places[batch.start : batch.start + len(value)]]
             elif value.ndim != 2 or not whole_records:
-                or_record = " and none a record" if whole_records else ""
-                raise SettingError(f"{layer} has no value a symbol{or_record}; choose another layer.")
+                or_record = " or record" if whole_records else ""
+                raise SettingError(f"{layer} has no value per symbol{or_record}; choose another layer.")
             parts.append(value)
         sides.append(np.concatenate(parts))
     return np.asarray(sides[1] - sides[0])

@@ -10,7 +10,7 @@ from idc_core.inspection.measures import PAIR_MEASURES
 from idc_core.inspection.result import Grid
 from studio.engine.results import View
 from studio.hypotheses import inspections
-from studio.hypotheses.inspections import Measured, Settings
+from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.shell import address
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
@@ -39,7 +39,7 @@ class Shown:
         return measured.grid(self.measure, self.layer, self.rate)
 
 
-def choose_settings(view: View) -> Settings:
+def choose_settings(view: View) -> InspectionSettings:
     """Choose what is measured."""
     usual = inspections.usual(view)
     chosen = _pills(
@@ -61,7 +61,7 @@ def choose_settings(view: View) -> Settings:
     with st.expander("More settings: layers, records, custom hypotheses"):
         layers, most, error = _choose_more(view)
         words, masks = _choose_own(view)
-    return Settings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
+    return InspectionSettings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
 
 
 def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
@@ -111,7 +111,7 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
             bind="query-params",
             width=240,
             help="Stop once every score is within this margin of its final value (95 % simultaneous confidence). "
-            "Default: read all.",
+            "Default not before the end.",
         )
     return layers or [own], inspections.RECORDS[most], inspections.ERRORS[error]
 
@@ -144,7 +144,7 @@ def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], .
     return (), tuple((file.name, file.getvalue()) for file in files)
 
 
-def choose_shown(view: View, settings: Settings) -> Shown:
+def choose_shown(view: View, settings: InspectionSettings) -> Shown:
     """Choose the measure, layer, false-discovery rate, rows and columns of the map."""
     single = [name for name in settings.measures if name in PAIR_MEASURES]
     measure, layer = single[0], view.bench.layer if view.bench.layer in settings.layers else settings.layers[0]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from idc_core.inspection.single_records import RecordBehaviour
 
 HYPOTHESIS, UNIT = "hypothesis", "unit"
-"""Names in the address; the unit is the selected neuron where the layer is the bench's."""
+"""Names in the address; the unit is the selected neuron where the layer is the setup's."""
 
 PAGED = "units-part-of"
 """What the shown part of the units was chosen for."""

@@ -1,4 +1,4 @@
-"""Inspections of the bench's network: which hypotheses there are for its tests, and their scores as they are read."""
+"""Inspections of the setup's network: hypotheses for its tests, and their scores while records are read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ UNFINISHED = 3
 
 
 @dataclass(frozen=True)
-class Settings:
+class InspectionSettings:
     """The chosen hypotheses, measures and layers.
 
     `words` are a person's own keywords, `masks` names and contents of their files; at most `most` records are read,
@@ -68,7 +68,7 @@ class Measured:
 
     found: Inspection
     view: View
-    settings: Settings
+    settings: InspectionSettings
     records: int
     whole: bool
     memo: dict[Any, Grid] = field(default_factory=dict, repr=False)
@@ -88,7 +88,7 @@ class Measured:
 
 
 def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
-    """Return the hypotheses of every family that has any for the bench's tests."""
+    """Return the hypotheses of every family that has any for the setup's tests."""
     from idc_core.inspection import FAMILIES
 
     return _offered(view.test.fingerprint, tuple(FAMILIES), view.test)
@@ -123,7 +123,7 @@ def usual(view: View) -> list[str]:
     return [name for name in names if name in wanted]
 
 
-def chosen_hypotheses(view: View, settings: Settings) -> tuple[Hypothesis, ...]:
+def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothesis, ...]:
     """Return the hypotheses of the chosen families, and the person's own, each name once."""
     from idc_core.inspection.families import keyword
     from idc_core.inspection.families.custom import mask_hypothesis
@@ -134,13 +134,15 @@ def chosen_hypotheses(view: View, settings: Settings) -> tuple[Hypothesis, ...]:
     return tuple({one.name: one for one in every}.values())
 
 
-def fitting(view: View, settings: Settings) -> Settings:
-    """Return the same settings for another bench: its own layer, and families that have hypotheses for its tests."""
+def fitting(view: View, settings: InspectionSettings) -> InspectionSettings:
+    """Return the same settings for another setup: its own layer, and families that have hypotheses for its tests."""
     families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
     return replace(settings, families=families, words=(), masks=(), layers=(view.bench.layer,))
 
 
-def measure(view: View, settings: Settings, tell: Callable[[Measured], None] | None = None) -> Measured | None:
+def measure(
+    view: View, settings: InspectionSettings, tell: Callable[[Measured], None] | None = None
+) -> Measured | None:
     """Inspect the setup's network; `tell` is called with the scores so far while more is read.
 
     Returns what was read until the person pressed Stop, if they did; None where that is too little for any score.
@@ -195,7 +197,7 @@ def tests_of(view: View) -> Dataset:
     return view.test.only(view.chosen) if view.bench.classes else view.test
 
 
-def records_of(view: View, settings: Settings) -> Dataset:
+def records_of(view: View, settings: InspectionSettings) -> Dataset:
     """Return the tests that are read, as a data set of their own: those that `inspect` draws with the same seed."""
     return tests_of(view).sample(settings.most)
 

@@ -14,7 +14,7 @@ from idc_core.inspection.measures import PAIR_MEASURES
 from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.controls import Shown
-from studio.hypotheses.inspections import Measured, Settings, quoted
+from studio.hypotheses.inspections import InspectionSettings, Measured, quoted
 from studio.shell.selection import Selection
 from studio.widgets import layout
 from studio.widgets.text import count, plural
@@ -146,7 +146,7 @@ def draw_probes(measured: Measured) -> None:
     )
 
 
-def draw_side(settings: Settings, shown: Shown, one: View, chosen: Selection, key: str) -> None:
+def draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Selection, key: str) -> None:
     """Draw the map of one of two setups."""
     found = inspections.measure(one, inspections.fitting(one, settings))
     if found is not None:
@@ -154,7 +154,7 @@ def draw_side(settings: Settings, shown: Shown, one: View, chosen: Selection, ke
         draw_map(found, own, None, f"scores-{key}")
 
 
-def compare(settings: Settings, shown: Shown, here: View, there: View) -> str:
+def compare(settings: InspectionSettings, shown: Shown, here: View, there: View) -> str:
     """Compare how many units of two setups have an association."""
     told = []
     for one in (here, there):

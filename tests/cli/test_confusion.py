@@ -63,7 +63,7 @@ def test_own_predictions(capsys, own):
     ranked = [line for line in out.splitlines() if " - " in line]
     assert len(ranked) == 3
     assert "cat - dog" in ranked[0]
-    assert ranked[0].split()[-1] == "confused"
+    assert ranked[0].split()[-1] == "confirmed"
     with np.load(own) as file:
         both = type1_confusion(file["true"], file["predicted"], 4)
     assert f"{(both[0, 1] + both[1, 0]) / 2:.3f}" in ranked[0]
@@ -111,7 +111,7 @@ def test_a_class_that_is_never_predicted_is_named(capsys, tmp_path):
         (["--at-most", "cat=1"], "class:class=number"),
         (["--at-most", "cat:cow=1"], "class:class=number"),
         (["--at-most", "cat:dog=x"], "class:class=number"),
-        (["--data", "digits"], "no meaning beside --own"),
+        (["--data", "digits"], "leave it out with --own"),
         (["--kind", "type2"], "several labels"),
         (["--threshold", "2"], "threshold in 0..1"),
         (["--groups", "pets: cow"], "no class 'cow'"),

@@ -144,5 +144,5 @@ def test_grammar_rules_are_verified_on_texts_that_the_grammar_rewrote(sql, rule)
     assert found.silhouette > 0.6
     assert found.random.mean() < 0.3
     letters_of_tables = next(one for one in library(sql, ["grammar"]) if one.name == "inside table")
-    with pytest.raises(SettingError, match="no value a symbol"):
+    with pytest.raises(SettingError, match="no value per symbol"):
         verify(Table(columns), "logits", [0], sql, letters_of_tables, pairs=10, sets=1, tries=2, swaps="grammar")

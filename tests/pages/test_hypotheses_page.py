@@ -69,7 +69,7 @@ def chart(app, words) -> dict:
 
 
 def settings(**changes):
-    usual = inspections.Settings(("labels",), (), ("pearson",), ("fc2",), 1024, None)
+    usual = inspections.InspectionSettings(("labels",), (), ("pearson",), ("fc2",), 1024, None)
     return replace(usual, **changes)
 
 

@@ -35,7 +35,7 @@ def test_they_are_in_the_menus_of_the_page(digits):
     view = SimpleNamespace(test=digits)
     assert inspections.family_menu(view)[FAMILY] == "Toy family (1)"
     assert inspections.measure_menu()[MEASURE] == "Toy measure"
-    settings = inspections.Settings((FAMILY,), (), (MEASURE,), ("fc2",), None, None)
+    settings = inspections.InspectionSettings((FAMILY,), (), (MEASURE,), ("fc2",), None, None)
     assert [one.name for one in inspections.chosen_hypotheses(view, settings)] == ["even number"]
 
 

@@ -58,7 +58,7 @@ def unit(model: nn.Module, layer: str, number: int, name: str | None = None) -> 
 
 
 def predictions(model: nn.Module, class_names: tuple[str, ...], name: str) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses that units tell what a network answers: one a class, and the class itself."""
+    """Return the hypotheses that units encode a network's prediction: one per class, and the class itself."""
 
     def answers(records: Records) -> NDArray[Any]:
         def make() -> NDArray[Any]:

@@ -67,7 +67,7 @@ def is_of_characters(dataset: Dataset) -> bool:
 
 @register_family("characters", "Kinds of characters", "The symbol is a letter, digit, vowel, bracket, and so on.")
 def characters(dataset: Dataset) -> Iterator[Hypothesis]:
-    """Offer one hypothesis a class of characters of which the vocabulary has some, but not all."""
+    """Offer one hypothesis per class of characters of which the vocabulary has some, but not all."""
     if not is_of_characters(dataset):
         return
     for name, wanted in CLASSES.items():
