@@ -121,17 +121,7 @@ def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: Prove
 def sample_tests(suite: Suite, count: int, seed: int = 0) -> Suite:
     """Draw tests at random, in the order of the suite; with the same seed a larger sample holds the smaller ones.
 
-    Parameters
-    ----------
-    suite : Suite
-    count : int
-        How many, at least 1; a suite that has no more is returned as it is.
-    seed : int
-
-    Raises
-    ------
-    SettingError
-        If `count` is no whole number of at least 1.
+    A suite that has no more than `count` tests is returned as it is.
     """
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise SettingError(f"A sample needs a whole number of tests of at least 1, not {count!r}.")
