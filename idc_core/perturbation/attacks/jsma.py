@@ -30,8 +30,8 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     Notes
     -----
     The saliency of a pair is equation 8 of the paper on the scores before the softmax, the best pair is found exactly
-    (`best_pairs`), and an input ends when the wanted class is predicted, when `gamma` of its values have been changed, or
-    when no pair is left that helps. Where no class is asked for, each input is given a wrong one at random.
+    (`best_pairs`), and an input ends when the wanted class is predicted, when `gamma` of its values have been changed,
+    or when no pair is left that helps. Where no class is asked for, each input is given a wrong one at random.
     """
     if theta == 0:
         raise SettingError("theta of JSMA must not be 0: nothing would change.")

@@ -68,10 +68,9 @@ def attack(
 
     Raises
     ------
-    DataError
-        If the inputs are no pictures in 0..1, or there is not one class an input.
-    SettingError
-        If there is no such attack, preset or parameter, a value is outside its range, or the network is no classifier.
+    DataError, SettingError
+        If the inputs are no pictures in 0..1 with one class each, there is no such attack, preset or parameter, a value
+        is outside its range, or the network is no classifier.
     ModelError
         If the network fails on the inputs.
 
