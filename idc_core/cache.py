@@ -47,13 +47,6 @@ def unit(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh
     -------
     dict
         As JSON gives it back, whether it was made now or before: tuples are lists, keys are text.
-
-    Raises
-    ------
-    SettingError
-        If key or record hold what JSON cannot write, as arrays, NaN or infinity.
-    DataError
-        If the file cannot be written.
     """
     if not kind.isidentifier():
         raise SettingError(f"The kind of a unit names a folder; expected one word, not {kind!r}.")

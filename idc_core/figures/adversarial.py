@@ -22,22 +22,9 @@ FACTORS = (1, 2, 5, 10, 20, 50, 100)
 def size_panels(
     sizes: Mapping[str, NDArray[np.floating]], fooled: NDArray[np.bool_], title: str, *, dark: bool = False
 ) -> go.Figure:
-    """Draw how far inputs were changed, a panel a measure.
+    """Draw how far inputs were changed, a panel per measure.
 
-    Parameters
-    ----------
-    sizes : mapping of str to ndarray of float (n,)
-        Sizes by the measure's name with its unit.
-    fooled : ndarray of bool (n,)
-        Which inputs the attack succeeded with.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    `sizes` holds one size per input by the measure's name with its unit; `fooled`, bool (n,), is drawn in two colours.
     """
     colours = palette(dark)
     figure, places = panels(list(sizes))
@@ -80,24 +67,7 @@ def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def confusions(
     before: NDArray[np.int64], after: NDArray[np.int64], classes: Sequence[str], title: str, *, dark: bool = False
 ) -> go.Figure:
-    """Draw what each class is answered with, before and after an attack.
-
-    Parameters
-    ----------
-    before, after : ndarray of int64 (classes, classes)
-        Row: right class. Column: answer.
-    classes : sequence of str
-        Their names.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Right answers lie on the diagonal, which is framed.
-    """
+    """Draw confusion matrices, int64 (classes, classes), before and after an attack; rows: true classes."""
     colours = palette(dark)
     figure = make_subplots(1, 2, subplot_titles=["before", "after"], shared_yaxes=True, horizontal_spacing=0.04)
     most = int(max(before.max(initial=0), after.max(initial=0), 1))
@@ -157,24 +127,18 @@ def attack_bars(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw attacks side by side, a panel a measure, a bar an attack.
+    """Draw attacks side by side, a panel per measure, a bar per attack.
 
     Parameters
     ----------
-    labels : sequence of str
-        Names of the attacks.
-    kinds : sequence of str
-        Their keys in `ATTACKS`.
+    labels, kinds : sequence of str
+        Names of the attacks, and their keys in `ATTACKS`.
     panels_of : mapping of str to (values, texts)
-        A value an attack and how it is written, by the measure's name; NaN leaves a bar out.
+        A value per attack and how it is written, by the measure's name; NaN leaves a bar out.
     title : str
         The finding.
     dark : bool
         Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
     """
     colours = palette(dark)
     styles = [suite_style(kind) for kind in kinds]
@@ -193,19 +157,8 @@ def magnification(change: NDArray[np.floating]) -> int:
 
 
 def magnified(change: NDArray[np.floating], factor: float, smallest: int) -> NDArray[np.uint8]:
-    """Draw changes on grey: what was raised is brighter, what was lowered darker.
+    """Draw changes (n, C, H, W) on grey, uint8 (n, H * f, W * f, 3), at least `smallest` wide; raised: brighter.
 
-    Parameters
-    ----------
-    change : ndarray of float (n, C, H, W)
-        Values after less values before, in -1..1.
-    factor : float
-        A change of 1 / factor is black or white.
-    smallest : int
-        Width in pixels to reach at least.
-
-    Returns
-    -------
-    ndarray of uint8 (n, H * f, W * f, 3)
+    A change of 1 / factor is black or white.
     """
     return pictures(np.clip(0.5 + change * (factor / 2), 0.0, 1.0), smallest)

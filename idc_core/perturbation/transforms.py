@@ -124,8 +124,8 @@ def transform(
 @register_transform(
     "rotation",
     "Rotation",
-    "Turns the picture about its middle.",
-    Parameter("degrees", "Angle in degrees", "How far the picture turns, counter-clockwise.", 15.0, -180.0, 180.0),
+    "Rotates the image about its centre.",
+    Parameter("degrees", "Angle (degrees)", "Rotation angle, counter-clockwise.", 15.0, -180.0, 180.0),
 )
 def _rotation(pictures: Pictures, streams: Streams, degrees: float) -> Pictures:
     height, width = pictures.shape[2:]
@@ -141,9 +141,9 @@ def _rotation(pictures: Pictures, streams: Streams, degrees: float) -> Pictures:
 @register_transform(
     "shift",
     "Shift",
-    "Moves the picture sideways and down.",
-    Parameter("right", "To the right, in pixels", "How far the picture moves to the right.", 2.0, -32.0, 32.0),
-    Parameter("down", "Down, in pixels", "How far the picture moves down.", 2.0, -32.0, 32.0),
+    "Moves the image horizontally and vertically.",
+    Parameter("right", "Right (pixels)", "Shift to the right; below 0 to the left.", 2.0, -32.0, 32.0),
+    Parameter("down", "Down (pixels)", "Shift downwards; below 0 upwards.", 2.0, -32.0, 32.0),
 )
 def _shift(pictures: Pictures, streams: Streams, right: float, down: float) -> Pictures:
     height, width = pictures.shape[2:]
@@ -153,8 +153,8 @@ def _shift(pictures: Pictures, streams: Streams, right: float, down: float) -> P
 @register_transform(
     "scale",
     "Scale",
-    "Makes what is in the picture larger or smaller about its middle.",
-    Parameter("factor", "Factor", "Above 1 larger, below 1 smaller.", 1.2, 0.3, 3.0),
+    "Enlarges or shrinks the image about its centre.",
+    Parameter("factor", "Factor", "Above 1 enlarges, below 1 shrinks.", 1.2, 0.3, 3.0),
 )
 def _scale(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
     return _sampled(pictures, [[1 / factor, 0.0, 0.0], [0.0, 1 / factor, 0.0]])
@@ -173,7 +173,7 @@ def _sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
     "brightness",
     "Brightness",
     "Adds the same amount to every value.",
-    Parameter("amount", "Amount added", "Above 0 brighter, below 0 darker, in parts of the range.", 0.2, -1.0, 1.0),
+    Parameter("amount", "Amount added", "Above 0 brighter, below 0 darker; share of the range.", 0.2, -1.0, 1.0),
 )
 def _brightness(pictures: Pictures, streams: Streams, amount: float) -> Pictures:
     return pictures + np.float32(amount)
@@ -182,8 +182,8 @@ def _brightness(pictures: Pictures, streams: Streams, amount: float) -> Pictures
 @register_transform(
     "contrast",
     "Contrast",
-    "Pulls values away from the picture's mean, or towards it.",
-    Parameter("factor", "Factor", "Above 1 more contrast, below 1 less, 0 an even grey.", 0.5, 0.0, 4.0),
+    "Scales values about the mean of the image.",
+    Parameter("factor", "Factor", "Above 1 more contrast, below 1 less; 0 gives uniform grey.", 0.5, 0.0, 4.0),
 )
 def _contrast(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
     mean = pictures.mean((1, 2, 3), keepdims=True)
@@ -193,8 +193,8 @@ def _contrast(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
 @register_transform(
     "blur",
     "Blur",
-    "Mixes each pixel with its neighbours by a Gaussian bell.",
-    Parameter("width", "Width of the bell, in pixels", "Its standard deviation: more blurs more.", 1.0, 0.1, 8.0),
+    "Blurs the image with a Gaussian kernel.",
+    Parameter("width", "Width (pixels)", "Standard deviation of the kernel: larger blurs more.", 1.0, 0.1, 8.0),
 )
 def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
     reach = max(1, int(np.ceil(3 * width)))
@@ -211,9 +211,9 @@ def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
 @register_transform(
     "occlusion",
     "Occlusion",
-    "Covers a rectangle at a random place with one shade.",
-    Parameter("share", "Side of the rectangle", "Share of the picture's width and height.", 0.25, 0.02, 1.0),
-    Parameter("shade", "Shade", "What the rectangle is filled with: 0 is black, 1 is white.", 0.5, 0.0, 1.0),
+    "Covers a rectangle at a random position with one shade.",
+    Parameter("share", "Side of the rectangle", "As a share of the width and height of the image.", 0.25, 0.02, 1.0),
+    Parameter("shade", "Shade", "Fill value: 0 is black, 1 is white.", 0.5, 0.0, 1.0),
     random=True,
 )
 def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float) -> Pictures:
@@ -230,8 +230,8 @@ def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float)
 @register_transform(
     "jpeg",
     "JPEG",
-    "Stores the picture as JPEG and reads it again.",
-    Parameter("quality", "Quality", "Less is smaller and shows more of the compression.", 30, 1, 95),
+    "Compresses the image as JPEG.",
+    Parameter("quality", "Quality", "Lower values compress more and show more artefacts.", 30, 1, 95),
 )
 def _jpeg(pictures: Pictures, streams: Streams, quality: int) -> Pictures:
     if pictures.shape[1] not in (1, 3):

@@ -31,14 +31,7 @@ LIMIT = 1 << 30
 def cached_block(inputs: NDArray[Any], key: object, make: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
     """Return a block of attacked inputs from disk, or make and keep it.
 
-    Parameters
-    ----------
-    inputs : ndarray (k, ...)
-        What the block is made of; it has the same shape.
-    key : object
-        Everything else that the block follows from, as Python writes it.
-    make : callable
-        Makes the block, float32 (k, ...).
+    It has the shape of the inputs (k, ...) that it is made of, and follows from them and `key`, as Python writes it.
     """
     digest = hashlib.sha256(repr((key, inputs.dtype.str, inputs.shape)).encode())
     digest.update(np.ascontiguousarray(inputs).data)
@@ -100,17 +93,7 @@ def attacked_suite(
 ) -> Suite:
     """Return attacked inputs as a suite, with the true classes as targets.
 
-    Parameters
-    ----------
-    result : AttackResult
-    test : Dataset
-        What they were made of.
-    numbers : ndarray, int64 (done,)
-        Number of each of them in the data set.
-    model : Module
-        The network that was attacked.
-    places : ndarray, int64 (k,), optional
-        Which of the inputs; default: all.
+    `numbers`, int64 (done,), are the inputs' numbers in the data set; `places`, int64 (k,), chooses some of them.
     """
     places = np.arange(result.done, dtype=np.int64) if places is None else places
     label = ATTACKS[result.name].label

@@ -78,18 +78,8 @@ def suite_from_arrays(
 ) -> Suite:
     """Make a suite of arrays, as `custom_suite` takes them; raise `DataError` if they do not fit.
 
-    Parameters
-    ----------
-    inputs, targets : ndarray
-    form : SuiteFormat
-    label, name : str
-        Of the suite.
-    origin : ndarray, int64 (n,), optional
-        Number of the test that each was made of; default -1.
-    provenance : sequence of ProvenanceStep
-        Default: that they are a person's own.
-    where : str
-        What holds the arrays, for messages.
+    `origin` is the number of the test that each was made of, default -1; `provenance` says how they were made, default
+    that they are a person's own; `where` names what holds the arrays, for messages.
     """
     inputs = fitting_inputs(inputs, form.shape, where)
     targets = fitting_targets(targets, len(inputs), form, where)

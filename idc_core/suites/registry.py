@@ -67,8 +67,10 @@ class SuiteKind:
 
 
 _NOISE = (
-    Parameter("share", "Share of pixels", "How many of a picture's pixels get noise.", SHARE, 0.0001, 1.0),
-    Parameter("deviation", "Strength", "Standard deviation of the noise, in parts of the range.", DEVIATION, 0.01, 10),
+    Parameter("share", "Share of pixels", "Share of the pixels of an image that get noise.", SHARE, 0.0001, 1.0),
+    Parameter(
+        "deviation", "Strength", "Standard deviation of the noise, share of the value range.", DEVIATION, 0.01, 10
+    ),
 )
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 

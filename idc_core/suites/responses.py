@@ -81,16 +81,7 @@ def responses_from_traces(
     task: Task,
     important: Sequence[int] | NDArray[np.int64],
 ) -> PartResponses:
-    """Return responses that were traced already: scores (n, classes) and activations (n, neurons) of the whole layer.
-
-    Parameters
-    ----------
-    scores : ndarray, float32 (n, classes)
-        Before the softmax.
-    activations : ndarray, float32 (n, neurons)
-    targets, task, important
-        As in `part_responses`.
-    """
+    """Return responses that were traced already: scores (n, classes), activations (n, neurons) of the layer."""
     return PartResponses(predict(scores, targets, task), activations[:, np.asarray(important, np.int64)])
 
 

@@ -131,17 +131,9 @@ def pack_suite(label: str, suite: Suite, on_progress: Progress | None = None) ->
 
 
 def saved_suites(like: Dataset | Suite | None = None) -> dict[str, SavedSuite]:
-    """List the suites on disk.
+    """List the suites on disk by name, in the order of their labels; files that are no suites are left out.
 
-    Parameters
-    ----------
-    like : Dataset or Suite, optional
-        List only suites of the same shape, classes and task.
-
-    Returns
-    -------
-    dict of str to SavedSuite
-        By name, in the order of their labels. Files that are no suites are left out.
+    With `like`, a data set or a suite, only those of the same shape, classes and task.
     """
     form = None if like is None else SuiteFormat.of(like)
     found = [_listed(str(path), path.stat().st_mtime_ns) for path in saved_folder().glob("kept-*.npz")]

@@ -122,17 +122,7 @@ def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: Prove
 def sample_tests(suite: Suite, count: int, seed: int = 0) -> Suite:
     """Draw tests at random, in the order of the suite; with the same seed a larger sample holds the smaller ones.
 
-    Parameters
-    ----------
-    suite : Suite
-    count : int
-        How many, at least 1; a suite that has no more is returned as it is.
-    seed : int
-
-    Raises
-    ------
-    SettingError
-        If `count` is no whole number of at least 1.
+    A suite that has no more than `count` tests is returned as it is.
     """
     whole_number("The number of tests of a sample", count, 1)
     if count >= len(suite):

@@ -47,15 +47,7 @@ class ProvenanceStep:
 
 @dataclass(frozen=True, eq=False)
 class SuitePart:
-    """A run of inputs that are made in one way; suites that share a part share its results.
-
-    Attributes
-    ----------
-    fingerprint : str
-        Content address: equal ones hold equal inputs.
-    count : int
-    make : Make
-    """
+    """Inputs that are made in one way; suites that share a part, by its content address, share its results."""
 
     fingerprint: str
     count: int
@@ -115,23 +107,7 @@ class Suite:
         return content_address(*(part.fingerprint for part in self.parts))
 
     def take(self, positions: Sequence[int] | Positions, on_progress: Progress | None = None) -> NDArray[Any]:
-        """Make some inputs.
-
-        Parameters
-        ----------
-        positions : int (k,)
-            0..n - 1, in any order.
-        on_progress : Progress, optional
-
-        Returns
-        -------
-        ndarray (k, ...)
-
-        Raises
-        ------
-        SettingError
-            If a position is outside the suite.
-        """
+        """Make some inputs (k, ...), at positions (k,) in 0..n - 1, in any order."""
         wanted = np.asarray(positions, np.int64).reshape(-1)
         if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self)):
             raise SettingError(f"Expected positions in 0..{len(self) - 1} of suite {self.label!r}.")
@@ -149,13 +125,7 @@ class Suite:
     def blocks(
         self, size: int = BLOCK, on_progress: Progress | None = None
     ) -> Iterator[tuple[Positions, NDArray[Any]]]:
-        """Make all inputs, block by block, so that no more than one block is in memory.
-
-        Yields
-        ------
-        positions : ndarray, int64 (k,)
-        inputs : ndarray (k, ...)
-        """
+        """Make all inputs block by block; yield positions, int64 (k,), and inputs (k, ...)."""
         for start in range(0, len(self), size):
             positions = np.arange(start, min(start + size, len(self)), dtype=np.int64)
             yield positions, self.take(positions, on_progress)
@@ -198,7 +168,7 @@ def original(test: Dataset) -> Suite:
 
 
 def union(suites: Sequence[Suite], name: str | None = None, label: str | None = None) -> Suite:
-    """Put suites one after the other.
+    """Put suites one after the other; a part that several suites share is in it once.
 
     Parameters
     ----------
@@ -207,17 +177,10 @@ def union(suites: Sequence[Suite], name: str | None = None, label: str | None = 
     name, label : str, optional
         Default: the last suite's name, and all labels joined by "+".
 
-    Returns
-    -------
-    Suite
-        A part that several suites share is in it once.
-
     Raises
     ------
-    SettingError
-        If there is no suite.
-    DataError
-        If they are not for the same network.
+    SettingError, DataError
+        If there is no suite, or they are not for the same network.
     """
     if not suites:
         raise SettingError("A union needs at least one suite, got none.")

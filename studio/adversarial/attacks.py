@@ -31,20 +31,12 @@ EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 
 @dataclass(frozen=True)
 class Plan:
-    """One attack on some tests.
+    """One attack with its settings, on at most `numbers` tests drawn by the seed.
 
     Attributes
     ----------
-    attack : str
-        A key of `ATTACKS`.
-    settings : tuple of (str, value)
-        Its parameters.
     goal : int or None
         The class to be predicted; None for any wrong one.
-    seed : int
-        For random starts and goals, and for which tests are taken.
-    numbers : int
-        How many tests at most.
     every : bool
         Whether misclassified tests are attacked too.
     """
@@ -105,24 +97,17 @@ def sample(view: View, plan: Plan) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The result of an attack, as far as it is finished.
+    """The result of an attack on n tests, as far as it is finished.
 
     Attributes
     ----------
-    plan : Plan
-    positions : ndarray of int64 (done,)
-        Which tests.
-    originals : ndarray of float32 (done, C, H, W)
-        These tests as they were.
-    result : AttackResult
-    predictions : Predictions
-        Of the attacked inputs.
-    assignments : ndarray of uint8 (done, m)
+    positions : ndarray of int64 (n,)
+    originals, before, after : ndarray of float32 (n, C, H, W)
+        The tests, and the relevance of their pixels before and after.
+    assignments : ndarray of uint8 (n, m)
         Cluster of every attacked input and important neuron.
     gained : Gained
         Cells that none of the chosen tests reaches.
-    before, after : ndarray of float32 (done, C, H, W)
-        Relevance of the inputs, before and after.
     """
 
     plan: Plan
@@ -171,7 +156,6 @@ def open_run(
     Parameters
     ----------
     view : View
-        The bench.
     plan : Plan
     explained : str
         A key of `EXPLAINED`.
@@ -184,11 +168,6 @@ def open_run(
     -------
     Run or None
         Of the blocks that are finished; None where none is.
-
-    Raises
-    ------
-    IdcError
-        If the network cannot be attacked.
     """
     from idc_core.perturbation.attacks import ATTACKS, join_results
     from idc_core.suites.attacked import BLOCK

@@ -27,17 +27,12 @@ class Recipe:
     Attributes
     ----------
     base : str
-        A key of `idc_core.suites.SUITES`, the name of a data set, or of a suite that was kept.
+        A key of `idc_core.suites.SUITES`, the name of a data set, or of a saved suite.
     settings : mapping of str to number
         Parameters that are not at their defaults; "pixels" stands for the share of the pixels.
     seed : int
-        For what is random.
-    classes : tuple of int
-        Right classes that are kept; empty for all.
-    answers : str
-        A key of `ANSWERS`.
-    least, most : float
-        Confidence that is kept.
+    classes, answers, least, most
+        The tests that are selected: true classes (empty for all), a key of `ANSWERS`, range of confidence.
     """
 
     base: str
@@ -94,12 +89,9 @@ class Recipe:
 
 
 def parse(text: str) -> Recipe:
-    """Read one suite from an address; whether its base and its settings exist is seen when it is made.
+    """Read one suite from an address; raise `SettingError` where it is not as `Recipe.text` writes it.
 
-    Raises
-    ------
-    SettingError
-        If a part is not as `Recipe.text` writes it.
+    Whether its base and its settings exist is seen when it is made.
     """
     base, *parts = text.split(APART)
     found: dict[str, Any] = {"settings": {}}

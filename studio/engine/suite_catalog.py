@@ -40,24 +40,18 @@ UNSURE = 0.9
 
 @dataclass(frozen=True)
 class SuiteOption:
-    """A suite that can be chosen.
+    """A suite that can be chosen: its name in the address, label, help, and kind as `suite_style` takes it.
 
     Attributes
     ----------
-    name : str
-        As the address writes it.
-    label, help : str
-        Its name for a person, and a sentence on what is in it.
-    kind : str
-        Kind of suite, as `suite_style` takes it.
     joins : bool
-        Whether it is looked at together with the original tests (U_O+X), or alone.
+        Whether it is compared together with the original tests (U_O+X), or alone.
     judged : bool
-        Whether its right answers are those of the network's classes.
+        Whether its true classes are those of the network.
     made : bool
         Whether its inputs are made of the tests.
     within : bool
-        Whether it is a part of the tests, so that it has nothing beyond them.
+        Whether it is a part of the tests, so that it adds no inputs.
     """
 
     name: str
@@ -125,20 +119,7 @@ def base_suite(view: View) -> Suite:
 
 
 def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
-    """Open a suite by its name, with the original tests where it joins them; its inputs are made when they are needed.
-
-    Parameters
-    ----------
-    waiting : Waiting
-        Shows progress where something has to be read or looked for.
-    view : View
-    name : str
-        One of `suite_options`.
-
-    Returns
-    -------
-    Suite
-        Its label is for a person; its first part is that of `base_suite` where it joins it.
+    """Open one of `suite_options`, with the original tests first where it joins them; its inputs are made when needed.
 
     Raises
     ------

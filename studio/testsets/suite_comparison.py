@@ -29,18 +29,7 @@ ORIGINAL = SuiteOption("original", "Original tests", "The tests as they are.", "
 
 @dataclass(frozen=True, eq=False)
 class ComparedSuites:
-    """Suites side by side; the first are the original tests.
-
-    Attributes
-    ----------
-    view : View
-    options : list of SuiteOption
-        What each suite is.
-    suites : list of Suite
-    comparison : SuiteComparison
-    problems : list of str
-        A sentence for each suite that is left out.
-    """
+    """Suites side by side, the original tests first; `problems` has a sentence for each suite that is left out."""
 
     view: View
     options: list[SuiteOption]
@@ -84,19 +73,9 @@ class ComparedSuites:
 
 
 def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
-    """Compare the original tests with other suites; show progress while it takes long.
+    """Compare the original tests with suites by name; show progress while it takes long.
 
-    Parameters
-    ----------
-    view : View
-        The bench.
-    names : sequence of str
-        Suites by name, at most five.
-
-    Returns
-    -------
-    ComparedSuites
-        Without what was not finished, where the person pressed Stop.
+    Suites that were not finished, because the person pressed Stop, are left out.
     """
     from idc_core.suites import compare_responses
     from idc_core.suites.comparison import MS

@@ -135,7 +135,7 @@ def test_the_address_chooses_attack_settings_goal_and_tests(view):
     _, result = attacked(view, one)
     finding = app.markdown[0].value
     assert f"into class 7 on {int(result.success.sum())} of 32" in finding
-    assert "PGD (largest change of a value 0.15, steps 5)" in finding
+    assert "PGD (epsilon 0.15, steps 5)" in finding
 
 
 def test_the_presets_say_which_is_which_and_set_their_values():

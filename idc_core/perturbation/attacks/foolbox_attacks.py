@@ -13,14 +13,8 @@ from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, Preset, register_attack
 from idc_core.perturbation.inputs import stream
 
-EPSILON = Parameter(
-    "epsilon",
-    "Largest change of a value",
-    "No value changes by more than this, in parts of its range.",
-    0.3,
-    0.001,
-    1.0,
-)
+EPSILON = Parameter("epsilon", "Epsilon", "Largest change of a value, as a share of its range.", 0.3, 0.001, 1.0)
+STEPS_HELP = "More steps find more adversarial inputs and take longer."
 
 
 @register_attack(
@@ -42,8 +36,8 @@ def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     "FGSM in small steps, never further than epsilon from the input.",
     "Kurakin, Goodfellow, Bengio, ICLR workshop 2017, section 2.2",
     EPSILON,
-    Parameter("step", "Change a step", "How far each step goes, in parts of the range.", 0.1, 0.0005, 1.0),
-    Parameter("steps", "Steps", "More steps find more wrong answers and take longer.", 10, 1, 1000),
+    Parameter("step", "Step size", "Change per step, as a share of the value range.", 0.1, 0.0005, 1.0),
+    Parameter("steps", "Steps", STEPS_HELP, 10, 1, 1000),
 )
 def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=step, steps=steps)
@@ -56,8 +50,8 @@ def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     "BIM from a random start within epsilon of the input.",
     "Madry et al., ICLR 2018, section 2.1",
     EPSILON,
-    Parameter("step", "Change a step", "How far each step goes, in parts of the range.", 0.01, 0.0005, 1.0),
-    Parameter("steps", "Steps", "More steps find more wrong answers and take longer.", 40, 1, 1000),
+    Parameter("step", "Step size", "Change per step, as a share of the value range.", 0.01, 0.0005, 1.0),
+    Parameter("steps", "Steps", STEPS_HELP, 40, 1, 1000),
     random=True,
 )
 def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
@@ -79,11 +73,11 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
 @register_attack(
     "deepfool",
     "DeepFool",
-    "Straight to the nearest border between classes, as if the network were linear there.",
+    "Moves to the nearest decision boundary of the linearised network.",
     "Moosavi-Dezfooli, Fawzi, Frossard, CVPR 2016, algorithm 2",
-    Parameter("steps", "Steps at most", "Inputs that are not fooled by then are given up.", 50, 1, 500),
-    Parameter("candidates", "Classes", "How many of the likeliest classes are aimed at.", 10, 2, 1000),
-    Parameter("overshoot", "Overshoot", "How far beyond the border to go, in parts of the way.", 0.02, 0.0, 1.0),
+    Parameter("steps", "Maximum steps", "Inputs that are not fooled by then count as failed.", 50, 1, 500),
+    Parameter("candidates", "Classes", "Number of most probable classes whose boundaries are considered.", 10, 2, 1000),
+    Parameter("overshoot", "Overshoot", "Distance beyond the boundary, as a share of the way to it.", 0.02, 0.0, 1.0),
     takes_goal=False,
     batch_size=64,
 )
@@ -96,29 +90,29 @@ def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Te
 @register_attack(
     "cw",
     "Carlini-Wagner L2",
-    "Searches the smallest change that fools the network: slow, and hardly visible.",
+    "Searches for the smallest change that fools the network: slow, and hardly visible.",
     "Carlini, Wagner, IEEE S&P 2017, section VI.A",
     Parameter(
         "learning_rate",
         "Learning rate",
-        "Adam's step: larger is faster and coarser.",
+        "Step size of Adam: larger is faster and less precise.",
         5e-3,
         1e-5,
         1.0,
         logarithmic=True,
     ),
-    Parameter("search_steps", "Search steps", "How often the weight of being wrong is adjusted.", 5, 1, 20),
-    Parameter("iterations", "Iterations", "Steps of Adam for each search step.", 1000, 1, 10000),
+    Parameter("search_steps", "Search steps", "Number of binary search steps for the constant.", 5, 1, 20),
+    Parameter("iterations", "Iterations", "Adam steps per search step.", 1000, 1, 10000),
     Parameter(
         "initial_constant",
         "Initial constant",
-        "How much being wrong weighs against a small change, at first.",
+        "Initial weight of misclassification against the size of the change.",
         1e-2,
         1e-6,
         1e6,
         logarithmic=True,
     ),
-    Parameter("confidence", "Confidence", "By how much the wrong score must lead.", 0.0, 0.0, 100.0),
+    Parameter("confidence", "Confidence", "Margin by which the score of the wrong class must lead.", 0.0, 0.0, 100.0),
     batch_size=64,
     presets={
         "paper": Preset(

@@ -17,21 +17,21 @@ TABLE = 1 << 24
 @register_attack(
     "jsma",
     "JSMA",
-    "Changes few values, but those fully: the two that help most, again and again.",
+    "Changes a few values fully, two at a time: the pair with the highest saliency.",
     "Papernot et al., IEEE EuroS&P 2016, algorithm 3 and equation 8",
-    Parameter("theta", "Change of a value", "Below 0 values are lowered instead of raised.", 1.0, -1.0, 1.0),
-    Parameter("gamma", "Share of values", "At most this share of an input's values is changed.", 1.0, 0.001, 1.0),
+    Parameter("theta", "Change per value", "Below 0 values are lowered instead of raised.", 1.0, -1.0, 1.0),
+    Parameter("gamma", "Share of values", "Maximum share of the values that are changed.", 1.0, 0.001, 1.0),
     random=True,
     batch_size=64,
 )
 def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
-    """Return inputs in which pairs of values were changed until the network gave the wanted answer.
+    """Return inputs in which pairs of values were changed until the network predicted the wanted class.
 
     Notes
     -----
     The saliency of a pair is equation 8 of the paper on the scores before the softmax, the best pair is found exactly
-    (`best_pairs`), and an input ends when it is answered as wanted, when `gamma` of its values have been changed, or
-    when no pair is left that helps. Where no wrong answer is asked for, each input is given one at random.
+    (`best_pairs`), and an input ends when the wanted class is predicted, when `gamma` of its values have been changed,
+    or when no pair is left that helps. Where no class is asked for, each input is given a wrong one at random.
     """
     if theta == 0:
         raise SettingError("theta of JSMA must not be 0: nothing would change.")
@@ -72,22 +72,19 @@ def _look(batch: Batch, inputs: Tensor, goal: Tensor) -> tuple[Tensor, Tensor, T
 
 
 def best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
-    """Find the pair of values whose change helps most, exactly.
+    """Find the pair of free values whose change helps most, exactly.
 
     Parameters
     ----------
-    toward : Tensor, float (n, values)
-        How much a change of each value raises the wanted score.
-    away : Tensor, float (n, values)
-        How much it raises the others together.
+    toward, away : Tensor, float (n, values)
+        How much a change of each value raises the wanted score, and the others together.
     free : Tensor, bool (n, values)
         Values that may still be changed.
 
     Returns
     -------
     pairs : Tensor, int64 (n, 2)
-        The two different free values p, q with the largest -(toward_p + toward_q)(away_p + away_q) among those whose
-        first factor is above 0 and second below 0.
+        The values p, q with the largest -(toward_p + toward_q)(away_p + away_q), first factor > 0, second < 0.
     helps : Tensor, bool (n,)
         Whether there is such a pair; where not, the pair means nothing.
 

@@ -25,9 +25,9 @@ class Batch:
     inputs : Tensor, float (n, C, H, W)
         In 0..1, without gradients; not to be written into.
     labels : Tensor, int64 (n,)
-        The right classes.
+        True classes.
     goal : Tensor, int64 (n,), or None
-        The classes that the network shall answer with; None for any wrong one.
+        The classes to be predicted; None for any wrong one.
     numbers : ndarray, int64 (n,)
         Number of each input, which with the seed fixes its random draws.
     seed : int

@@ -29,13 +29,13 @@ class AttackResult:
     inputs : ndarray, float32 (done, C, H, W)
         The attacked inputs, in 0..1.
     targets : ndarray, int64 (done,)
-        The right classes.
+        True classes.
     goal : ndarray, int64 (done,), or None
         The classes asked for.
     before, predictions : ndarray, int64 (done,)
-        The network's answers to the inputs as they were, and as they are now.
+        Predicted classes of the inputs before and after.
     success : ndarray, bool (done,)
-        Whether the answer is wrong now, or the one asked for; inputs that were answered wrongly before count too.
+        Whether the prediction is wrong now, or the one asked for; inputs misclassified before count too.
     l0 : ndarray, int64 (done,)
         Pixels, places with all their colours, of which a value moved by more than `CHANGED`.
     l2, linf : ndarray, float64 (done,)
@@ -71,13 +71,13 @@ class AttackResult:
 
     @property
     def fooled(self) -> NDArray[np.bool_]:
-        """Which of the inputs that were answered correctly are no longer, bool (done,)."""
+        """Which correctly classified inputs are misclassified now, bool (done,)."""
         found: NDArray[np.bool_] = (self.before == self.targets) & self.success
         return found
 
     @property
     def success_rate(self) -> float:
-        """Share of the correctly answered inputs that the attack succeeded with, 0..1; nan where there were none."""
+        """Share of the correctly classified inputs that the attack succeeded with, 0..1; nan where there are none."""
         right = self.before == self.targets
         return float(self.success[right].mean()) if right.any() else float("nan")
 
@@ -89,15 +89,7 @@ class AttackResult:
 
 
 def join_results(parts: Sequence[AttackResult], total: int) -> AttackResult:
-    """Put the results of one attack on several batches one after the other.
-
-    Parameters
-    ----------
-    parts : sequence of AttackResult
-        Of the same attack with the same settings; at least one.
-    total : int
-        How many inputs there were to attack; more than the parts hold where the work was stopped.
-    """
+    """Put results of one attack, with the same settings, one after the other; `total` is how many inputs there were."""
     if not parts:
         raise SettingError("Expected at least one finished batch to join, got none.")
     first = parts[0]

@@ -34,7 +34,7 @@ def attack(
     on_progress: Progress | None = None,
     **settings: Any,
 ) -> AttackResult:
-    """Change inputs a little, so that the network answers wrongly.
+    """Change inputs slightly, so that the network misclassifies them.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def attack(
     inputs : Tensor, array or Dataset, float (n, C, H, W)
         Pictures in 0..1.
     targets : int (n,), optional
-        The right classes; a `Dataset` brings its own.
+        True classes; a `Dataset` brings its own.
     name : str
         A key of `ATTACKS`.
     goal : int or int (n,), optional
-        The wrong answers that are wanted; default: any (for JSMA one at random for each input).
+        The classes to be predicted; default: any wrong one (for JSMA one at random for each input).
     preset : str, optional
         Named values of the attack's parameters (`Attack.presets`); `settings` go before them.
     seed : int
@@ -68,10 +68,9 @@ def attack(
 
     Raises
     ------
-    DataError
-        If the inputs are no pictures in 0..1, or there is not one class an input.
-    SettingError
-        If there is no such attack, preset or parameter, a value is outside its range, or the network is no classifier.
+    DataError, SettingError
+        If the inputs are no pictures in 0..1 with one class each, there is no such attack, preset or parameter, a value
+        is outside its range, or the network is no classifier.
     ModelError
         If the network fails on the inputs.
 
@@ -88,7 +87,7 @@ def attack(
     pictures = as_pictures(inputs)
     targets = getattr(inputs, "targets", None) if targets is None else targets
     if targets is None:
-        raise DataError("Attacks need the right classes: pass targets, one class an input, or a data set.")
+        raise DataError("Attacks need the true classes: pass targets, one class an input, or a data set.")
     if not len(pictures):
         raise DataError("There are no inputs to attack: expected at least one.")
     seed, ids = check_seed(seed), as_numbers(numbers, len(pictures))

@@ -17,32 +17,16 @@ SOFTMAX = ("softmax", "log_softmax")
 
 
 class Scores:
-    """The scores of a network, callable as often as an attack needs.
+    """The scores of a network, callable as often as an attack needs; inside `undisturbed` for as long.
 
-    Parameters
-    ----------
-    model : Module
-        Inside `undisturbed` for as long as this object is used.
-    example : Tensor, float (1, C, H, W)
-        An input that is run once to see what the network returns.
+    A network that ends in a softmax is read before it: behind it, gradients of confident predictions are zero in
+    float32, so that attacks stand still.
 
     Attributes
     ----------
     classes : int
     elements : int
         Numbers that the network computes for one input.
-
-    Raises
-    ------
-    ModelError
-        If the network fails, or does not return one row of scores an input.
-    SettingError
-        If it is a regression: attacks need classes.
-
-    Notes
-    -----
-    A network that ends in a softmax is read before it: behind it, gradients of sure answers are zero in float32, so
-    that attacks stand still.
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
@@ -116,13 +100,7 @@ def _first(output: Any) -> Tensor:
 
 
 def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
-    """Return one class an input, int64 (n,).
-
-    Raises
-    ------
-    DataError
-        If there is not one whole number in 0..classes - 1 an input; `what` names them in the message.
-    """
+    """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
     given = torch.tensor(np.asarray(values))
     if given.dim() == 0:
         given = given.expand(count)
