@@ -93,21 +93,6 @@ def explain(
 ) -> Explanation:
     """Explain one test's score through all layers, or find it again.
 
-    Parameters
-    ----------
-    view : View
-        The bench.
-    position : int
-        Which test.
-    method : str
-        A key of `METHODS`.
-    target : int
-        The output whose score is explained.
-    settings : dict
-        Parameters; those that are not of this method are left out.
-    label : str
-        What the explanation is called.
-
     Raises
     ------
     IdcError

@@ -212,22 +212,7 @@ def warm(bench: Bench) -> None:
 
 
 def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
-    """Return the relevance of some tests' inputs.
-
-    Parameters
-    ----------
-    view : View
-        The bench.
-    positions : ndarray of int64 (k,)
-        Which tests.
-    target : int or None
-        The class whose score is explained; None for the predicted one.
-
-    Returns
-    -------
-    ndarray of float32 (k, ...)
-        One number an input value; one a word for text.
-    """
+    """Return the relevance (k, ...) of the inputs of k tests; `target` None explains the predicted class."""
     from idc_core.attribution.relevance import relevance
 
     def work(report: Progress) -> NDArray[np.float32]:
@@ -246,20 +231,7 @@ PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "l
 
 
 def pick(view: View, how: str) -> NDArray[np.int64]:
-    """Return the chosen tests in the order in which to show them.
-
-    Parameters
-    ----------
-    view : View
-        The bench.
-    how : str
-        A key of `PICKS`.
-
-    Returns
-    -------
-    ndarray of int64 (k,)
-        Positions of tests.
-    """
+    """Return the positions of the chosen tests in the order of `how`, a key of `PICKS`."""
     chosen = view.chosen
     if how == "misclassified" and view.correct is not None:
         return chosen[~view.correct[chosen]]

@@ -18,22 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], list[str]]:
-    """Read test sets.
-
-    Parameters
-    ----------
-    view : View
-        The bench; its own tests are there already.
-    names : sequence of str
-        Names in the registry of data sets.
-
-    Returns
-    -------
-    suites : dict of str to Dataset
-        The ones with tests of the chosen classes.
-    problems : list of str
-        A sentence for each of the others.
-    """
+    """Read test sets by name; return those with tests of the chosen classes, and a sentence for each of the others."""
     suites, problems = {}, []
     waiting = Waiting(len(names))
     for name in names:
@@ -51,20 +36,6 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
 
 def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Sweep:
     """Sweep over all layers of a bench's network, or find again what was swept; show progress while it takes long.
-
-    Parameters
-    ----------
-    view : View
-        The bench: network, training inputs, how clusters are found, and which classes are looked at.
-    suites : dict of str to Dataset
-        The test sets.
-    ms : sequence of int
-        Numbers of important neurons, at most `MOST_NEURONS`.
-
-    Returns
-    -------
-    Sweep
-        With the layers that were finished, where the person pressed Stop.
 
     Raises
     ------

@@ -99,22 +99,7 @@ def offered(found: Ranked) -> dict[str, str]:
 
 
 def by_methods(view: View, names: list[str]) -> tuple[dict[str, Ranking], list[str]]:
-    """Rank the neurons by attribution methods on a sample of the training inputs.
-
-    Parameters
-    ----------
-    view : View
-        The bench.
-    names : list of str
-        Keys of `METHODS`.
-
-    Returns
-    -------
-    rankings : dict of str to Ranking
-        By name, of the methods that can explain the network.
-    refusals : list of str
-        A sentence for each of the others.
-    """
+    """Return rankings by attribution methods on a sample of training inputs, and a sentence for each that cannot."""
     waiting = Waiting(len(names))
     answers = {name: _by_method(waiting, view, name) for name in names}
     return (

@@ -95,15 +95,7 @@ def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
 
 
 def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
-    """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move.
-
-    Parameters
-    ----------
-    view, order, number
-        As in `silence`.
-    share : int
-        Per cent of an input that are changed.
-    """
+    """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move."""
     from idc_core.experiments.rq1 import compare
 
     def work(report: Progress) -> Changes:

@@ -12,13 +12,7 @@ KEPT = "kept-"
 
 
 def read(name: str) -> str:
-    """Return what the address says under a name, else what the session kept; empty where neither says anything.
-
-    Parameters
-    ----------
-    name : str
-        Name in the address. Given several times, the values are joined by commas.
-    """
+    """Return what the address says under a name, else what the session kept; empty where neither says anything."""
     said = st.query_params.get_all(name)
     value = ",".join(said) if said else str(st.session_state.get(KEPT + name, ""))
     keep(name, value)
@@ -26,13 +20,7 @@ def read(name: str) -> str:
 
 
 def keep(name: str, value: str) -> None:
-    """Keep a value in the session and in the address; an empty one is taken out of the address.
-
-    Parameters
-    ----------
-    name, value : str
-        Name in the address, and what it says.
-    """
+    """Keep a value in the session and in the address; an empty one is taken out of the address."""
     st.session_state[KEPT + name] = value
     if not value:
         st.query_params.pop(name, None)

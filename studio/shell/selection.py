@@ -81,13 +81,9 @@ def selected() -> Selection:
 
 
 def select(**changes: int | str | Sequence[str] | None) -> None:
-    """Select something on all pages; for the callbacks of widgets and charts.
+    """Select parts of the selection or the setup by name on all pages; for callbacks.
 
-    Parameters
-    ----------
-    **changes
-        `input`, `neuron`, `cluster` or `cell`, and every part of the bench (see `studio.shell.bench.Bench`) by
-        its name; None or an empty text clears. What loses its meaning (see `CLEARS`) is cleared as well.
+    None or an empty text clears a part. What loses its meaning (see `CLEARS`) is cleared too.
     """
     cleared = {name: None for change in changes for name in CLEARS.get(change, ())}
     for name, value in (cleared | changes).items():
@@ -96,19 +92,6 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
 
 
 def picked_row(key: str, rows: int) -> int | None:
-    """Return which row of a table was chosen, for its `on_select`.
-
-    Parameters
-    ----------
-    key : str
-        Of the table, which has ``selection_mode="single-row"``.
-    rows : int
-        How many it has now: a choice can be left from a longer one.
-
-    Returns
-    -------
-    int or None
-        None where none is chosen.
-    """
+    """Return which row of a single-row table was chosen; None for none, or for one past its `rows`."""
     chosen = st.session_state[key].selection.rows
     return int(chosen[0]) if chosen and chosen[0] < rows else None

@@ -99,19 +99,7 @@ def plot(
     modes: Modes = ("points",),
     drawn: go.Figure | None = None,
 ) -> None:
-    """Draw a plotly figure that is there already, as `chart` does.
-
-    Parameters
-    ----------
-    key, alt, read, clicked, modes
-        As in `chart`.
-    figure : plotly.graph_objects.Figure
-        Drawn for the page's ground.
-    lines : tuple of str
-        What a saved page says below the figure.
-    drawn : plotly.graph_objects.Figure, optional
-        From `drawn_once`, where the figure is kept; default the figure itself.
-    """
+    """Draw a plotly figure that is there already, as `chart` does."""
     # The figures bring their own colours for either ground; the theme would replace some of them.
     settings: dict[str, Any] = {"key": key, "alt": alt, "config": {"displaylogo": False}, "theme": None}
     if clicked is not None:

@@ -23,15 +23,7 @@ MOST_PICTURES = 600
 def take_away(
     tables: dict[str, pd.DataFrame], files: dict[str, tuple[str, str, Callable[[], bytes]]] | None = None
 ) -> None:
-    """Offer tables as CSV and other files; the buttons below the charts save the charts.
-
-    Parameters
-    ----------
-    tables : dict of str to DataFrame
-        File names without ending, and their tables.
-    files : dict of str to (str, str, callable), optional
-        Labels of buttons, and file name, media type and what makes the file when it is asked for.
-    """
+    """Offer tables as CSV and other files; the buttons below the charts save the charts."""
     st.header("Downloads", anchor=False)
     with st.container(horizontal=True, key="take-away"):
         for name, table in tables.items():

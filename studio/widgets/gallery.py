@@ -54,21 +54,7 @@ def gallery(
     relevance: NDArray[np.floating] | None = None,
     key: str | None = None,
 ) -> None:
-    """Show tests to choose from: pictures, pictures beside their relevance, or words.
-
-    Parameters
-    ----------
-    view : View
-        The bench.
-    positions : ndarray of int64 (k,)
-        Which tests.
-    most : int
-        How many to show at most.
-    relevance : ndarray of float, optional
-        Relevance of the inputs at the first `most` positions.
-    key : str, optional
-        Name of the gallery on its page; needed where a page shows the same tests twice.
-    """
+    """Show tests to choose from: pictures, pictures beside their relevance, or words."""
     shown = positions[:most]
     if not len(shown):
         st.caption("No test to show.")
@@ -120,22 +106,7 @@ def choices(
     chosen: int | None,
     choose: Callable[[int], None],
 ) -> None:
-    """Show inputs of any origin to choose from.
-
-    Parameters
-    ----------
-    view : View
-        The bench, whose network reads the inputs.
-    key, label : str
-        Name of the gallery on its page, and what is in it.
-    tiles : sequence of Tile
-    inputs : ndarray (k, ...)
-        One a tile: pictures, or token ids.
-    chosen : int or None
-        Number of the tile that is chosen.
-    choose : callable
-        Called with the number of the tile that was clicked.
-    """
+    """Show inputs of any origin to choose from."""
     shown: list[dict[str, Any]] = [
         {"test": tile.number, "caption": tile.caption, "spoken": _said(tile.caption)} for tile in tiles
     ]
@@ -180,18 +151,7 @@ def _choose(key: str, numbers: list[int]) -> None:
 
 
 def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, Any] | None, key: str) -> None:
-    """Show tiles that select their tests.
-
-    Parameters
-    ----------
-    tiles : sequence of dict
-        `test` (its number), `caption`, `spoken`, and `places` (of its pictures on the sheet) or `words` with the
-        `glue` that stands between them.
-    sheet : dict or None
-        From `make_sheet`; None where there are words.
-    key : str
-        Name of the gallery on its page.
-    """
+    """Show tiles that select their tests."""
     numbers = [tile["test"] for tile in tiles]
     _tiles(
         key=key,

@@ -40,7 +40,7 @@ def title(app) -> str:
 
 def listed(app):
     """The table of covered cells."""
-    return next(frame.value for frame in app.dataframe if "only errors" in frame.value.columns)
+    return next(frame.value for frame in app.dataframe if "only misclassified" in frame.value.columns)
 
 
 def words(app) -> str:
@@ -61,7 +61,7 @@ def test_every_covered_cell_is_listed_and_errors_come_first(open_page, view):
     lonely = {cell_name(cell) for cell in table.cells[table.wrong == table.counts]}
     assert lonely
     assert set(frame["cell"][: len(lonely)]) == lonely
-    assert frame["only errors"].tolist() == ["\u00d7"] * len(lonely) + [""] * (len(frame) - len(lonely))
+    assert frame["only misclassified"].tolist() == ["\u00d7"] * len(lonely) + [""] * (len(frame) - len(lonely))
     shares = frame["misclassified (%)"].tolist()
     assert shares == sorted(shares, reverse=True)
     assert shares == pytest.approx((100 * frame["misclassified"] / frame["tests"]).tolist())
@@ -212,7 +212,7 @@ def test_a_pinned_bench_with_the_same_cells_is_told_cell_by_cell(open_page, view
     assert not app.exception
     mine, theirs = (open_view(parse({"classes": name})).table.cells.tolist() for name in ("3", "5"))
     shared = [cell for cell in mine if cell in theirs]
-    assert f"{len(shared)} cells are reached on both, {len(mine) - len(shared)} only here" in words(app)
+    assert f"{len(shared)} cells are covered on both, {len(mine) - len(shared)} only here" in words(app)
     both, only = "both reach", "only these tests reach"
     labels = [[piece["label"] for piece in grid["visualMap"]["pieces"]] for grid in grids(app)]
     assert labels[0] == ["not covered", "covered"]

@@ -108,7 +108,7 @@ def test_the_address_holds_network_and_line(open_learn):
 def test_a_wrong_address_falls_back_to_the_start(open_learn, wrong):
     app = open_learn(net=wrong, line=wrong, chapter=wrong, explained=wrong, k=wrong, shown=wrong)
     assert not app.exception
-    assert "the scores are \u22120.39 for one and 1.12 for seven" in words(app)
+    assert "The scores are \u22120.39 for one and 1.12 for seven" in words(app)
     assert r"\text{a1} = 0.90 \times 1.00" in words(app)
 
 
@@ -185,7 +185,7 @@ def test_four_tests_fill_the_cells(open_learn):
     [
         ((0.0, 0.0, 0.0), "Your picture fills an empty cell, 0-0: IDC 66.7 %"),
         ((0.45, 0.9, 0.95), "Your picture fills an empty cell, 1-1: IDC 66.7 %"),
-        ((1.0, 0.5, 0.0), "Your picture falls into a cell that a test had reached, 2-0: IDC 50.0 %"),
+        ((1.0, 0.5, 0.0), "Your picture falls into a covered cell, 2-0: IDC 50.0 %"),
     ],
 )
 def test_an_own_picture_falls_into_its_cell(open_learn, ink, title):

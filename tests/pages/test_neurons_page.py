@@ -139,8 +139,8 @@ def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
     assert app.query_params["neuron"] in ("30", ["30"])
     means = [view.train_traces.relevance["fc2"][view.train.targets == one, 30].mean() for one in range(10)]
     bars = chart(app, "Neuron 30 contributes most to class")
-    assert f"class is {int(np.argmax(means))} " in bars["layout"]["title"]["text"].replace("<br>", " ")
-    assert "Neuron 30 is not among the 6 important neurons" in words(app)
+    assert f"class {int(np.argmax(means))} (" in bars["layout"]["title"]["text"].replace("<br>", " ")
+    assert "neuron 30 is not one of them" in words(app)
 
 
 def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
@@ -162,7 +162,7 @@ def test_trials_follow_the_ranking_and_their_settings(open_page):
     app = open_page("neurons", rank="Absolute relevance", tried="100", changed="10 %", scaled="true")
     assert not app.exception
     assert "on 100 tests" in chart(app, "Silencing the first")["layout"]["yaxis"]["title"]["text"]
-    assert "On average 78 pixels are changed in a test" in words(app)
+    assert "On average 78 pixels are changed per test" in words(app)
     assert "standard deviations" in chart(app, "Changing the most")["layout"]["yaxis"]["title"]["text"]
     assert "Silencing the first 6 neurons by absolute relevance changes accuracy" in app.markdown[0].value
 

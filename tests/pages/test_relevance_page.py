@@ -80,7 +80,7 @@ def test_address_opens_the_same_view(open_page):
     assert [text.partition(",")[0] for text in heat] == ["Class 3", "Class 8"]
     assert len({text.rpartition(" ")[2] for text in heat}) == 1, "one scale for all"
     assert "Orange is evidence for" in "\n".join(caption.value for caption in app.caption)
-    assert "Every layer sums to the score" in sums(app)["layout"]["title"]["text"]
+    assert "every layer sums to the score" in sums(app)["layout"]["title"]["text"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -105,7 +105,7 @@ def test_a_second_method_stands_beside_and_the_difference_is_of_shares(open_page
 def test_the_same_beside_itself_is_told(open_page):
     app = open_page("relevance", second="LRP-epsilon")
     assert not app.exception
-    assert any("is the same" in caption.value for caption in app.caption)
+    assert any("are the same" in caption.value for caption in app.caption)
 
 
 def test_buttons_step_through_the_misclassified_tests(open_page, view):
@@ -149,7 +149,7 @@ def test_steering_is_the_decision(small_data, open_page):
     app = open_page("relevance", model="Dave-2 on Udacity")
     assert not app.exception
     assert " the network steers " in finding(app)
-    assert "half of the relevance towards the " in finding(app)
+    assert "Half of the relevance towards the " in finding(app)
     assert "to the left" in "\n".join(caption.value for caption in app.caption)
 
 
