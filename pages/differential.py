@@ -19,7 +19,7 @@ from studio.widgets.text import count, percent, plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from studio.differential.search import Outcome, Settings
+    from studio.differential.search import SearchResult, SearchSettings
 
 view = open_bench(frame("differential"))
 finding = st.empty()
@@ -36,24 +36,24 @@ from studio.shell import address  # noqa: E402
 MEASURED = "measured"  # name of the control, also in the address
 
 
-def sentence(outcome: Outcome) -> str:
+def sentence(result: SearchResult) -> str:
     """Put the finding into words."""
-    finds, names = outcome.finds, layout.names(outcome.labels)
-    steps = finds.settings["iterations"]
-    if not len(finds):
+    found, names = result.disagreements, layout.names(result.labels)
+    steps = found.settings["iterations"]
+    if not len(found):
         return (
             f"**No difference found: {names} agree on every picture that the search has seen, from "
-            f"{plural(finds.seeds, 'seed')} within {plural(steps, 'step')}.** That is no proof that they always agree: "
+            f"{plural(found.seeds, 'seed')} within {plural(steps, 'step')}.** That is no proof that they always agree: "
             "another constraint, more seeds or larger steps may find one."
         )
     text = (
-        f"**From {count(len(finds))} of {plural(finds.seeds, 'seed')} ({percent(finds.share)}) the search came to a "
-        f"picture on which {names} disagree{soon(finds.iterations)}.** "
+        f"**From {count(len(found))} of {plural(found.seeds, 'seed')} ({percent(found.share)}) the search came to a "
+        f"picture on which {names} disagree{soon(found.iterations)}.** "
     )
-    already = int((finds.iterations == 0).sum())
+    already = int((found.iterations == 0).sum())
     if already:
         text += f"On {already} of them they disagree without any change. "
-    return text + votes_sentence(outcome)
+    return text + votes_sentence(result)
 
 
 def soon(iterations: NDArray[np.int64]) -> str:
@@ -64,40 +64,40 @@ def soon(iterations: NDArray[np.int64]) -> str:
     return f", from half of these within {plural(half, 'step')}"
 
 
-def votes_sentence(outcome: Outcome) -> str:
+def votes_sentence(result: SearchResult) -> str:
     """Say which model the others outvote."""
-    from idc_core.generation import alone
+    from idc_core.generation import outvoted
 
-    if len(outcome.labels) < 3:
-        where = "on each of them" if len(outcome.finds) > 1 else "on it"
+    if len(result.labels) < 3:
+        where = "on each of them" if len(result.disagreements) > 1 else "on it"
         return f"At least one of the two is wrong {where}; two models have no majority."
-    against = alone(outcome.finds.predictions, outcome.bound)
-    told = [f"{label} on {number}" for label, number in zip(outcome.labels, against, strict=True)]
-    without = int((~outcome.voted).sum())
+    against = outvoted(result.disagreements.predictions, result.bound)
+    told = [f"{label} on {number}" for label, number in zip(result.labels, against, strict=True)]
+    without = int((~result.voted).sum())
     text = f"Outvoted by the others: {layout.names(told)}"
     return f"{text}; {without} have no majority." if without else f"{text}."
 
 
-def draw_steps(outcome: Outcome, one: View, key: str) -> None:
+def draw_steps(result: SearchResult, one: View, key: str) -> None:
     """Draw how many seeds have a find after so many steps."""
-    finds = outcome.finds
+    found = result.disagreements
     title = (
-        f"{count(len(finds))} of {plural(finds.seeds, 'seed')} have a find within "
-        f"{plural(finds.settings['iterations'], 'step')}"
+        f"{count(len(found))} of {plural(found.seeds, 'seed')} have a find within "
+        f"{plural(found.settings['iterations'], 'step')}"
     )
-    if len(finds):
-        title += f"; half of the finds took at most {plural(int(np.median(finds.iterations)), 'step')}"
+    if len(found):
+        title += f"; half of the finds took at most {plural(int(np.median(found.iterations)), 'step')}"
     layout.chart(
         one,
         key,
         lambda dark: figures.found_by_step(
-            finds.iterations, finds.seeds, finds.settings["iterations"], title, dark=dark
+            found.iterations, found.seeds, found.settings["iterations"], title, dark=dark
         ),
         alt=title,
         read="the height is the share of the seeds that have led to a disagreement after so many steps. A curve that "
         "is level at its end says that more steps of this kind would hardly find more; at 0 steps stand seeds on which "
         "the models disagree as they are.",
-        depends=outcome.key,
+        depends=result.key,
     )
 
 
@@ -120,21 +120,21 @@ def choose_measured() -> list[str]:
     return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]
 
 
-def draw_gain(outcome: Outcome, found: search.Gain) -> pd.DataFrame:
+def draw_gain(result: SearchResult, found: search.CoverageGain) -> pd.DataFrame:
     """Draw the coverage of the tests before and after the finds are added. Returns the table."""
     names = list(found.scores)
     scores = np.array([found.scores[name] for name in names])
-    tests, finds = len(view.chosen), len(outcome.finds)
+    tests, found = len(view.chosen), len(result.disagreements)
     higher = [name.upper() for name in names if found.scores[name][1] > found.scores[name][0]]
     cells = f"{plural(found.new_cells, 'new cell')} reached"
-    title = f"{plural(finds, 'find')} beside {plural(tests, 'test')}: {cells}; " + (
+    title = f"{plural(found, 'find')} beside {plural(tests, 'test')}: {cells}; " + (
         f"{layout.names(higher)} {'rise' if len(higher) > 1 else 'rises'}" if higher else "no criterion rises"
     )
 
     def written(name: str, score: float) -> str:
         return percent(score) if found.shares[name] else f"{score:,.3g}"
 
-    suites = [f"Tests ({count(tests)})", f"With finds ({count(tests + finds)})"]
+    suites = [f"Tests ({count(tests)})", f"With finds ({count(tests + found)})"]
     texts = [[written(name, score) for score in found.scores[name]] for name in names]
 
     layout.chart(
@@ -143,33 +143,34 @@ def draw_gain(outcome: Outcome, found: search.Gain) -> pd.DataFrame:
         lambda dark: suite_scores(scores, [name.upper() for name in names], suites, texts, title, dark=dark),
         alt=title,
         read="a panel is a criterion with a scale of its own: above what the tests alone cover in the bench's layer, "
-        "below what the tests and the finds cover together. Finds are few beside the tests, so gains are small.",
-        depends=(outcome.key, tuple(names)),
+        "below what the tests and the finds cover together. Disagreements are few, so gains are small.",
+        depends=(result.key, tuple(names)),
     )
     return pd.DataFrame({"criterion": [name.upper() for name in names], "before": scores[:, 0], "after": scores[:, 1]})
 
 
 def draw_side(side: View, chosen: Any, key: str) -> None:
     """Draw the steps of one of two benches."""
-    outcome = _other(side)
-    if outcome is None:
+    result = _other(side)
+    if result is None:
         st.caption("No search is finished for this bench.")
     else:
-        draw_steps(outcome, side, f"steps-{key}")
+        draw_steps(result, side, f"steps-{key}")
 
 
 def compare(here: View, there: View) -> str:
     """Say on which bench more seeds have a find."""
-    mine, theirs = _other(here), _other(there)
-    if mine is None or theirs is None:
+    results = _other(here), _other(there)
+    if results[0] is None or results[1] is None:
         return "One of the two is not finished."
+    mine, theirs = results[0].disagreements, results[1].disagreements
     return (
-        f"Here {percent(mine.finds.share)} of {plural(mine.finds.seeds, 'seed')} have a find, on the pinned bench "
-        f"{percent(theirs.finds.share)} of {plural(theirs.finds.seeds, 'seed')}."
+        f"Here {percent(mine.share)} of {plural(mine.seeds, 'seed')} have a find, on the pinned bench "
+        f"{percent(theirs.share)} of {plural(theirs.seeds, 'seed')}."
     )
 
 
-def _other(side: View) -> Outcome | None:
+def _other(side: View) -> SearchResult | None:
     """Return the search of one of two benches, each with its own models and tests, all else as chosen here."""
     from dataclasses import replace
 
@@ -208,34 +209,34 @@ def one_model(names: tuple[str, ...]) -> None:
         st.switch_page(PAGES["coverage"].file)
 
 
-def draw(outcome: Outcome) -> dict[str, pd.DataFrame]:
-    """Draw everything behind a search with finds. Returns the tables."""
-    row = shown.chosen_row(view, outcome)
-    shown.draw_one(view, outcome, row)
+def draw(result: SearchResult) -> dict[str, pd.DataFrame]:
+    """Draw everything behind a search with disagreements. Returns the tables."""
+    row = shown.chosen_row(view, result)
+    shown.draw_one(view, result, row)
     st.header("All finds", anchor=False)
-    table = shown.table(view, outcome)
-    shown.draw_table(view, outcome, table)
-    shown.draw_more(view, outcome, row)
+    table = shown.table(view, result)
+    shown.draw_table(view, result, table)
+    shown.draw_more(view, result, row)
     st.subheader("Keep them as tests", anchor=False)
-    shown.draw_keep(view, outcome)
+    shown.draw_keep(view, result)
     st.header("How soon", anchor=False)
-    draw_steps(outcome, view, "steps")
+    draw_steps(result, view, "steps")
     st.header("What they add to the tests", anchor=False)
-    found = search.gain(view, outcome.finds.inputs, choose_measured(), outcome.key)
+    found = search.gain(view, result.disagreements.inputs, choose_measured(), result.key)
     for problem in found.problems:
         st.warning(problem)
-    made = {"finds": table} | ({"finds-coverage": draw_gain(outcome, found)} if found.scores else {})
+    made = {"finds": table} | ({"finds-coverage": draw_gain(result, found)} if found.scores else {})
     st.header("Does training with them help?", anchor=False)
-    return made | retraining.draw(view, outcome, settings)
+    return made | retraining.draw(view, result, settings)
 
 
-def explain(settings: Settings, outcome: Outcome) -> None:
+def explain(settings: SearchSettings, result: SearchResult) -> None:
     """Say how it was computed."""
-    finds = outcome.finds
-    rate = f"{len(finds) / finds.seconds:.0f} finds a second" if finds.seconds > 0 else ""
+    found = result.disagreements
+    rate = f"{len(found) / found.seconds:.0f} finds a second" if found.seconds > 0 else ""
     diversity = (
-        f"Diversity, the mean L1 distance of a find to its seed, is {outcome.distances.diversity:.4g} "
-        f"({255 * outcome.distances.diversity / view.test.inputs[0].size:.3g} grey levels a value). " * (len(finds) > 0)
+        f"Diversity, the mean L1 distance of a find to its seed, is {result.distances.diversity:.4g} "
+        f"({255 * result.distances.diversity / view.test.inputs[0].size:.3g} grey levels a value). " * (len(found) > 0)
     )
     layout.computed(
         view,
@@ -244,7 +245,7 @@ def explain(settings: Settings, outcome: Outcome) -> None:
         "picture that is looked at has 8 bits in its range, so that what is found survives saving. Pei et al., "
         "DeepXplore, SOSP 2017, Algorithm 1; the objective asks of models that keep the class no more than a safe "
         "margin.",
-        f"{diversity}This search took {finds.seconds:.2g} s on this computer: {rate}; that depends on the machine and "
+        f"{diversity}This search took {found.seconds:.2g} s on this computer: {rate}; that depends on the machine and "
         "on what else it did.",
     )
 
@@ -260,31 +261,31 @@ if len(settings.models) < 2:
     one_model(settings.models)
     st.stop()
 try:
-    outcome = search.run(view, settings)
+    result = search.run(view, settings)
 except IdcError as error:
     st.error(str(error))
     st.stop()
-if outcome is None:
+if result is None:
     finding.markdown("Stopped before anything was found.")
     st.stop()
-finding.markdown(sentence(outcome))
-if outcome.finds.stopped:
+finding.markdown(sentence(result))
+if result.disagreements.stopped:
     st.caption("Stopped: these are the finds so far; the other seeds may still have one.")
 tables: dict[str, pd.DataFrame] = {}
-if len(outcome.finds):
-    tables = draw(outcome)
+if len(result.disagreements):
+    tables = draw(result)
 else:
-    draw_steps(outcome, view, "steps")
+    draw_steps(result, view, "steps")
 
 pins.beside(view, draw_side, compare)
 
-explain(settings, outcome)
+explain(settings, result)
 layout.take_away(
     tables,
     {
-        "Finds and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: shown.npz(view, outcome)),
-        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: shown.sheet(view, outcome)),
+        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: shown.npz(view, result)),
+        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: shown.sheet(view, result)),
     }
-    if len(outcome.finds)
+    if len(result.disagreements)
     else {},
 )

@@ -12,7 +12,7 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
-from studio.differential.search import Outcome, Settings
+from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.jobs import Waiting
 from studio.engine.results import ENGINE, View
 from studio.shell import address
@@ -28,10 +28,10 @@ TRAIN = "retrain"
 SEEDS, EPOCHS = 5, 5
 
 
-def draw(view: View, outcome: Outcome, settings: Settings) -> dict[str, pd.DataFrame]:
+def draw(view: View, result: SearchResult, settings: SearchSettings) -> dict[str, pd.DataFrame]:
     """Offer to retrain the bench's network, and draw what came of it. Returns the table."""
-    if not view.is_classifier or not view.is_comparable or len(outcome.models) < 3:
-        st.caption("Finds are labelled by a majority, which takes three networks with classes at least; choose more.")
+    if not view.is_classifier or not view.is_comparable or len(result.models) < 3:
+        st.caption("Labels come from a majority vote. Choose at least three classifiers.")
         return {}
     if not address.read(TRAIN):
         st.button(
@@ -44,17 +44,17 @@ def draw(view: View, outcome: Outcome, settings: Settings) -> dict[str, pd.DataF
         )
         return {}
     try:
-        found, votes = retrained(view, outcome, settings)
+        found, votes = retrained(view, result, settings)
     except CancelledError:
         st.info("Stopped. The networks that were finished are kept: start again to go on.")
         return {}
     except IdcError as error:
         st.error(str(error))
         return {}
-    return _draw(view, found, votes, (outcome.key, "retrained"))
+    return _draw(view, found, votes, (result.key, "retrained"))
 
 
-def retrained(view: View, outcome: Outcome, settings: Settings) -> tuple[Retraining, float]:
+def retrained(view: View, result: SearchResult, settings: SearchSettings) -> tuple[Retraining, float]:
     """Retrain, or find the result again; also return which share of the finds the votes label rightly.
 
     Raises
@@ -64,7 +64,7 @@ def retrained(view: View, outcome: Outcome, settings: Settings) -> tuple[Retrain
     IdcError
         If there is nothing to compare.
     """
-    prints = tuple(model.card.fingerprint for model in outcome.models)
+    prints = tuple(model.card.fingerprint for model in result.models)
     key = (
         ENGINE,
         prints,
@@ -82,7 +82,7 @@ def retrained(view: View, outcome: Outcome, settings: Settings) -> tuple[Retrain
 
         wanted = Added(constraint=settings.constraint, iterations=settings.iterations)
         found, ready = compare_finds(
-            outcome.models, view.train, view.test, wanted, seeds=SEEDS, epochs=EPOCHS, on_progress=report
+            result.models, view.train, view.test, wanted, seeds=SEEDS, epochs=EPOCHS, on_progress=report
         )
         if not found.complete:
             raise CancelledError("Nobody waited for the retraining.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from studio.differential.search import Settings, offered, usual
+from studio.differential.search import SearchSettings, offered, usual
 from studio.engine.results import View
 from studio.shell import address
 from studio.shell.selection import selected
@@ -20,14 +20,14 @@ LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
 
-def choose(view: View) -> Settings:
+def choose(view: View) -> SearchSettings:
     """Draw all controls and return what is chosen."""
     models = choose_models(view)
     how, count, seed, cell = _choose_seeds(view)
     constraint, parameters = _choose_constraint(view)
     with st.expander("Guidance, weights and steps"):
         more = _choose_more(view)
-    return Settings(models, how, count, seed, cell, constraint, parameters, **more)
+    return SearchSettings(models, how, count, seed, cell, constraint, parameters, **more)
 
 
 def choose_models(view: View) -> tuple[str, ...]:
@@ -103,16 +103,31 @@ def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
     return how, count, seed, near
 
 
+def constraint_menu() -> dict[str, str]:
+    """Return the constraints with their names for a person."""
+    from idc_core.generation import CONSTRAINTS
+
+    return {name: one.card.label for name, one in CONSTRAINTS.items()}
+
+
+def objective_menu() -> dict[str, str]:
+    """Return the objectives with their names for a person."""
+    from idc_core.generation import OBJECTIVES
+
+    return {name: one.label for name, one in OBJECTIVES.items()}
+
+
 def _choose_constraint(view: View) -> tuple[str, tuple[tuple[str, Any], ...]]:
     from idc_core.generation import CONSTRAINTS
 
+    labels = constraint_menu()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Constraint",
-            list(CONSTRAINTS),
-            list(CONSTRAINTS).index("light"),
+            list(labels),
+            list(labels).index("light"),
             key="constraint",
-            format_func=lambda key: CONSTRAINTS[key].card.label,
+            format_func=labels.get,
             bind="query-params",
             width=260,
             help="How a picture may be changed. "
@@ -202,7 +217,7 @@ def _choose_pixels(height: int, width: int) -> list[tuple[str, Any]]:
 
 def _choose_more(view: View) -> dict[str, Any]:
     from idc_core.coverage import CRITERIA
-    from idc_core.generation import GUIDES
+    from idc_core.generation import GUIDES, OBJECTIVES
 
     found: dict[str, Any] = {}
     columns = st.columns(3, gap="medium")
@@ -218,7 +233,19 @@ def _choose_more(view: View) -> dict[str, Any]:
             "coverage counts from nothing, as in the paper; the others aim at what these tests leave uncovered, IDC at "
             f"uncovered cells beside each seed's own. Default {CRITERIA['nc'].card.label}.",
         )
-    found["guide"] = "" if guide == NOTHING else guide
+        labels = objective_menu()
+        objective = st.selectbox(
+            "Objective",
+            list(labels),
+            list(labels).index("margin"),
+            key="objective",
+            bind="query-params",
+            format_func=labels.get,
+            help="What each model adds to the search. "
+            + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
+            + f" Default {lower(labels['margin'])}.",
+        )
+    found |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
     numbers: tuple[tuple[str, str, str, float, float, float, float], ...] = (
         (
             "weight_difference",

@@ -125,7 +125,7 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
         If the network cannot be searched.
     """
     from idc_core.generation import Pool, choose_seeds
-    from idc_core.generation.eight_bit import as_seeds
+    from idc_core.generation.constraints import as_seeds
 
     rows, analysis = view.chosen, view.analysis
     pool = Pool(view.test.targets[rows], view.test_traces.scores[rows], analysis, rows, cell)

@@ -69,7 +69,7 @@ def test_opens_on_the_finds_of_three_networks_as_the_engine_finds_them(open_page
 
 
 def test_choices_are_in_the_address_and_reach_the_search(open_page, view):
-    parameters = SMALL | {"constraint": "L2 ball", "l2-epsilon": "4.0", "seeds": "Least certain", "search-seed": "3"}
+    parameters = SMALL | {"constraint": "L2 ball", "l2-epsilon": "4.0", "seeds": "Least confident", "search-seed": "3"}
     app = open_page("differential", against="lenet5-digits,lenet1-digits", **parameters)
     assert not app.exception
     top = np.sort(torch.softmax(torch.tensor(view.test_traces.scores, dtype=torch.float64), 1).numpy(), axis=1)
