@@ -227,7 +227,7 @@ def draw(result: SearchResult) -> dict[str, pd.DataFrame]:
         st.warning(problem)
     made = {"finds": table} | ({"finds-coverage": draw_gain(result, found)} if found.scores else {})
     st.header("Does training with them help?", anchor=False)
-    return made | retraining.draw(view, result, settings)
+    return made | retraining.draw_retraining(view, result, settings)
 
 
 def explain(settings: SearchSettings, result: SearchResult) -> None:

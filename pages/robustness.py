@@ -16,20 +16,19 @@ from studio.widgets import layout
 from studio.widgets.text import count, lower, percent, plural, signed
 
 if TYPE_CHECKING:
-    from idc_core.experiments.candidates import Settings
-    from idc_core.experiments.retraining_results import Difference, Unit
+    from idc_core.experiments.retraining_results import Difference, RetrainedNetwork
+    from idc_core.experiments.rq6 import RQ6Settings
 
 view = open_bench(frame("robustness"))
 finding = st.empty()
 
-from idc_core.experiments.candidates import NONE, RAISING, RANDOM, usual  # noqa: E402 - after the frame is painted
 from idc_core.experiments.retraining_results import CONFIDENCE  # noqa: E402
-from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, TESTS  # noqa: E402
+from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, usual  # noqa: E402
 from idc_core.figures import input_images  # noqa: E402
 from idc_core.figures import robustness as figures  # noqa: E402
 from idc_core.suites import SUITES  # noqa: E402
-from studio.robustness import retraining  # noqa: E402
-from studio.robustness.retraining import Run  # noqa: E402
+from studio.engine.retraining import watch  # noqa: E402
+from studio.robustness.retraining import RQ6Run, rq6_run  # noqa: E402
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
@@ -39,7 +38,7 @@ AGAINST = {RANDOM: "random", NONE: "nothing"}
 PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 
 
-def choose(shown: View) -> tuple[Settings, tuple[int, ...]]:
+def choose(shown: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     """Choose what is added, how it is trained, and what is measured."""
     neurons = shown.train_traces.activations[shown.bench.layer].shape[1]
     start = replace(usual(shown.train, shown.bench.layer, neurons), **clustered(shown.bench))
@@ -130,13 +129,13 @@ def _one(label: str, options: Any, default: Any, written: Any, key: str, what: s
     )
 
 
-def amount(run: Run, value: float) -> str:
+def amount(run: RQ6Run, value: float) -> str:
     """Write a difference of accuracies in points, or of errors."""
     share = run.result.task == "classification"
     return f"{signed(100 * value, '+.1f')} points" if share else f"{signed(value, '+.4f')} rad"
 
 
-def said(run: Run, pair: Difference) -> str:
+def said(run: RQ6Run, pair: Difference) -> str:
     """Say on which tests a difference exceeds the seeds' spread."""
     tests = [
         f"{amount(run, pair.mean[i])} on {lower(TESTS[name])}"
@@ -146,13 +145,13 @@ def said(run: Run, pair: Difference) -> str:
     return layout.names(tests) if tests else ""
 
 
-def sentence(run: Run) -> str:
+def sentence(run: RQ6Run) -> str:
     """Put the finding into words; nothing is said to differ within the seeds' spread."""
     found = run.result
     chosen, plain = found.difference(RAISING, RANDOM), found.difference(RAISING, NONE)
     seeds = len(found.finished(*ADDITIONS))
     if seeds < 2:
-        done = f"{len(found.units)} of {run.total} networks"
+        done = f"{len(found.networks)} of {run.total} networks"
         return f"**Too little is finished, {done}, to say what exceeds the seeds' spread: that takes two seeds.**"
     added = plural(round(np.mean(found.added(RAISING))), "input")
     against_random, against_none = said(run, chosen), said(run, plain)
@@ -170,12 +169,12 @@ def sentence(run: Run) -> str:
     return f"{first} {second}"
 
 
-def curves_title(run: Run) -> str:
+def curves_title(run: RQ6Run) -> str:
     """Say what the inputs that raise IDC change most, of what exceeds the seeds' spread."""
     found = run.result
     seeds = len(found.finished(RAISING, NONE))
     if seeds < 2:
-        return f"{len(found.units)} of {run.total} networks are retrained"
+        return f"{len(found.networks)} of {run.total} networks are retrained"
     pair = found.difference(RAISING, NONE)
     if not pair.exceeds.any():
         return f"Inputs that raise IDC or none: no difference exceeds the spread of {seeds} seeds"
@@ -186,7 +185,7 @@ def curves_title(run: Run) -> str:
     )
 
 
-def draw_curves(run: Run, key: str) -> None:
+def draw_curves(run: RQ6Run, key: str) -> None:
     """Draw accuracy after every epoch."""
     found, title = run.result, curves_title(run)
     layout.chart(
@@ -197,11 +196,11 @@ def draw_curves(run: Run, key: str) -> None:
         read="a panel is a kind of test with a scale of its own; a line is the mean over the finished seeds, its band "
         "a standard deviation to either side. Epoch 0 is the network as it was. Where bands overlap, this may be "
         "chance.",
-        depends=(run.path.name, run.seeds, tuple(found.units)),
+        depends=(run.path.name, run.seeds, tuple(found.networks)),
     )
 
 
-def draw_differences(run: Run) -> None:
+def draw_differences(run: RQ6Run) -> None:
     """Draw how the additions differ at the end."""
     found = run.result
     seeds = len(found.finished(*ADDITIONS))
@@ -221,11 +220,11 @@ def draw_differences(run: Run) -> None:
         read=f"a mark is a mean difference, seed by seed, and its bar the {100 * CONFIDENCE:.0f} % confidence interval "
         "of that mean (Student's t). A bar that leaves out the line at 0 exceeds the seeds' spread; of twenty such "
         "bars one does by chance alone.",
-        depends=(run.path.name, run.seeds, tuple(found.units)),
+        depends=(run.path.name, run.seeds, tuple(found.networks)),
     )
 
 
-def tabulate(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tabulate(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a test: every addition's mean and deviation; and the paired differences. Empty where unknown."""
     found = run.result
     factor, unit, places = (100, " %", 1) if found.task == "classification" else (1, "", 4)
@@ -250,7 +249,7 @@ def tabulate(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
 
-def draw_tables(run: Run) -> None:
+def draw_tables(run: RQ6Run) -> None:
     """Show every test with its differences, in two tables: one would be wider than a narrow window."""
     right = st.column_config.TextColumn(alignment="right")
     means, differences = tabulate(run)
@@ -267,28 +266,28 @@ def draw_tables(run: Run) -> None:
     )
 
 
-def beginning(run: Run) -> str:
+def beginning(run: RQ6Run) -> str:
     """Say what comes where nothing is finished yet."""
     if run.going:
         return (
             f"**The first of {run.total} networks is being retrained.** What it can do is drawn here as soon as it is "
             "finished; whether inputs that raise IDC help can be said from the second seed on."
         )
-    long = "a minute or two" if run.is_light else "minutes to hours"
+    long = "a minute or two" if run.starts else "minutes to hours"
     inputs = f"{count(len(view.train))} training inputs"
     return f"**Nothing is retrained yet.** {run.total} networks with {inputs} take {long}."
 
 
-def draw_batch(run: Run) -> None:
+def draw_batch(run: RQ6Run) -> None:
     """Say how the same is made in batch, where a line of the command line makes just this."""
-    if run.is_light or run.going or not is_usual(run):
+    if run.starts or run.going or not is_usual(run):
         return
     st.markdown("In batch, they are made by this line, and shown here when this page is opened again:")
     seeds = len(run.seeds)
     st.code(f"python -m idc_core experiment rq6 --models {view.model.card.name} --seeds {seeds}", language="bash")
 
 
-def is_usual(run: Run) -> bool:
+def is_usual(run: RQ6Run) -> bool:
     """Whether everything but the number of seeds is as the command line does it."""
     card, bench = view.model.card, view.bench
     neurons = view.train_traces.activations[bench.layer].shape[1]
@@ -296,7 +295,7 @@ def is_usual(run: Run) -> bool:
     return whole and run.settings == usual(view.train, bench.layer, neurons)
 
 
-def explain(run: Run) -> None:
+def explain(run: RQ6Run) -> None:
     """Say how it was computed."""
     settings, found = run.settings, run.result
     noise = f"{percent(settings.share)} of the pixels, standard deviation {settings.deviation:g}"
@@ -327,24 +326,24 @@ def explain(run: Run) -> None:
     )
 
 
-def long_table(run: Run) -> pd.DataFrame:
+def long_table(run: RQ6Run) -> pd.DataFrame:
     """Return one row a unit, epoch and test."""
     found = run.result
     rows = [
         {"addition": name, "seed": seed, "added": unit.added, "epoch": epoch, "test": test, found.unit: value}
-        for (name, seed), unit in found.units.items()
+        for (name, seed), unit in found.networks.items()
         for epoch, row in enumerate(unit.values)
         for test, value in zip(found.tests, row, strict=True)
     ]
     return pd.DataFrame(rows)
 
 
-def draw_added(run: Run) -> None:
+def draw_added(run: RQ6Run) -> None:
     """Show some of the inputs that were added with the first seed."""
     st.header("What was added", anchor=False)
     columns = st.columns(2, gap="medium")
     for column, name in zip(columns, (RAISING, RANDOM), strict=True):
-        unit, label = run.result.units.get((name, run.seeds[0])), ADDITIONS[name][0].upper() + ADDITIONS[name][1:]
+        unit, label = run.result.networks.get((name, run.seeds[0])), ADDITIONS[name][0].upper() + ADDITIONS[name][1:]
         with column:
             if unit is None:
                 st.caption(f"{label}: not finished yet.")
@@ -361,14 +360,14 @@ def draw_added(run: Run) -> None:
 
 def draw_side(shown: View, chosen: Any, key: str) -> None:
     """Draw the curves of one of two benches, as far as they are finished."""
-    side = run if shown is view else Run(shown, choose_for(shown), run.seeds)
-    if side.result.units:
+    side = run if shown is view else rq6_run(shown, choose_for(shown), run.seeds)
+    if side.result.networks:
         draw_curves(side, f"curves-{key}")
     else:
         st.caption("Nothing is retrained on this bench yet: open it (Swap in the sidebar) to begin.")
 
 
-def choose_for(shown: View) -> Settings:
+def choose_for(shown: View) -> RQ6Settings:
     """Return the settings of this page for another bench."""
     neurons = shown.train_traces.activations[shown.bench.layer].shape[1]
     usually = usual(shown.train, shown.bench.layer, neurons)
@@ -378,35 +377,35 @@ def choose_for(shown: View) -> Settings:
 
 def compare(here: View, there: View) -> str:
     """Say how far both benches are."""
-    other = Run(there, choose_for(there), run.seeds)
-    return f"{len(run.result.units)} networks are retrained here, {len(other.result.units)} on the pinned bench."
+    other = rq6_run(there, choose_for(there), run.seeds)
+    return f"{len(run.result.networks)} networks are retrained here, {len(other.result.networks)} on the pinned bench."
 
 
-def weights(unit: Unit) -> bytes:
+def weights(network: RetrainedNetwork) -> bytes:
     """Write a retrained network's weights as safetensors."""
     from safetensors.numpy import save
 
-    return save(unit.weights)
+    return save(network.weights)
 
 
-def files(run: Run) -> dict[str, Any]:
+def files(run: RQ6Run) -> dict[str, Any]:
     """Offer the retrained weights of the first seed."""
     seed, name = run.seeds[0], view.model.card.name
     return {
         f"Weights, {ADDITIONS[addition]} (safetensors)": (
             f"idc-{name}-{addition}-{seed}.safetensors",
             "application/octet-stream",
-            lambda unit=run.result.units[addition, seed]: weights(unit),
+            lambda unit=run.result.networks[addition, seed]: weights(unit),
         )
         for addition in ADDITIONS
-        if (addition, seed) in run.result.units
+        if (addition, seed) in run.result.networks
     }
 
 
 if view.test.inputs.ndim != 4:
     finding.markdown(
         "**Noise, relevance-guided noise and attacks are defined for pictures: nothing can be added to texts here.** "
-        "From Python, `idc_core.experiments.robustness.retrain` takes additions and tests of any kind, texts too."
+        "From Python, `idc_core.experiments.retraining.retrain` takes additions and tests of any kind, texts too."
     )
     st.stop()
 if view.is_classifier and not view.is_comparable:
@@ -414,10 +413,10 @@ if view.is_classifier and not view.is_comparable:
     st.stop()
 
 settings, seeds = choose(view)
-run = Run(view, settings, seeds)
-retraining.watch(run)
+run = rq6_run(view, settings, seeds)
+watch(run)
 found = run.result
-if found.units:
+if found.networks:
     finding.markdown(sentence(run))
     draw_curves(run, "curves")
     st.header("What exceeds the spread of the seeds?", anchor=False)
@@ -430,6 +429,6 @@ else:
 
 pins.beside(view, draw_side, compare)
 explain(run)
-if found.units:
+if found.networks:
     tables = {"retraining-curves": long_table(run), "retraining-differences": pd.DataFrame(found.rows())}
     layout.take_away(tables, files(run))

@@ -3,7 +3,7 @@
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.experiments.unit_store import runs_folder
+from idc_core.experiments.stored_results import runs_folder
 from idc_core.models import load_model
 
 

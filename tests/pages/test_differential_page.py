@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -323,16 +324,21 @@ def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch,
     app = open_page("differential", constraint="L2 ball")
     assert len(app.get("plotly_chart")) == 2
     app.button(key="retrain-begin").click().run()
+    end = time.monotonic() + 120
+    while any(button.key == "retraining-stop" for button in app.button):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        app.run()
     assert not app.exception
     assert not app.error
     spec = figure(app, 2)
     assert {line["name"] for line in spec["data"] if line.get("showlegend")} == set(ADDITIONS.values())
-    assert "Trained with finds" in spec["layout"]["title"]["text"].replace("<br>", " ")
-    assert "On the tests held back, finds against nothing added" in text(app)
+    assert "Trained with disagreements" in spec["layout"]["title"]["text"].replace("<br>", " ")
+    assert "Held-out tests, disagreements against nothing added" in text(app)
     assert open_page("differential", constraint="L2 ball", retrain="1").get("plotly_chart")[2]
 
 
 def test_two_networks_have_no_votes_to_train_with(open_page):
     app = open_page("differential", **SMALL, against="lenet5-digits,lenet1-digits")
-    assert "takes three networks with classes at least" in text(app)
+    assert "choose at least three classifiers" in text(app)
     assert not any(button.key == "retrain-begin" for button in app.button)

@@ -1,9 +1,9 @@
-"""Finished units of experiments on disk, so that an interrupted run loses none of them and goes on where it stopped.
+"""Finished parts of experiments on disk, so that an interrupted run loses none of them and goes on where it stopped.
 
-In the folder "runs" of the cache (IDC_HOME, or the platform's cache folder): records as JSON, one file a unit (`unit`),
-and arrays as npz files without pickles, a folder a run (`UnitFolder`). Names are addresses of everything that a unit or
-a run follows from, as the network's weights, the tests, the settings and the seed. So nothing in it is ever out of
-date, experiments that need the same unit share it, and the folder may be deleted at any time.
+In the folder "runs" of the cache (IDC_HOME, or the platform's cache folder): records as JSON, one file each
+(`stored`), and arrays as npz files, one folder per run (`ArrayFolder`). Names are digests of everything that a result
+follows from, as the network's weights, the tests, the settings and the seed. So nothing in it is ever out of date,
+experiments share results, and the folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,44 +24,24 @@ from idc_core.errors import SettingError
 from idc_core.files import cache_folder, keeping, write_whole
 
 Record = dict[str, Any]
-"""What a unit found: text, numbers, None, and lists and dicts of these."""
+"""Text, numbers, None, and lists and dicts of these."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def unit(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
-    """Return a unit's record from disk, or make and keep it.
+def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
+    """Return a record from the folder `kind`, or make and keep it; `fresh` makes it even where it is there.
 
-    Parameters
-    ----------
-    kind : str
-        What is made, as "reading"; the folder that the file is in.
-    key : mapping
-        Everything that the record follows from, as values that JSON can write.
-    make : callable
-        Makes the record; only called where there is none. What it raises leaves nothing behind.
-    fresh : bool
-        Make it even where it is there.
-
-    Returns
-    -------
-    dict
-        As JSON gives it back, whether it was made now or before: tuples are lists, keys are text.
-
-    Raises
-    ------
-    SettingError
-        If key or record hold what JSON cannot write, as arrays, NaN or infinity.
-    DataError
-        If the file cannot be written.
+    `key` is everything that the record follows from. Both are plain values that JSON can write, and the record is
+    returned as JSON gives it back, whether it was made now or before: tuples are lists, keys are text.
     """
     if not kind.isidentifier():
-        raise SettingError(f"The kind of a unit names a folder; expected one word, not {kind!r}.")
-    written = _text(dict(key), f"the key of a unit {kind!r}")
+        raise SettingError(f"The kind of a record names a folder; expected one word, not {kind!r}.")
+    written = _text(dict(key), f"the key of kind {kind!r}")
     path = runs_folder() / kind / f"{hashlib.sha256(written.encode()).hexdigest()[:32]}.json"
     found = None if fresh else _read(path, json.loads(written))
     if found is None:
-        text = _text({"key": dict(key), "record": make()}, f"the record of a unit {kind!r}")
+        text = _text({"key": dict(key), "record": make()}, f"the record of kind {kind!r}")
         with keeping(path.parent, "Finished work"):
             write_whole(path, text.encode())
         found = json.loads(text)["record"]
@@ -69,18 +49,12 @@ def unit(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh
 
 
 def runs_folder() -> Path:
-    """Return the folder of all units and runs."""
+    """Return the folder of all records and runs."""
     return cache_folder() / "runs"
 
 
-class UnitFolder(MutableMapping[str, Arrays]):
-    """Arrays by name, one npz file without pickles a unit; a file appears whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Made when the first unit is put in. A damaged file counts as absent.
-    """
+class ArrayFolder(MutableMapping[str, Arrays]):
+    """Arrays by name, one npz file without pickles per entry; a damaged file counts as absent."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
