@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
+from idc_core.figures import adversarial as figures
+from idc_core.perturbation.attacks import ATTACKS
+from studio.adversarial import attack_controls, attack_results, attack_runs, attacks
+from studio.adversarial.attacks import Plan, Run
 from studio.engine import jobs
 from studio.engine.results import View
 from studio.shell import pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.shell.pages import PAGES
+from studio.shell.selection import Selection
 from studio.widgets import layout
 from studio.widgets.text import count, percent, plural, signed
 
-if TYPE_CHECKING:
-    from studio.adversarial.attacks import Plan, Run
-    from studio.shell.selection import Selection
-
-view = open_bench(frame("adversarial"))
+view = current_view()
 finding = st.empty()
 
-from idc_core.figures import adversarial as figures  # noqa: E402 - after the frame is painted
-from idc_core.perturbation.attacks import ATTACKS  # noqa: E402
-from studio.adversarial import attack_controls, attack_results, attack_runs, attacks  # noqa: E402
 
 SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 

@@ -8,23 +8,23 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.confusion.class_order import cluster_order, neighbours
+from idc_core.confusion.evaluation import Evaluation, cost_effectiveness
+from idc_core.errors import CancelledError, IdcError
+from idc_core.figures import classes as figures
+from studio.classes import class_bias, class_errors, class_pair, retraining
+from studio.classes.class_errors import Looked, Settings
 from studio.engine.results import View
 from studio.shell import pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.shell.selection import Selection, picked_row
 from studio.widgets import layout
 from studio.widgets.downloads import csv
 from studio.widgets.text import percent, plural, signed
 
-view = open_bench(frame("classes"))
+view = current_view()
 finding = st.empty()
 
-from idc_core.confusion.class_order import cluster_order, neighbours  # noqa: E402
-from idc_core.confusion.evaluation import Evaluation, cost_effectiveness  # noqa: E402 - after the frame is painted
-from idc_core.errors import CancelledError, IdcError  # noqa: E402
-from idc_core.figures import classes as figures  # noqa: E402
-from studio.classes import class_bias, class_errors, class_pair, retraining  # noqa: E402
-from studio.classes.class_errors import Looked, Settings  # noqa: E402
 
 MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file that can be taken away."""

@@ -10,13 +10,13 @@ from idc_core.coverage.cell_table import state_counts
 from idc_core.figures import clusters as figures
 from studio.clusters import cluster_choices, histograms, projected_tests
 from studio.engine.results import View
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.shell.pins import beside
 from studio.shell.selection import Selection, selected
 from studio.widgets import layout
 from studio.widgets.text import plural, state
 
-view = open_bench(frame("clusters"))
+view = current_view()
 analysis, sizes, names = view.analysis, view.sizes, view.neurons
 
 

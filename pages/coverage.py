@@ -14,12 +14,12 @@ from studio.coverage import cell_details
 from studio.engine import cell_search
 from studio.engine.results import View
 from studio.shell import pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.shell.selection import Selection, select, selected
 from studio.widgets import grid_axes, layout
 from studio.widgets.text import cell_name, count, parse_cell, percent, plural, state
 
-view = open_bench(frame("coverage"))
+view = current_view()
 analysis, table, names, sizes = view.analysis, view.table, view.neurons, view.sizes
 classes = view.test.class_names
 errors_only = view.errors_only

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.agreement import correlations, subset_correlations
+from idc_core.coverage.prioritisation import Finding, Order
+from idc_core.figures import criteria as figures
+from idc_core.figures.neurons import agreement
+from studio.criteria import compared_suites, criterion_scores, prioritised_tests
+from studio.criteria.criterion_scores import Measured, Settings
+from studio.engine import suite_catalog
 from studio.engine.results import View
 from studio.shell import address, pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.widgets import layout
 from studio.widgets.text import count, lower, plural, signed
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from idc_core.coverage.prioritisation import Finding, Order
-    from studio.criteria.criterion_scores import Measured, Settings
-
-view = open_bench(frame("criteria"))
+view = current_view()
 finding = st.empty()
 
-from idc_core.coverage import CRITERIA  # noqa: E402 - after the frame is painted
-from idc_core.coverage.agreement import correlations, subset_correlations  # noqa: E402
-from idc_core.figures import criteria as figures  # noqa: E402
-from idc_core.figures.neurons import agreement  # noqa: E402
-from studio.criteria import compared_suites, criterion_scores, prioritised_tests  # noqa: E402
-from studio.engine import suite_catalog  # noqa: E402
 
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of one size"}

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
+from idc_core.figures import hypotheses as figures
+from idc_core.inspection import FAMILIES, MEASURES
+from idc_core.inspection.grid import Grid
+from idc_core.inspection.measures import PAIR_MEASURES
 from studio.engine.results import View
+from studio.hypotheses import epochs, hypothesis_pair, important_neurons, inspections, sql_questions, verification
+from studio.hypotheses.inspections import Measured, Settings, quoted
 from studio.shell import address, pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.widgets import layout
 from studio.widgets.text import count, plural
 
-if TYPE_CHECKING:
-    from idc_core.inspection.grid import Grid
-    from studio.hypotheses.inspections import Measured, Settings
-
-view = open_bench(frame("hypotheses"))
+view = current_view()
 finding = st.empty()
 
-from idc_core.figures import hypotheses as figures  # noqa: E402 - after the frame is painted
-from idc_core.inspection import FAMILIES, MEASURES  # noqa: E402
-from idc_core.inspection.measures import PAIR_MEASURES  # noqa: E402
-from studio.hypotheses import epochs, hypothesis_pair, important_neurons, inspections, sql_questions, verification  # noqa: E402
-from studio.hypotheses.inspections import quoted  # noqa: E402
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"  # names of the controls, also in the address
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from idc_core.analysis.layer_sweep import Cell, Sweep
+from idc_core.datasets import DATASETS
 from idc_core.errors import IdcError
 from idc_core.figures.layers import sweep_grid
+from idc_core.models import MODELS
 from studio.engine.results import View, of_classes
 from studio.layers import layer_sweep
 from studio.shell import address, pins
 from studio.shell.bench import MOST_NEURONS, fitting_data
-from studio.shell.frame import frame, open_bench
-from studio.shell.pages import PAGES
+from studio.shell.frame import current_view
+from studio.shell.pages import go_to
 from studio.shell.selection import Selection, picked_row, select
 from studio.widgets import layout
 from studio.widgets.text import count, percent, plural
 
-if TYPE_CHECKING:
-    from idc_core.analysis.layer_sweep import Cell, Sweep
-
 USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
 MS, SUITES = "ms", "suites"  # names of the controls, also in the address
-GO = "go-to-coverage"  # set where a square was clicked: a callback cannot change the page
 
-if st.session_state.pop(GO, False):
-    st.switch_page(PAGES["coverage"].file)
-
-view = open_bench(frame("layers"))
+view = current_view()
 finding = st.empty()
-
-from idc_core.datasets import DATASETS  # noqa: E402 - after the frame is painted
-from idc_core.models import MODELS  # noqa: E402
 
 
 def look_into(suite: str, layer: str, m: int) -> None:
@@ -42,7 +35,7 @@ def look_into(suite: str, layer: str, m: int) -> None:
     if suite != view.bench.data:
         changes["data"] = suite
     select(**changes)
-    st.session_state[GO] = True
+    go_to("coverage")
 
 
 def clicked(points: list[dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from idc_core.analysis.analysis import teaching
+from idc_core.analysis import teaching
 from idc_core.analysis.teaching import LAYERS, NAMES, PICTURES, TESTS, WATCHED
 from idc_core.coverage.cells import CellCounts, total
 from idc_core.figures import clusters as cluster_figures
@@ -14,7 +14,7 @@ from idc_core.figures import learn as figures
 from idc_core.figures.wording import typeset
 from studio.learn import network
 from studio.learn.network import Played
-from studio.shell.frame import frame
+from studio.shell.frame import enter
 from studio.shell.pages import PAGES
 from studio.widgets.layout import is_dark, plot
 from studio.widgets.text import cell_name, percent, plural
@@ -390,7 +390,7 @@ def turn(to: str) -> None:
     st.session_state["chapter"] = to
 
 
-frame("learn")
+enter()
 with st.container(width=WIDTH):
     chapter = choice("Chapter", NAMES_OF_CHAPTERS, NAMES_OF_CHAPTERS[0], "chapter", "Six steps, each with a question.")
     CHAPTERS[chapter]()

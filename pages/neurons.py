@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from idc_core.analysis.overview import shares
+from idc_core.attribution.methods import METHODS
 from idc_core.errors import IdcError
 from idc_core.figures import neurons as agreement_figures
 from idc_core.figures import neurons as figures
+from idc_core.importance.ranking import Ranking, shared
+from idc_core.statistics import spearman
 from studio.engine.results import View
 from studio.neurons import rankings
 from studio.neurons.neuron import choose_neuron, draw_neuron, told
 from studio.neurons.rankings import Ranked, ranked
 from studio.neurons.trials import draw_trials, first_neurons
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.shell.pins import beside, open_pinned
 from studio.shell.selection import Selection, select
 from studio.widgets import layout
 from studio.widgets.text import count, lower, percent, plural, signed
 
-if TYPE_CHECKING:
-    from idc_core.importance.ranking import Ranking
-
 FOLLOWS = 0.5
 """Correlation from which relevance is said to follow activation."""
 
-view = open_bench(frame("neurons"))
+view = current_view()
 analysis = view.analysis
 finding = st.empty()
-
-from idc_core.attribution.methods import METHODS  # noqa: E402 - torch comes after the frame is painted
-from idc_core.importance.ranking import shared  # noqa: E402
-from idc_core.statistics import spearman  # noqa: E402
 
 
 def carried() -> str:

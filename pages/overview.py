@@ -8,11 +8,10 @@ from idc_core.analysis.overview import Overview
 from idc_core.coverage.cell_table import widest_gap
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import default_axes, lay_out
-from studio.engine.overview import snapshot, summarise
-from studio.engine.results import View, warm
-from studio.shell import pins, tour
-from studio.shell.bench import DEFAULT, choose, untouched
-from studio.shell.frame import default_line, frame, open_bench
+from studio.engine.overview import summarise
+from studio.engine.results import View
+from studio.shell import pins
+from studio.shell.frame import default_line, enter
 from studio.shell.pages import PAGES
 from studio.shell.selection import Selection
 from studio.widgets.layout import explain, grid_chart, is_dark, take_away
@@ -109,22 +108,16 @@ def draw_side(shown: View, chosen: Selection, key: str) -> None:
     small_grid(summarise(shown), shown.line, f"grid-{key}")
 
 
-page = frame("overview")
+shown = enter()
 st.markdown(
     "IDC Studio shows which behaviour of a neural network its tests have not exercised. It finds the neurons "
     "that decide, splits the activations of each into clusters, and shows which combinations of clusters the "
     "tests reach and which they miss."
 )
-kept = snapshot() if untouched() and pins.pinned() is None else None
-if kept is None:
-    view = open_bench(page)
-    result, line = summarise(view), view.line
+if isinstance(shown, View):
+    result, line = summarise(shown), shown.line
 else:
-    result, line = kept, default_line(kept)
-    page.line.caption(line)
-    tour.guide(page.guide, page.name, result)
-tour.offer(page.guide)
-
+    result, line = shown, default_line(shown)
 missed = result.table.total - result.table.covered
 st.markdown(
     f"**{count(missed)} of {plural(result.table.total, 'combination')} of the important neurons' states were not "
@@ -143,8 +136,8 @@ st.header("Where to go next", anchor=False)
 st.markdown("Choose another network, other tests, another layer or more neurons in the sidebar: every page follows.")
 for name, sentence in NEXT.items():
     st.page_link(PAGES[name].file, label=sentence, icon=PAGES[name].icon, help=PAGES[name].help)
-if kept is None:
-    pins.beside(view, draw_side)
+if isinstance(shown, View):
+    pins.beside(shown, draw_side)
 explain(
     "The important neurons of a layer are those with the largest relevance, summed over the network's training "
     "inputs. Each one's activations over the training inputs are split into clusters; a cell is one cluster of "
@@ -160,7 +153,3 @@ cells = pd.DataFrame(
     }
 )
 take_away({"covered-cells": cells})
-if kept is not None:
-    pins.draw_sidebar(choose())
-    tour.draw_sidebar()
-    warm(DEFAULT)

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.attribution.methods import METHODS, PARAMETERS
 from idc_core.errors import IdcError
 from idc_core.figures import heatmaps, text_relevance
 from idc_core.figures.input_images import contact_sheet, png
@@ -16,15 +17,14 @@ from studio.engine import results
 from studio.engine.explanations import INPUT, Explanation, baseline_scores, explain, read_tokens, scores
 from studio.engine.results import PICKS, View, pick
 from studio.shell import address, pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
 from studio.shell.selection import Selection, select
 from studio.widgets import layout, relevance_view
 from studio.widgets.relevance_view import Display
 from studio.widgets.text import count, percent, plural
 
-view = open_bench(frame("relevance"))
+view = current_view()
 
-from idc_core.attribution.methods import METHODS, PARAMETERS  # noqa: E402 - torch comes after the frame is painted
 
 OFFERED = 10
 WAYS = {**PICKS, "first": "all tests"}

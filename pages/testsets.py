@@ -8,19 +8,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.figures import suites as figures
+from studio.engine import suite_catalog
 from studio.engine.results import View
 from studio.shell import address, pins
-from studio.shell.frame import frame, open_bench
+from studio.shell.frame import current_view
+from studio.testsets import added_inputs, suite_controls
+from studio.testsets.suite_comparison import Weighed, weigh
 from studio.widgets import layout
 from studio.widgets.text import count, lower, percent, plural
 
-view = open_bench(frame("testsets"))
+view = current_view()
 finding = st.empty()
-
-from idc_core.figures import suites as figures  # noqa: E402 - after the frame is painted
-from studio.engine import suite_catalog  # noqa: E402
-from studio.testsets import added_inputs, suite_controls  # noqa: E402
-from studio.testsets.suite_comparison import Weighed, weigh  # noqa: E402
 
 
 def what(found: Weighed, number: int) -> str:

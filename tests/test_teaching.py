@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from idc_core import relevance
-from idc_core.analysis.analysis import teaching
+from idc_core.analysis import teaching
 from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cells import CellCounts
 from idc_core.errors import SettingError

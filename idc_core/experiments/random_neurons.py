@@ -12,13 +12,7 @@ Seeds = int | Sequence[int]
 
 
 def check_seeds(seeds: Seeds) -> tuple[int, ...]:
-    """Return the seeds, one or more.
-
-    Raises
-    ------
-    SettingError
-        If there is none, or one is no whole number of at least 0.
-    """
+    """Return the seeds, one or more whole numbers of at least 0."""
     listed = range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) else seeds
     values = tuple(listed) if isinstance(listed, Sequence) else ()
     fine = all(isinstance(v, int | np.integer) and not isinstance(v, bool) and v >= 0 for v in values)
@@ -28,13 +22,7 @@ def check_seeds(seeds: Seeds) -> tuple[int, ...]:
 
 
 def check_neurons(important: ArrayLike, neurons: int) -> NDArray[np.int64]:
-    """Return numbers of neurons, int64 (m,), each of which the layer has and names once.
-
-    Raises
-    ------
-    SettingError
-        If there is none, one comes twice, or one is outside the layer.
-    """
+    """Return neurons of a layer, int64 (m,), one or more, each named once."""
     numbers = np.asarray(important)
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
         raise SettingError(f"important must be a list of neurons, whole numbers, not {important!r:.80}.")

@@ -111,7 +111,7 @@ class Contrast(_OneNumber):
 
 @constraint(
     "shift",
-    label="Rotation and translation",
+    label="Rotation and shift",
     help="One rotation and translation of the whole picture.",
     parameters=(
         Parameter("degrees", "Largest angle in degrees", "To either side.", 30.0, 1.0, 180.0),

@@ -176,7 +176,7 @@ class EuclideanBall(_Pixels):
         return shorter
 
 
-@constraint("only", label="Selected pixels", help="Only the selected rows and columns change.")
+@constraint("only", label="Only these pixels", help="Only the selected rows and columns change.")
 @dataclass(frozen=True, eq=False)
 class Only(_Pixels):
     """Only pixels change that are True in `pixels`, bool (H, W); default all."""

@@ -88,7 +88,7 @@ def _at_random(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     return random.permutation(len(pool))[:count]
 
 
-@seed_choice("classes", label="As many per class", help="Random tests, one of each class in turn.", classes=True)
+@seed_choice("classes", label="As many of each class", help="Random tests, one of each class in turn.", classes=True)
 def _each_class(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     order = random.permutation(len(pool))
     targets = pool.targets[order]
@@ -101,7 +101,7 @@ def _each_class(pool: Pool, count: int, random: np.random.Generator) -> Ints:
 
 @seed_choice(
     "uncertain",
-    label="Least confident",
+    label="Least certain",
     help="The tests with the smallest difference between the two highest scores (margin).",
     classes=True,
 )

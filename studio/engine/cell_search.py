@@ -1,4 +1,4 @@
-"""Inputs made for a cell that no test reaches: tests close to it are changed a little until they lie in it."""
+"""Inputs made for an uncovered cell: tests close to it are changed a little until they lie in it."""
 
 from __future__ import annotations
 
@@ -33,19 +33,13 @@ EPSILON = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What came of a search for a cell.
-
-    Attributes
-    ----------
-    reached : Reached
-    positions : ndarray of int64 (seeds,)
-        Positions of the seeds among the tests, the closest to the cell first.
-    seeds : ndarray of float32 (seeds, C, H, W)
-    """
+    """The result of a search for a cell."""
 
     reached: Reached
     positions: NDArray[np.int64]
+    """Positions of the seeds among the tests, the closest to the cell first."""
     seeds: NDArray[np.float32]
+    """(seeds, C, H, W)."""
 
     @property
     def origin(self) -> NDArray[np.int64]:
@@ -60,11 +54,11 @@ def offer(view: View, cell: tuple[int, ...]) -> None:
     name = cell_name(cell)
     made = address.read(MAKE) == name
     st.button(
-        "Put them away" if made else "Make an input for this cell",
+        "Hide inputs" if made else "Make an input for this cell",
         key="make-inputs",
         on_click=address.keep,
         args=(MAKE, "" if made else name),
-        help="Change the tests that lie closest to the cell, a little, until they lie in it; shown below the grid.",
+        help="Change the tests closest to the cell until they lie in it. Shown below the grid.",
     )
 
 
@@ -76,7 +70,7 @@ def draw(view: View, cell: tuple[int, ...]) -> None:
 
 
 def draw_made(view: View, cell: tuple[int, ...]) -> None:
-    """Draw the controls of the search for a cell, and what it made."""
+    """Draw the controls of the search for a cell, and its result."""
     most = min(MOST_SEEDS, len(view.chosen))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = st.slider(
@@ -99,7 +93,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
             key="make-seeds",
             bind="query-params",
             width=180,
-            help=f"Those that lie closest to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
+            help=f"The tests closest to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
         )
     try:
         made = make(view, cell, epsilon, count)
@@ -159,20 +153,19 @@ def sentence(made: Made, epsilon: float) -> str:
     if not len(reached):
         return (
             f"**None of {plural(len(made.positions), 'test')} reached cell {name} with changes of at most "
-            f"{epsilon:g}.** The closest picture misses it by {reached.closest.min():.2g} of a gap between centroids. "
-            "Allow larger changes or start from more tests; it may also be that no picture close to these tests lies "
-            "there."
+            f"{epsilon:g}.** The closest picture is {reached.closest.min():.2g} gaps between centroids away. Allow "
+            "larger changes or start from more tests. It may be that no picture close to these tests lies there."
         )
     same = int((reached.predictions == reached.seed_predictions[reached.seed_index]).sum())
     return (
         f"**{len(reached)} of {plural(len(made.positions), 'test')} led to an input in cell {name}, changed by at most "
-        f"{epsilon:g}; the quickest after {plural(int(reached.iterations.min()), 'step')}.** The network answers "
-        f"{same} of them as it answers their tests."
+        f"{epsilon:g}; the first after {plural(int(reached.iterations.min()), 'step')}.** For {same} of "
+        "them the network predicts the same class as for the test."
     )
 
 
 def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None:
-    """Show what was made, and offer to take it away or to keep it."""
+    """Show the inputs, and offer to download or to keep them."""
     from idc_core.suites import Step
 
     reached, name = made.reached, cell_name(cell)
@@ -184,8 +177,8 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
     left = len(order) - SHOWN
     st.caption(
-        "Test, made input and magnified difference (grey is the same), fewest steps first."
-        + (f" {left} more are in the files." if left > 0 else "")
+        "Test, new input and magnified difference (grey: no change); fewest steps first."
+        + (f" {left} more are in the downloads." if left > 0 else "")
     )
     step = Step(
         "reach-cell",
@@ -203,7 +196,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             lambda: made_of_tests(view, reached.inputs, targets, made.origin, step),
         )
         st.download_button(
-            "Take them away (npz)",
+            "Inputs (npz)",
             lambda: _npz(view, made),
             file_name="idc-made-inputs.npz",
             mime="application/octet-stream",
@@ -211,7 +204,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             key="made-npz",
         )
         st.download_button(
-            "Their numbers (CSV)",
+            "Measures (CSV)",
             lambda: _numbers(view, made).to_csv(index=False),
             file_name="idc-made-inputs.csv",
             mime="text/csv",
@@ -221,11 +214,11 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
 
 
 def _told(view: View, made: Made, row: int) -> str:
-    """Write what a made input comes from, and what the network answers."""
+    """Write the test of a new input, and the prediction."""
     reached, place = made.reached, int(made.origin[row])
     said = ""
     if view.is_classifier:
-        said = f" → answered {view.train.class_names[reached.predictions[row]]}"
+        said = f" → predicted {view.train.class_names[reached.predictions[row]]}"
     return f"Test {view.test.ids[place]}, {truth(view, place)}{said}, {plural(int(reached.iterations[row]), 'step')}"
 
 
@@ -253,7 +246,7 @@ def _numbers(view: View, made: Made) -> pd.DataFrame:
         {
             "seed": view.test.ids[made.origin],
             "target": [truth(view, int(place)) for place in made.origin],
-            "answer": reached.predictions,
+            "prediction": reached.predictions,
             "steps": reached.iterations,
             "L1": away.l1,
             "L2": away.l2,
@@ -263,6 +256,6 @@ def _numbers(view: View, made: Made) -> pd.DataFrame:
 
 
 def truth(view: View, position: int) -> str:
-    """Write a test's right answer."""
+    """Write a test's true class or value."""
     target = view.test.targets[position]
     return view.test.class_names[target] if view.is_classifier else f"{target:+.3f}"

@@ -1,24 +1,25 @@
-"""The frame of every page: configuration, heading, bench, and what to show where something goes wrong."""
+"""What all pages share: the front door draws the frame and the setup, then runs the page that was asked for."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from contextvars import ContextVar
 from pathlib import Path
 
 # Read by OpenMP when torch is first imported: waiting threads must not spin beside other processes.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import Page
 
 from idc_core.analysis.overview import Overview
 from idc_core.errors import CancelledError, IdcError
 from studio.engine import jobs
-from studio.engine.results import View, open_view
+from studio.engine.overview import snapshot
+from studio.engine.results import View, open_view, warm
 from studio.shell import address, pins, theme, tour
-from studio.shell.bench import DEFAULT, Bench, bench_line, choose
-from studio.shell.pages import FRONT_DOOR, PAGES, navigation
+from studio.shell.bench import DEFAULT, Bench, bench_line, choose, untouched
+from studio.shell.pages import PAGES, asked_page, navigation
 from studio.shell.selection import Selection
 from studio.widgets.text import plural
 
@@ -26,92 +27,109 @@ ASSETS = Path(__file__).parents[2] / "assets"
 LAST_GOOD = "last-good-bench"
 TRIED = "front-door-tried"
 
-
-@dataclass(frozen=True)
-class Frame:
-    """A page that has begun.
-
-    Attributes
-    ----------
-    name : str
-        The page's name in the registry.
-    line : DeltaGenerator
-        The place of the bench line, above the heading.
-    guide : DeltaGenerator
-        The place of the guided tour, below the heading.
-    """
-
-    name: str
-    line: DeltaGenerator
-    guide: DeltaGenerator
+# Of the thread that runs the script: nothing of it stays in the session.
+_opened: ContextVar[View | Overview | None] = ContextVar("opened")
 
 
-def frame(name: str) -> Frame:
-    """Begin a page: configuration, styles, and its question as the heading.
-
-    Parameters
-    ----------
-    name : str
-        The page's name in the registry.
-
-    Returns
-    -------
-    Frame
-    """
-    page = PAGES[name]
+def run() -> None:
+    """Draw heading, sidebar and setup, then run the page; its script is loaded only then, when these are painted."""
+    entry, script = navigation()
+    st.session_state.pop(TRIED, None)
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
-    st.set_page_config(page_title=f"{page.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
-    if not st.session_state.pop(FRONT_DOOR, False):
-        _go_through_the_front_door()
+    st.set_page_config(page_title=f"{entry.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
     for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP):
         # On every page, also one that shows none of it: the next page's address is empty.
         address.read(held)
+    if asked := asked_page():
+        st.switch_page(PAGES[asked].file)
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
-    st.title(page.question, anchor=False)
+    st.title(entry.question, anchor=False)
     theme.follow()
-    return Frame(name, line, tour.begin(name))
+    guide = tour.begin(entry.name)
+    if entry.setup == "none":
+        _run(script, None)
+    elif entry.setup == "snapshot" and (kept := _instant()) is not None:
+        line.caption(default_line(kept))
+        tour.guide(guide, entry.name, kept)
+        _run(script, kept)
+        # What the sidebar lists takes a second to load; the page has not waited for it.
+        _draw_sidebar(choose())
+        warm(DEFAULT)
+    else:
+        view = _open_setup()
+        line.caption(view.line)
+        _note(view)
+        tour.guide(guide, entry.name, view)
+        _run(script, view)
 
 
-def _go_through_the_front_door() -> None:
-    """Begin a page anew that Streamlit opened without the front door: its widgets would lose their addresses.
+def _run(script: Page, shown: View | Overview | None) -> None:
+    token = _opened.set(shown)
+    try:
+        script.run()
+    finally:
+        _opened.reset(token)
 
-    As long as no page has gone through the door, Streamlit opens the files of a folder named ``pages`` directly.
+
+def enter() -> View | Overview | None:
+    """Begin a page's script: return the results that the front door opened for it, None for a page without a setup.
+
+    As long as no page has gone through the front door, Streamlit opens the files of a folder named ``pages``
+    directly. The script then begins anew behind the door.
     """
-    navigation()
-    if TRIED not in st.session_state:
-        st.session_state[TRIED] = True
-        st.rerun()
+    try:
+        return _opened.get()
+    except LookupError:
+        navigation()
+    if TRIED in st.session_state:
+        st.error("This page is part of IDC Studio: start it with `streamlit run app.py`.")
+        st.stop()
+    st.session_state[TRIED] = True
+    st.rerun()
 
 
-def open_bench(page: Frame) -> View:
-    """Draw the sidebar and return what to show; where that fails, say why and show the last good result.
+def current_view() -> View:
+    """Begin the script of a page that shows results of the setup: return them."""
+    view = enter()
+    if not isinstance(view, View):
+        raise TypeError("A page that shows results of the setup is registered with setup='live'.")
+    return view
 
-    Parameters
-    ----------
-    page : Frame
-        The page.
-    """
+
+def default_line(result: Overview) -> str:
+    """Write the default bench's line without loading the registry of networks."""
+    return f"{bench_line('LeNet-5', DEFAULT, len(result.important))} · {plural(result.tests, 'test')}"
+
+
+def _instant() -> Overview | None:
+    """Return what the Overview shows before anything is loaded; None unless all is as the studio opens."""
+    return snapshot() if untouched() and pins.pinned() is None else None
+
+
+def _open_setup() -> View:
+    """Draw the sidebar and return what to show; where that fails, say why and return the last good result."""
     bench = choose()
-    pins.draw_sidebar(bench)
-    tour.draw_sidebar()
+    _draw_sidebar(bench)
     stopped = st.session_state[jobs.HALTED] = st.session_state.pop(jobs.STOPPED, False)
     if stopped:
         st.info("Stopped. Nothing was lost: start again, or choose something else.")
         st.button("Start again", on_click=jobs.go_on)
     try:
         view = open_view(bench)
-        st.session_state[LAST_GOOD] = bench
     except CancelledError:
-        view = _last_good(bench)
+        return _last_good(bench)
     except IdcError as error:
         st.error(str(error))
-        view = _last_good(bench)
-    page.line.caption(view.line)
-    notes(view)
-    tour.guide(page.guide, page.name, view)
+        return _last_good(bench)
+    st.session_state[LAST_GOOD] = bench
     return view
+
+
+def _draw_sidebar(bench: Bench) -> None:
+    pins.draw_sidebar(bench)
+    tour.draw_sidebar()
 
 
 def _last_good(failed: Bench) -> View:
@@ -126,12 +144,7 @@ def _last_good(failed: Bench) -> View:
         st.stop()
 
 
-def default_line(result: Overview) -> str:
-    """Write the default bench's line without loading the registry of networks."""
-    return f"{bench_line('LeNet-5', DEFAULT, len(result.important))} · {plural(result.tests, 'test')}"
-
-
-def notes(view: View) -> None:
+def _note(view: View) -> None:
     """Say what is unusual about a bench."""
     if view.analysis.m < view.bench.m:
         st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all of them are used.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 from streamlit.navigation.page import Page
 
 FOLDER = Path(__file__).parents[2] / "pages"
-FRONT_DOOR = "front-door"
-"""Set by the front door for the page that it runs."""
+GO = "go-to-page"
+"""The page that a callback asked for: callbacks cannot change the page themselves."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class PageEntry:
         What the page answers; its heading.
     help : str
         One line on what can be done there.
+    setup : str
+        ``live`` where the page shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it
+        opens on results made beforehand.
     """
 
     name: str
@@ -39,6 +43,7 @@ class PageEntry:
     icon: str
     question: str
     help: str
+    setup: Literal["live", "none", "snapshot"] = "live"
 
     @property
     def file(self) -> Path:
@@ -56,6 +61,7 @@ PAGES: dict[str, PageEntry] = {
             ":material/home:",
             "What have these tests not exercised?",
             "The result for the chosen network and tests at a glance, and where to look next.",
+            setup="snapshot",
         ),
         PageEntry(
             "learn",
@@ -64,6 +70,7 @@ PAGES: dict[str, PageEntry] = {
             ":material/school:",
             "How does it work?",
             "The method on a network of ten neurons whose weights can be dragged, in six short chapters.",
+            setup="none",
         ),
         PageEntry(
             "relevance",
@@ -167,11 +174,23 @@ PAGES: dict[str, PageEntry] = {
 """Pages by name, in the order of the menus."""
 
 
-def navigation() -> Page:
-    """Draw the navigation and return the page to run."""
+def navigation() -> tuple[PageEntry, Page]:
+    """Draw the navigation; return the page that was asked for, and its script to run."""
     groups: dict[str, list[Page]] = {}
-    for index, page in enumerate(PAGES.values()):
-        groups.setdefault(page.group, []).append(
-            st.Page(page.file, title=page.title, help=page.help, url_path=page.name, default=index == 0)
-        )
-    return st.navigation(groups, position="top")
+    entries = {}
+    for entry in PAGES.values():
+        page = st.Page(entry.file, title=entry.title, help=entry.help, url_path=entry.name, default=not entries)
+        groups.setdefault(entry.group, []).append(page)
+        entries[page.title] = entry
+    script = st.navigation(groups, position="top")
+    return entries[script.title], script
+
+
+def go_to(name: str) -> None:
+    """Open another page at the next run; for callbacks."""
+    st.session_state[GO] = name
+
+
+def asked_page() -> str:
+    """Return the page that a callback asked for, once; empty where none did."""
+    return str(st.session_state.pop(GO, ""))

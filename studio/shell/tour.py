@@ -16,7 +16,7 @@ from studio.engine.overview import summarise
 from studio.engine.results import View
 from studio.shell import address
 from studio.shell.bench import DEFAULT
-from studio.shell.pages import PAGES
+from studio.shell.pages import PAGES, go_to
 from studio.shell.selection import Selection, select, selected
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
 from studio.widgets import grid_axes
@@ -25,9 +25,6 @@ FOLDER = Path(__file__).parents[2] / "assets" / "tour"
 
 STEP = "tour"
 """Name in the address: the number of the step, from 1."""
-
-TRAVEL = "tour-travel"
-"""Set by a callback: the next run goes to the step's page."""
 
 ARRIVED = "tour-arrived"
 """The step whose selection was made."""
@@ -57,7 +54,7 @@ def go(to: int) -> None:
     for part in vars(DEFAULT):
         address.keep(part, "")
     address.keep(STEP, str(to))
-    st.session_state[TRAVEL] = True
+    go_to(STEPS[to - 1].page)
     st.session_state[MOVES] = st.session_state.get(MOVES, 0) + 1
     st.session_state[ARRIVED] = 0
     st.session_state.pop(ENDED, None)
@@ -90,7 +87,7 @@ def begin(page: str) -> DeltaGenerator:
     now = number()
     # An address without a page, passed on with a step in it.
     sent = page == STEPS[0].page and ARRIVED not in st.session_state
-    if (st.session_state.pop(TRAVEL, False) or sent) and now and STEPS[now - 1].page != page:
+    if sent and now and STEPS[now - 1].page != page:
         st.switch_page(PAGES[STEPS[now - 1].page].file)
     place = st.container()
     with place:
@@ -101,22 +98,8 @@ def begin(page: str) -> DeltaGenerator:
     return place
 
 
-def offer(place: DeltaGenerator) -> None:
-    """Offer the tour to who has neither taken nor declined it; only the browser knows, so it decides.
-
-    Parameters
-    ----------
-    place : DeltaGenerator
-        From `begin`.
-    """
-    if number() or ENDED in st.session_state:
-        return
-    with place:
-        _offer(key="tour-offer", data={"length": LENGTH}, on_take_change=start)
-
-
 def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
-    """Show the panel of the present step where this is its page.
+    """Show the panel of the present step where this is its page; offer the tour on the first page.
 
     Parameters
     ----------
@@ -128,6 +111,10 @@ def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
         The bench's results; on the Overview what is shown there.
     """
     now = number()
+    if not now and page == STEPS[0].page and ENDED not in st.session_state:
+        # Only the browser knows who has taken or declined it, so it decides.
+        with place:
+            _offer(key="tour-offer", data={"length": LENGTH}, on_take_change=start)
     if not now or STEPS[now - 1].page != page:
         return
     step = STEPS[now - 1]

@@ -1,17 +1,29 @@
-"""Pages run by themselves, as an address opens them before the front door has run."""
+"""Pages opened through the front door."""
 
 import importlib.util
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numba  # noqa: F401 - before a page's folder joins the path: numba would take pages/coverage.py for the package
 import pytest
+from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from studio.engine.jobs import shelf
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def front_door() -> Iterator[None]:
+    """Run `app.py` at once; Streamlit's tests would open the files under ``pages`` without it at every run."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script_runner, "_mpa_v1", runpy.run_path)
+        yield
 
 
 @pytest.fixture
@@ -19,10 +31,10 @@ def open_page() -> Callable[..., AppTest]:
     """Open a page by name, with an address's parameters."""
 
     def opened(name: str, **parameters: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "pages" / f"{name}.py"), default_timeout=30)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
         for key, value in parameters.items():
             app.query_params[key] = value
-        return app.run()
+        return app.switch_page(str(PAGES[name].file)).run()
 
     return opened
 

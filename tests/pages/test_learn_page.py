@@ -4,13 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from idc_core.analysis.analysis import teaching
+from idc_core.analysis import teaching
 from idc_core.analysis.teaching import START, START_INPUTS
 from studio.shell.pages import PAGES
 
@@ -19,17 +19,8 @@ CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 States", "5 Cells",
 
 
 @pytest.fixture
-def open_learn():
-    """Open the page through the front door, which its links need."""
-
-    def opened(**parameters: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
-        for key, value in parameters.items():
-            app.query_params[key] = value
-        # Twice: the first run may open the file of the page, and what is set then reaches only the widgets of that.
-        return app.switch_page(str(PAGES["learn"].file)).run().run()
-
-    return opened
+def open_learn(open_page):
+    return partial(open_page, "learn")
 
 
 def words(app) -> str:
@@ -87,9 +78,9 @@ def test_leafing_through(open_learn):
 def test_needs_neither_torch_nor_data():
     script = (
         "import sys; from streamlit.testing.v1 import AppTest\n"
-        "app = AppTest.from_file('pages/learn.py', default_timeout=30)\n"
+        "app = AppTest.from_file('app.py', default_timeout=30).switch_page('pages/learn.py')\n"
         "for chapter in sys.argv[1:]:\n"
-        "    app.query_params['chapter'] = chapter; app.run(); assert not app.exception\n"
+        "    app.query_params['chapter'] = chapter; app.run(); assert not app.exception and app.header\n"
         "print(sorted({'torch', 'sklearn', 'captum'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script, *CHAPTERS], cwd=ROOT, capture_output=True, text=True)
