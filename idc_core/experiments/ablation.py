@@ -91,8 +91,8 @@ def ablate(
     """Measure a network with neurons of a layer set to zero.
 
     Neurons are set to zero after the layer's activation function; a convolution's neuron is a channel. `important`
-    lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of the layer in at most
-    `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first ``max(counts)`` of
+    lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of the layer in
+    at most `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first ``max(counts)`` of
     `important`; a larger number of random neurons of one seed contains the smaller.
 
     Notes

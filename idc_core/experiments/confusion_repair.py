@@ -107,23 +107,8 @@ def prepare_repair(
 ) -> RepairPlan:
     """Find the inputs of one half of the tests that are confused in the reported pairs; the other half measures.
 
-    Parameters
-    ----------
-    model : Module
-        Left unchanged; copies are trained.
-    train, test : Dataset
-        Of the network's own classes. A random half of `test` (seed 0) is looked at, the other half measures.
-    layers : sequence of str, optional
-        Layers whose neurons count; default all convolutions and linear layers.
-    threshold, deviations : float
-        As in `find_errors`.
-    epochs, store, on_progress
-        As in `idc_core.experiments.retraining.retrain`.
-
-    Raises
-    ------
-    DataError
-        If the tests have other classes, or nothing is confused in the reported pairs of the first half.
+    A random half of the tests (seed 0) is looked at, the other half measures. `threshold` and `deviations` are as in
+    `find_errors`; `layers` are by default all convolutions and linear layers.
 
     Notes
     -----

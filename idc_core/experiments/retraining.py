@@ -69,44 +69,12 @@ def retrain(
 ) -> Retraining:
     """Train a network further with several additions to its training data, and measure it after every epoch.
 
-    Parameters
-    ----------
-    model : Module
-        Left unchanged; copies are trained.
-    train : Dataset
-        The network's training data.
-    additions : mapping of str to Addition
-        By name. One that is None, or has no inputs, is the baseline. A function is called with the seed.
-    tests : mapping of str to Test
-        By name. A function is called with the retrained network, in eval mode, after every epoch.
-    seeds : int or sequence of int
-        Each fixes the order of the inputs, dropout, augmentation, fresh weights, and functions of `additions`.
-    epochs : int
-    start : {"trained", "scratch"}
-        From the network's own weights, or from fresh ones.
-    recipe : Recipe, optional
-        Its epochs are ignored. Default: the network's own, from trained weights with `GENTLY` of its learning rate.
-    store : Store, optional
-        Retrained networks are put into it and read from it. A store belongs to one experiment: of functions it knows
-        the names alone.
-    on_result : OnResult, optional
-    on_progress : Progress, optional
-        Called with training steps; returning False stops the work.
-
-    Returns
-    -------
-    Retraining
-        After a stop, with the networks that were finished.
-
-    Raises
-    ------
-    SettingError
-        If there are no additions or tests, or a setting is outside its range.
-    DataError
-        If inputs or targets of an addition or test do not fit the training data, or the store belongs to another
-        experiment.
-    ModelError
-        If the network cannot get fresh weights, or training diverges.
+    An addition that is None, or has no inputs, is the baseline; a function is called with the seed. A test that is a
+    function is called with the retrained network, in eval mode, after every epoch. A seed fixes the order of inputs,
+    dropout, augmentation, fresh weights and additions. `recipe` is by default the network's own, from trained weights
+    with `GENTLY` of its learning rate; its epochs are ignored. Networks are put into `store` and read from it: a store
+    belongs to one experiment, and of functions it knows the names alone. `on_progress` is called with training steps;
+    where it returns False, the result has the networks that were finished.
 
     Notes
     -----

@@ -175,12 +175,8 @@ def reach_cell(
 
     Raises
     ------
-    DataError
-        If the seeds are no pictures.
-    SettingError
-        If a parameter is outside what the method defines, or there is no such cell.
-    ModelError, UnsupportedOperationError
-        If the model lacks the layer, or has no gradients.
+    IdcError
+        If the seeds are no pictures, a parameter is out of its range, or the model has no such layer or no gradients.
 
     Notes
     -----

@@ -16,21 +16,14 @@ NO_MAJORITY = -1
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distance of each disagreement to its seed, values in 0..1.
-
-    Attributes
-    ----------
-    l1 : ndarray, float64 (n,)
-        Sum of the absolute changes of all values.
-    l2 : ndarray, float64 (n,)
-        Euclidean length of the change.
-    linf : ndarray, float64 (n,)
-        Largest absolute change of a value.
-    """
+    """Distance of each disagreement to its seed, values in 0..1, (n,) each."""
 
     l1: Floats
+    """Sum of the absolute changes of all values."""
     l2: Floats
+    """Euclidean length of the change."""
     linf: Floats
+    """Largest absolute change of a value."""
 
     @property
     def diversity(self) -> float:

@@ -23,27 +23,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Tests that seeds are chosen from.
-
-    Attributes
-    ----------
-    targets : ndarray (n,)
-        True classes, or true values of a regression.
-    scores : ndarray (n, outputs)
-        Of the network under test, before the softmax.
-    analysis : Analysis, optional
-        Of a test set that holds these tests; for distances to a cell.
-    rows : ndarray of int64 (n,), optional
-        Their positions in that test set; default the first n.
-    cell : sequence of int, optional
-        The cell that seeds should lie close to.
-    """
+    """Tests that seeds are chosen from."""
 
     targets: NDArray[Any]
+    """True classes, or true values of a regression, (n,)."""
     scores: NDArray[Any]
+    """Of the network under test, before the softmax, (n, outputs)."""
     analysis: Analysis | None = None
+    """Of a test set that holds these tests; for distances to a cell."""
     rows: Ints | None = None
+    """Their positions in that test set, (n,); default the first n."""
     cell: Sequence[int] | None = None
+    """The cell that seeds should lie close to."""
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -21,20 +21,10 @@ def companions(name: str) -> tuple[str, ...]:
 
 
 def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
-    """Return a copy of a network whose weights have few bits, as on a small device.
+    """Return a copy of a network, in eval mode, whose weights have few bits, as on a small device.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it is.
-    bits : int
-        Of each weight, 2..16.
-
-    Returns
-    -------
-    Module
-        In eval mode. Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric
-        about zero and as far as the largest weight of their tensor; biases stay as they are.
+    Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric about zero and as far
+    as the largest weight of their tensor; biases stay as they are.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Figures of searches: the magnified difference, the triplet, and how soon finds come."""
+"""Figures of searches: the magnified difference, the triplet, and seeds with a disagreement by steps."""
 
 import numpy as np
 import pytest

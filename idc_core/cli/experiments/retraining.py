@@ -124,7 +124,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "finds",
-        "does training with finds, labelled by vote, help more than with as many random or adversarial inputs?",
+        "does training with disagreements, labelled by vote, help more than with as many random or adversarial inputs?",
         ("lenet5-mnist",),
         ("model", "train", "addition", "test", "seeds", "added", "before", "mean", "deviation", "votes_right"),
         run_disagreements,
