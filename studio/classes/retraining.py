@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -118,7 +118,7 @@ def repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     from idc_core.suites.suite import address
 
     found, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
-    settings = {"threshold": found.threshold, "deviations": found.deviations, "epochs": epochs}
+    settings: dict[str, Any] = {"threshold": found.threshold, "deviations": found.deviations, "epochs": epochs}
     about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, sorted(settings.items()))
     store = ArrayFolder(runs_folder() / "repair" / address(*about))
 
