@@ -24,15 +24,15 @@ BATCHED, SINGLE = 500, 40
 def run() -> list[Row]:
     models = [load_model(f"lenet{number}-mnist") for number in (1, 4, 5)]
     seeds = torch.tensor(load_dataset("mnist", split="test", limit=BATCHED).inputs)
-    finds = differential_search(models, seeds, weight_coverage=0.0, iterations=STEPS)
+    batched = differential_search(models, seeds, weight_coverage=0.0, iterations=STEPS)
     started = time.perf_counter()
-    found = [one_seed(models, seed, int(turned)) for seed, turned in zip(seeds[:SINGLE], finds.turned, strict=False)]
+    found = [one_seed(models, seed, int(turned)) for seed, turned in zip(seeds[:SINGLE], batched.turned, strict=False)]
     slow = (time.perf_counter() - started) / max(sum(found), 1)
-    if sum(found) != (finds.seed_index < SINGLE).sum():
-        raise RuntimeError(f"The slow way has {sum(found)} finds, the batched one others.")
-    fast = finds.seconds / max(len(finds), 1)
-    what = f"a find by light, {BATCHED} seeds at once, {len(finds)} finds"
-    against = f"one seed after the other, {SINGLE} seeds, {sum(found)} finds"
+    if sum(found) != (batched.seed_index < SINGLE).sum():
+        raise RuntimeError(f"The slow way has {sum(found)} disagreements, the batched one others.")
+    fast = batched.seconds / max(len(batched), 1)
+    what = f"one disagreement by light, {BATCHED} seeds at once, {len(batched)} disagreements"
+    against = f"one seed after the other, {SINGLE} seeds, {sum(found)} disagreements"
     note = "one run each; the slow way, as the program, takes gradients in every step"
     return [Row(what, fast, against, slow, times_faster=10, note=note)]
 

@@ -1,8 +1,8 @@
-"""Finished work on disk, so that what was interrupted goes on where it stopped, and nothing is made twice.
+"""Finished work on disk: an interrupted run continues where it stopped, and nothing is made twice.
 
-Records are JSON, one file a unit (`unit`); arrays are npz files without pickles (`UnitFolder`). Names are content
-addresses of everything that a unit follows from, as the network's weights, the tests, the settings and the seed. So
-nothing here is ever out of date, and every folder may be deleted at any time.
+Records are JSON, one file each (`stored`); arrays are npz files without pickles (`ArrayFolder`). Names are digests of
+everything that a result follows from: weights, tests, settings, seed. So nothing here is ever out of date, and every
+folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,37 +24,24 @@ LEFT = 0.8
 """Share of a folder's limit that is left when old files go."""
 
 Record = dict[str, Any]
-"""What a unit found: text, numbers, None, and lists and dicts of these."""
+"""Text, numbers, None, and lists and dicts of these."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def unit(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
-    """Return a unit's record from disk, or make and keep it.
+def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
+    """Return a record from the folder `kind`, or make and keep it; `fresh` makes it even where it is there.
 
-    Parameters
-    ----------
-    kind : str
-        What is made, as "reading"; the folder that the file is in.
-    key : mapping
-        Everything that the record follows from, as values that JSON can write.
-    make : callable
-        Makes the record; only called where there is none. What it raises leaves nothing behind.
-    fresh : bool
-        Make it even where it is there.
-
-    Returns
-    -------
-    dict
-        As JSON gives it back, whether it was made now or before: tuples are lists, keys are text.
+    `key` is everything that the record follows from. Both are plain values that JSON can write, and the record is
+    returned as JSON gives it back, whether it was made now or before: tuples are lists, keys are text.
     """
     if not kind.isidentifier():
-        raise SettingError(f"The kind of a unit names a folder; expected one word, not {kind!r}.")
-    written = _text(dict(key), f"the key of a unit {kind!r}")
+        raise SettingError(f"The kind of a record names a folder; expected one word, not {kind!r}.")
+    written = _text(dict(key), f"the key of kind {kind!r}")
     path = runs_folder() / kind / f"{hashlib.sha256(written.encode()).hexdigest()[:32]}.json"
     found = None if fresh else _read(path, json.loads(written))
     if found is None:
-        text = _text({"key": dict(key), "record": make()}, f"the record of a unit {kind!r}")
+        text = _text({"key": dict(key), "record": make()}, f"the record of kind {kind!r}")
         with keeping(path.parent, "Finished work"):
             write_whole(path, text.encode())
         found = json.loads(text)["record"]
@@ -62,21 +49,14 @@ def unit(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh
 
 
 def runs_folder() -> Path:
-    """Return the folder of all units and runs."""
+    """Return the folder of all records and runs."""
     return cache_folder() / "runs"
 
 
-class UnitFolder(MutableMapping[str, Arrays]):
-    """Arrays by name, one npz file without pickles a unit; a file appears whole or not at all.
+class ArrayFolder(MutableMapping[str, Arrays]):
+    """Arrays by name, one npz file without pickles per entry; a damaged file counts as absent.
 
-    Parameters
-    ----------
-    path : Path
-        Made when the first unit is put in. A damaged file counts as absent.
-    what : str
-        What is kept, for messages: the beginning of a sentence.
-    limit : int, optional
-        Bytes that all files together may take: above it those that were not used for longest go.
+    `what` begins messages; `limit` is the most bytes of all files together: above it the least recently used go.
     """
 
     def __init__(self, path: Path, what: str = "Finished work", limit: int | None = None) -> None:

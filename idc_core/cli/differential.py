@@ -6,6 +6,8 @@ import argparse
 import io
 import json
 import sys
+from collections.abc import Container, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,25 @@ from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.generation import Constraint, Finds
+    from idc_core.generation import Constraint, Disagreements
     from idc_core.progress import Progress
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
+
+
+class Names(Container[str]):
+    """Names of a registry, or of a function, of `idc_core.generation` for a help text; the engine refuses others."""
+
+    def __init__(self, registry: str) -> None:
+        self.registry = registry
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        # Only where a help text is printed: the engine takes a second to import.
+        names = getattr(import_module("idc_core.generation"), self.registry)
+        return iter(names() if callable(names) else names)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -26,7 +43,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "differential",
         help="search for pictures on which networks for one task disagree",
         description="Changes test pictures, within a constraint, until networks for one task disagree (Pei et al., "
-        "DeepXplore, SOSP 2017). The same settings give the same finds; only the seconds, on stderr, differ.",
+        "DeepXplore, SOSP 2017). The same settings give the same pictures; only the seconds, on stderr, differ.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -37,32 +54,41 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--models", nargs="+", default=list(MODELS), metavar="NAME", help=models)
     add("--data", metavar="NAME", help="the data set whose tests are the seeds (the first network's own)")
     add("--seeds", type=int, default=50, metavar="N", help="how many tests to start from (%(default)s)")
-    add("--choose", default="random", metavar="WAY", help="random, classes, uncertain or cell (%(default)s)")
+    choose = Names("SEEDS")
+    add("--choose", default="random", metavar="WAY", choices=choose, help="one of %(choices)s (%(default)s)")
     add("--seed", type=int, default=0, metavar="N", help="of everything that is random (%(default)s)")
-    add("--constraint", default="light", metavar="NAME", help="how pictures may be changed (%(default)s)")
+    rules = "how pictures may be changed: %(choices)s (%(default)s)"
+    add("--constraint", default="light", metavar="NAME", choices=Names("CONSTRAINTS"), help=rules)
     add("--set", nargs="+", default=[], metavar="NAME=VALUE", help="parameters of the constraint")
-    guide = "criterion whose uncovered targets are aimed at: nc, tknc, snac, nbc, kmnc, idc or none (%(default)s)"
-    add("--guide", default="nc", metavar="NAME", help=guide)
+    guide = "criterion whose uncovered targets are aimed at: %(choices)s or none (%(default)s)"
+    add("--guide", default="nc", metavar="NAME", choices=Names("guides"), help=guide)
     add("--lambda1", type=float, default=1.0, metavar="X", help="weight of the difference (%(default)s)")
     add("--lambda2", type=float, default=0.1, metavar="X", help="weight of the guidance (%(default)s)")
     add("--step", type=float, default=10.0, metavar="X", help="length of a step in grey levels (%(default)s)")
     add("--iterations", type=int, default=50, metavar="N", help="most steps from one seed (%(default)s)")
     add("--threshold", type=float, default=0.0, metavar="X", help="of neuron coverage (%(default)s)")
-    add("--bound", type=float, default=0.2, metavar="X", help="by how much regressions differ (%(default)s)")
-    add("--objective", default="margin", metavar="NAME", help="margin, or scores as in the paper (%(default)s)")
+    add(
+        "--bound",
+        type=float,
+        default=0.2,
+        metavar="X",
+        help="by how much predictions of a regression differ (%(default)s)",
+    )
+    raised = "%(choices)s; scores is the paper's (%(default)s)"
+    add("--objective", default="margin", metavar="NAME", choices=Names("OBJECTIVES"), help=raised)
     add("--cell", metavar="CELL", help="with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)")
     add("--m", type=int, default=6, metavar="N", help="important neurons, for cells (%(default)s)")
-    add("--out", type=Path, metavar="FILE", help="write the finds, their seeds and the answers to FILE as npz")
-    add("--csv", type=Path, metavar="FILE", help="write one line a find to FILE")
+    add("--out", type=Path, metavar="FILE", help="write pictures, seeds and predictions to FILE as npz")
+    add("--csv", type=Path, metavar="FILE", help="write one row per picture to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search, print what came of it, write it where asked, and return the exit status."""
+    """Search, print the result, write it where asked, and return the exit status."""
     check_folder(arguments.out, "--out")
     check_folder(arguments.csv, "--csv")
     from idc_core.datasets import load_dataset
     from idc_core.generation import differential_search
-    from idc_core.generation.eight_bit import as_seeds
+    from idc_core.generation.constraints import as_seeds
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")
@@ -74,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         constraint = _constraint(arguments.constraint, arguments.set)
         positions = _seeds(arguments, models[0], test, progress)
         guidance = _guidance(arguments, models, test, progress)
-        finds = differential_search(
+        found = differential_search(
             models,
             test.inputs[positions],
             constraint,
@@ -89,17 +115,17 @@ def run(arguments: argparse.Namespace) -> int:
             bound=arguments.bound,
             on_progress=progress,
         )
-    seeds = as_seeds(test.inputs[positions]).numpy()[finds.seed_index]
+    seeds = as_seeds(test.inputs[positions]).numpy()[found.seed_index]
     names = list(arguments.models)
-    print(render(names, finds, seeds))
-    if len(finds) and finds.seconds > 0:
-        print(f"{finds.seconds:.2f} s, {len(finds) / finds.seconds:.0f} finds a second", file=sys.stderr)
-    records = _records(names, finds, seeds, test, positions)
+    print(render(names, found, seeds))
+    if len(found) and found.seconds > 0:
+        print(f"{found.seconds:.2f} s, {len(found) / found.seconds:.0f} disagreements per second", file=sys.stderr)
+    records = _records(names, found, seeds, test, positions)
     if arguments.csv is not None:
         write_whole(arguments.csv, comma_separated(records, ["seed"]), "--csv")
         print(f"\nwritten to {arguments.csv}")
     if arguments.out is not None:
-        _write(arguments.out, names, finds, seeds, test, positions)
+        _write(arguments.out, names, found, seeds, test, positions)
         print(f"\nwritten to {arguments.out}")
     return 0
 
@@ -179,7 +205,7 @@ def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: P
 
 
 def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, progress: Progress) -> Any:
-    """Return the criteria that guide the search; None for neuron coverage by the finds alone, or for none."""
+    """Return the criteria that guide the search; None for neuron coverage by the disagreements alone, or for none."""
     from idc_core.datasets import load_dataset
     from idc_core.generation import make_guidance
 
@@ -189,67 +215,67 @@ def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, p
     return make_guidance(arguments.guide, models, train, test, m=arguments.m, on_progress=progress)
 
 
-def render(names: list[str], finds: Finds, seeds: Any) -> str:
-    """Return what came of a search as the text that the command prints."""
+def render(names: list[str], found: Disagreements, seeds: Any) -> str:
+    """Return the result of a search as the text that the command prints."""
     from statistics import median
 
-    from idc_core.generation import alone, distances, has_majority, majority
+    from idc_core.generation import distances, has_majority, majority, outvoted
 
-    if not len(finds):
-        return finds.message
-    bound = finds.settings["bound"] if finds.predictions.dtype.kind == "f" else None
-    away, votes = distances(finds.inputs, seeds), majority(finds.predictions, bound)
+    if not len(found):
+        return found.message
+    bound = found.settings["bound"] if found.predictions.dtype.kind == "f" else None
+    away, votes = distances(found.inputs, seeds), majority(found.predictions, bound)
     rows = [("MODEL", "OUTVOTED ON")]
-    rows += [(name, f"{number:,}") for name, number in zip(names, alone(finds.predictions, bound), strict=True)]
-    steps = finds.iterations
+    rows += [(name, f"{number:,}") for name, number in zip(names, outvoted(found.predictions, bound), strict=True)]
+    steps = found.iterations
     facts = [
-        ("share of seeds", f"{100 * finds.share:.1f} %"),
-        ("steps, half of the finds", f"{median(steps.tolist()):g}"),
-        ("disagree as they are", f"{int((steps == 0).sum()):,}"),
+        ("share of seeds", f"{100 * found.share:.1f} %"),
+        ("steps, median", f"{median(steps.tolist()):g}"),
+        ("disagree on the seed", f"{int((steps == 0).sum()):,}"),
         ("with a majority", f"{int(has_majority(votes).sum()):,}"),
         ("mean L1 distance", f"{away.diversity:.2f}"),
         ("mean L2 distance", f"{away.l2.mean():.2f}"),
         ("largest L-inf distance", f"{away.linf.max():.3f}"),
     ]
-    return "\n\n".join((finds.message, table(facts, "<>"), table(rows, "<>")))
+    return "\n\n".join((found.message, table(facts, "<>"), table(rows, "<>")))
 
 
-def _records(names: list[str], finds: Finds, seeds: Any, test: Dataset, positions: Any) -> list[dict[str, Any]]:
+def _records(names: list[str], found: Disagreements, seeds: Any, test: Dataset, positions: Any) -> list[dict[str, Any]]:
     from idc_core.generation import distances, majority
 
-    bound = finds.settings["bound"] if finds.predictions.dtype.kind == "f" else None
-    away, votes = distances(finds.inputs, seeds), majority(finds.predictions, bound)
-    origin = positions[finds.seed_index]
+    bound = found.settings["bound"] if found.predictions.dtype.kind == "f" else None
+    away, votes = distances(found.inputs, seeds), majority(found.predictions, bound)
+    origin = positions[found.seed_index]
     return [
         {
             "seed": int(test.ids[origin[row]]),
             "target": test.targets[origin[row]].item(),
-            **{name: one.item() for name, one in zip(names, finds.predictions[row], strict=True)},
+            **{name: one.item() for name, one in zip(names, found.predictions[row], strict=True)},
             "majority": votes[row].item(),
-            "steps": int(finds.iterations[row]),
+            "steps": int(found.iterations[row]),
             "l1": float(away.l1[row]),
             "l2": float(away.l2[row]),
             "linf": float(away.linf[row]),
         }
-        for row in range(len(finds))
+        for row in range(len(found))
     ]
 
 
-def _write(path: Path, names: list[str], finds: Finds, seeds: Any, test: Dataset, positions: Any) -> None:
-    """Write the finds as an npz file."""
+def _write(path: Path, names: list[str], found: Disagreements, seeds: Any, test: Dataset, positions: Any) -> None:
+    """Write the disagreements as an npz file."""
     import numpy as np
 
-    origin = positions[finds.seed_index]
+    origin = positions[found.seed_index]
     content = io.BytesIO()
     np.savez_compressed(
         content,
-        inputs=finds.inputs,
+        inputs=found.inputs,
         seeds=seeds,
         seed_ids=test.ids[origin],
         seed_targets=test.targets[origin],
-        predictions=finds.predictions,
-        iterations=finds.iterations,
+        predictions=found.predictions,
+        iterations=found.iterations,
         models=np.array(names),
-        settings=np.array(json.dumps({name: str(value) for name, value in finds.settings.items()})),
+        settings=np.array(json.dumps({name: str(value) for name, value in found.settings.items()})),
     )
     write_whole(path, content.getvalue(), "--out")

@@ -1,4 +1,4 @@
-"""What a network can still do when neurons of a layer are silenced: the important ones, or as many random ones."""
+"""Accuracy of a network when neurons of a layer are silenced: the important ones, or as many random ones."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -30,28 +30,11 @@ Task = Literal["classification", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class Ablation:
-    """What a network achieves with neurons of one layer silenced.
+    """Accuracy of a network with neurons of one layer silenced.
 
-    Attributes
-    ----------
-    layer : str
-    neurons : int
-        How many the layer has.
-    task : {"classification", "regression"}
-    order : ndarray, int64 (m,)
-        The important neurons, in the order in which they are silenced.
-    counts : ndarray, int64 (c,)
-        How many neurons are silenced, ascending.
-    seeds : tuple of int
-        One order of random neurons each.
-    baseline : float
-        With no neuron silenced. The share of tests answered correctly, 0..1, or for regression the root mean squared
-        error in the targets' unit; the same holds for what follows.
-    important : ndarray, float64 (c,)
-        With the first neurons of `order` silenced.
-    random : ndarray, float64 (seeds, c)
-        With as many random neurons silenced; NaN where the layer has not as many others.
-    tests : int
+    `order` holds the important neurons (m,), `counts` the numbers silenced (c,), ascending. `baseline` is accuracy or
+    for regression the root mean squared error, with no neuron silenced, `important` with the first neurons of
+    `order` silenced (c,), and `random` with as many random ones (seeds, c): NaN where there are not as many others.
     """
 
     layer: str
@@ -67,7 +50,7 @@ class Ablation:
 
     @property
     def unit(self) -> str:
-        """What the numbers are: "accuracy" or "RMSE"."""
+        """Accuracy or RMSE."""
         return "accuracy" if self.task == "classification" else "RMSE"
 
     @property
@@ -108,42 +91,10 @@ def ablate(
 ) -> Ablation:
     """Measure a network with neurons of a layer set to zero.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    inputs : Tensor, array or Dataset, (n, ...)
-    targets : array (n,)
-        Class indices, or for regression the values to predict.
-    layer : str
-        A name from ``named_modules()``. A neuron is set to zero after the layer's activation function; of a
-        convolution a neuron is a channel, at all its positions.
-    important : int (m,)
-        Neurons in the order of their importance, most important first.
-    counts : int (c,), optional
-        How many are silenced; default from none to m, or to half of the layer where that is fewer, in at most
-        `MOST_COUNTS` steps.
-    seeds : int or sequence of int
-        Orders of random neurons. They are drawn from those that are not among the first ``max(counts)`` of
-        `important`; a larger number of random neurons of one seed contains the smaller.
-    task : {"classification", "regression"}
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
-        Called after every batch.
-
-    Returns
-    -------
-    Ablation
-
-    Raises
-    ------
-    DataError
-        If there are no inputs, or targets do not match them.
-    SettingError
-        If neurons, counts, seeds or the task are not as described.
-    ModelError, UnsupportedOperationError, CancelledError
-        As `idc_core.tracing.trace.trace`.
+    Neurons are set to zero after the layer's activation function; a convolution's neuron is a channel. `important`
+    lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of the layer in
+    at most `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first ``max(counts)`` of
+    `important`; a larger number of random neurons of one seed contains the smaller.
 
     Notes
     -----
@@ -245,16 +196,8 @@ def _hits(scores: Tensor, targets: Tensor, task: str) -> NDArray[np.float64]:
 class _Silenced:
     """A network of which sets of neurons of one layer can be silenced.
 
-    Attributes
-    ----------
-    model, layer, axis, neurons
-        The layer's neurons lie along `axis` of its value.
-    traits : CaptureTraits
-        As a first pass has found them.
-    before, after : int
-        Bytes of what one input gives up to the layer and behind it.
-    together : bool
-        Whether one pass can run all sets.
+    `axis` is the neurons' axis of the layer's value; `before` and `after` are bytes of one input's values up to the
+    layer and behind it; `together` says whether one pass can run all sets.
     """
 
     model: nn.Module

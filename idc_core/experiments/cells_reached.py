@@ -1,4 +1,4 @@
-"""How many uncovered cells a search reaches: by gradients, and by random noise of the same size."""
+"""Uncovered cells that a search reaches by gradients, and by random noise of the same size."""
 
 from __future__ import annotations
 
@@ -19,28 +19,20 @@ from idc_core.progress import Progress, report
 
 @dataclass(frozen=True, eq=False)
 class CellsReached:
-    """What two searches reached of the same cells from the same seeds.
-
-    Attributes
-    ----------
-    cells : tuple of tuple of int
-        Uncovered cells, each with a covered neighbour, in the order in which they were drawn.
-    guided, noise : ndarray of int64 (cells,)
-        Seeds from which each search came to the cell.
-    closest : ndarray of float64 (cells,)
-        How far the guided search's best picture misses the cell, in mean gaps between centroids; 0 where reached.
-    kept : ndarray of int64 (cells,)
-        Pictures of the guided search that the network answers as their seeds.
-    seeds : int
-        Seeds of each cell.
-    """
+    """Results of two searches for the same cells from the same seeds."""
 
     cells: tuple[tuple[int, ...], ...]
+    """Uncovered cells, each with a covered neighbour, in the order in which they were drawn."""
     guided: NDArray[np.int64]
+    """Seeds from which the guided search reached each cell, (cells,)."""
     noise: NDArray[np.int64]
+    """Seeds from which random noise reached each cell, (cells,)."""
     closest: NDArray[np.float64]
+    """Distance of the guided search's best picture to each cell, in mean gaps between centroids; 0 where reached."""
     kept: NDArray[np.int64]
+    """Pictures of the guided search with the same prediction as their seeds."""
     seeds: int
+    """Seeds per cell."""
 
 
 def reach_cells(
@@ -55,38 +47,7 @@ def reach_cells(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> CellsReached:
-    """Draw uncovered cells that have a covered neighbour, and try to reach each from the tests closest to it.
-
-    Parameters
-    ----------
-    model : Module
-    analysis : Analysis
-        Of this model, these tests and a layer.
-    inputs : ndarray (n, C, H, W)
-        The tests of the analysis.
-    cells : int
-        How many cells; fewer where there are fewer.
-    seeds : int
-        Tests to start from, the closest to each cell.
-    epsilon : float
-        Largest change of a value.
-    iterations : int
-        Steps of the guided search from one seed, and draws of noise.
-    seed : int
-        Of the choice of cells and of the noise.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    CellsReached
-
-    Raises
-    ------
-    SettingError, DataError, ModelError, UnsupportedOperationError
-        As `reach_cell`.
-    CancelledError
-        If the work was stopped.
-    """
+    """Draw uncovered cells with a covered neighbour, and try to reach each from the `seeds` tests closest to it."""
     sizes = CellSpace.of(analysis).sizes
     drawn = uncovered_neighbours(tabulate(analysis.assignments, sizes), cells, seed)
     # Seeds close to a cell are chosen by activations alone.

@@ -1,14 +1,12 @@
-"""Whether training on what is confused parts the classes again: before and after, on tests not trained on."""
+"""Whether training on confused inputs separates the classes again: before and after, on held-out tests."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -20,8 +18,10 @@ from idc_core.confusion.scaled_activation import collect_statistics, countable_l
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError
 from idc_core.experiments.random_neurons import Seeds
-from idc_core.experiments.robustness import Examples, retrain
+from idc_core.experiments.retraining import Examples, RetrainingPlan, Store, reweighted
+from idc_core.experiments.retraining_results import Retraining
 from idc_core.progress import Progress
+from idc_core.tracing.trace import collect
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,35 +29,71 @@ Ints = NDArray[np.int64]
 ADDITIONS = ("nothing", "confused", "random")
 """What is added to the training data: nothing, the inputs confused in the reported pairs, as many random ones."""
 
+HELD_OUT = "other half"
+
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What retraining came to, on the half of the tests that nothing was chosen from.
+    """Accuracy and confusion before and after retraining, on the held-out half of the tests."""
 
-    Attributes
-    ----------
-    class_names : tuple of str
-    pairs : ndarray, int64 (k, 2)
-        The pairs that were reported on the first half, without labels.
-    added : int
-        Inputs that were confused there, and added.
-    measured : int
-        Inputs of the other half.
-    before : ndarray, float64 (3,)
-        Accuracy, mean confusion of the reported pairs, and of all others, each 0..1.
-    after : dict of str to ndarray, float64 (seeds, 3)
-        The same after retraining, by a name of `ADDITIONS`; a row a seed that was finished.
-    """
+    class_names: tuple[str, ...]
+    pairs: Ints
+    """Pairs reported on the first half, without labels, (k, 2)."""
+    added: int
+    """Inputs that were confused there, and added."""
+    measured: int
+    """Inputs of the held-out half."""
+    before: Floats
+    """Accuracy, mean confusion of the reported pairs, and of all others, each 0..1, (3,)."""
+    after: dict[str, Floats]
+    """The same after retraining by a name of `ADDITIONS`, (seeds, 3)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RepairPlan(RetrainingPlan):
+    """Retraining on the inputs confused in the reported pairs."""
 
     class_names: tuple[str, ...]
     pairs: Ints
     added: int
-    measured: int
-    before: Floats
-    after: dict[str, Floats]
+    predictions: Ints
+    """Of the held-out half, before retraining."""
+
+    def measured(self, done: Retraining) -> Repair:
+        """Return accuracy and confusion before and after, from the finished networks.
+
+        Raises
+        ------
+        CancelledError
+            If not every addition was finished once.
+        """
+        test = self.tests[HELD_OUT]
+        assert isinstance(test, tuple)
+        inputs, targets = test
+        after: dict[str, Floats] = {}
+        for name in ADDITIONS:
+            networks = [one for (addition, _), one in done.networks.items() if addition == name]
+            copies = [reweighted(self.model, one.weights) for one in networks]
+            values = [self._confusion(_predictions(one, inputs), targets) for one in copies]
+            after[name] = np.array(values).reshape(-1, 3)
+        if not all(len(values) for values in after.values()):
+            raise CancelledError("Stopped before every addition was finished once.")
+        before = self._confusion(self.predictions, targets)
+        return Repair(self.class_names, self.pairs, self.added, len(targets), before, after)
+
+    def _confusion(self, predictions: Ints, targets: NDArray[Any]) -> Floats:
+        """Return accuracy, and the mean confusion of the reported pairs and of all others."""
+        classes = len(self.class_names)
+        confusion = pair_confusion(type1_confusion(targets, predictions, classes))
+        chosen = np.zeros((classes, classes), bool)
+        chosen[self.pairs[:, 0], self.pairs[:, 1]] = True
+        upper = np.triu(np.isfinite(confusion), 1)
+        inside, outside = confusion[upper & chosen], confusion[upper & ~chosen]
+        accuracy = (predictions == targets).mean()
+        return np.array([accuracy, *(part.mean() if len(part) else np.nan for part in (inside, outside))])
 
 
-def repair(
+def prepare_repair(
     model: nn.Module,
     train: Dataset,
     test: Dataset,
@@ -65,43 +101,20 @@ def repair(
     *,
     threshold: float = 0.5,
     deviations: float = 1.0,
-    seeds: Seeds = 3,
     epochs: int = 2,
+    store: Store | None = None,
     on_progress: Progress | None = None,
-) -> Repair:
-    """Add the inputs that are confused in the reported pairs to the training data, and measure what that changes.
+) -> RepairPlan:
+    """Find the inputs of one half of the tests that are confused in the reported pairs; the other half measures.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was; copies are trained.
-    train, test : Dataset
-        Of the network's own classes. A random half of `test` (seed 0) is looked at, the other half measures.
-    layers : sequence of str, optional
-        Layers whose neurons count; default all convolutions and linear layers.
-    threshold, deviations : float
-        As in `find_errors`.
-    seeds, epochs, on_progress
-        As in `idc_core.experiments.robustness.retrain`.
-
-    Returns
-    -------
-    Repair
-
-    Raises
-    ------
-    DataError
-        If the tests have other classes, or nothing is confused in the reported pairs of the first half.
-    CancelledError
-        If the work was stopped before each addition was finished for a seed.
-    SettingError, ModelError
-        As `retrain`.
+    A random half of the tests (seed 0) is looked at, the other half measures. `threshold` and `deviations` are as in
+    `find_errors`; `layers` are by default all convolutions and linear layers.
 
     Notes
     -----
     The future work that Tian et al. (ICSE 2020) name. Which pairs are reported needs no label; which inputs are
-    confused in them, and training, do. Random inputs of the same half tell what belongs to the choice and what to
-    more data.
+    confused in them, and training, do. Random inputs of the same half tell the effect of the choice from that of more
+    data.
     """
     if tuple(train.class_names) != tuple(test.class_names) or not test.class_names:
         raise DataError("Retraining needs tests of the classes that the network was trained on.")
@@ -117,42 +130,50 @@ def repair(
     if not len(rows):
         raise DataError("No test of the half that is looked at is confused in a reported pair: nothing can be added.")
 
-    def drawn(seed: int) -> Examples:
+    def sampled(seed: int) -> Examples:
         some = np.random.default_rng(seed).choice(first, len(rows), replace=False)
         return test.inputs[some], test.targets[some]
 
-    additions = dict(zip(ADDITIONS, (None, (test.inputs[rows], test.targets[rows]), drawn), strict=True))
-    held = (test.inputs[other], test.targets[other])
-    done = retrain(model, train, additions, {"other half": held}, seeds=seeds, epochs=epochs, on_progress=on_progress)
-    before = _measured(seen.predictions[other], test.targets[other], pairs, len(names))
-    after: dict[str, Floats] = {}
-    for name in ADDITIONS:
-        units = [unit for (addition, _), unit in done.units.items() if addition == name]
-        networks = [_with_weights(model, unit.weights) for unit in units]
-        values = [_measured(_answers(one, held[0]), test.targets[other], pairs, len(names)) for one in networks]
-        after[name] = np.array(values).reshape(-1, 3)
-    if not all(len(values) for values in after.values()):
-        raise CancelledError("Stopped before every addition was finished once.")
-    return Repair(names, pairs, len(rows), len(other), before, after)
+    return RepairPlan(
+        model,
+        train,
+        dict(zip(ADDITIONS, (None, (test.inputs[rows], test.targets[rows]), sampled), strict=True)),
+        {HELD_OUT: (test.inputs[other], test.targets[other])},
+        {} if store is None else store,
+        epochs,
+        class_names=names,
+        pairs=pairs,
+        added=len(rows),
+        predictions=seen.predictions[other],
+    )
 
 
-def _with_weights(model: nn.Module, weights: dict[str, NDArray[Any]]) -> nn.Module:
-    network = copy.deepcopy(model)
-    network.load_state_dict({key: torch.as_tensor(np.array(value)) for key, value in weights.items()})
-    return network.eval()
+def repair(
+    model: nn.Module,
+    train: Dataset,
+    test: Dataset,
+    layers: Sequence[str] | None = None,
+    *,
+    threshold: float = 0.5,
+    deviations: float = 1.0,
+    seeds: Seeds = 3,
+    epochs: int = 2,
+    on_progress: Progress | None = None,
+) -> Repair:
+    """Retrain on the inputs confused in the reported pairs, and measure: `prepare_repair`, run, measured.
+
+    Raises
+    ------
+    CancelledError
+        If the work was stopped before each addition was finished for a seed.
+    IdcError
+        As `prepare_repair` and `retrain`.
+    """
+    plan = prepare_repair(
+        model, train, test, layers, threshold=threshold, deviations=deviations, epochs=epochs, on_progress=on_progress
+    )
+    return plan.measured(plan.run(seeds, on_progress=on_progress))
 
 
-def _answers(network: nn.Module, inputs: NDArray[Any]) -> Ints:
-    from idc_core.tracing.trace import collect
-
+def _predictions(network: nn.Module, inputs: NDArray[Any]) -> Ints:
     return collect(network, inputs, countable_layers(network)[-1:]).predictions
-
-
-def _measured(said: Ints, right: NDArray[Any], pairs: Ints, classes: int) -> Floats:
-    """Return accuracy, and the mean confusion of some pairs and of all others."""
-    confusion = pair_confusion(type1_confusion(right, said, classes))
-    chosen = np.zeros((classes, classes), bool)
-    chosen[pairs[:, 0], pairs[:, 1]] = True
-    upper = np.triu(np.isfinite(confusion), 1)
-    inside, outside = confusion[upper & chosen], confusion[upper & ~chosen]
-    return np.array([(said == right).mean(), *(part.mean() if len(part) else np.nan for part in (inside, outside))])

@@ -1,4 +1,4 @@
-"""What every criterion says of a suite: the units that the experiments on suites, criteria and layers are made of.
+"""Scores of all criteria on one suite: what the experiments on suites, criteria and layers are made of.
 
 One pass over the training inputs, one over the original tests and one over each suite serve IDC of every layer, for
 every number of important neurons, and all other criteria.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.layer_sweep import LayerClusters, cluster_layer
-from idc_core.cache import Record, unit
+from idc_core.cache import Record, stored
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import evaluate_criteria, evaluate_profiles, random_subsets
 from idc_core.coverage.cells import Codes, assign, encode, total
@@ -33,7 +33,7 @@ from idc_core.suites.suite import Suite
 from idc_core.tracing.trace import Traces, collect
 
 FORMAT = 1
-"""Goes up when the numbers that a reading holds change."""
+"""Goes up when the numbers of a record change."""
 
 MOST = 12
 """IDC is read for every number of important neurons up to this one, or a larger one that is asked for."""
@@ -47,29 +47,18 @@ def other_criteria() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A suite to read: the first tests, and what is made of each of them.
-
-    Attributes
-    ----------
-    name : str
-        What tables call it.
-    kind : str
-        A key of `idc_core.suites.SUITES`, or "train": as many training inputs, instead of tests changed.
-    tests : int
-        How many of the tests, from the first one.
-    seed : int
-    copies : int
-        How many are made of each test, with this seed and the next ones.
-    settings : mapping of str to number
-        Of the kind.
-    """
+class SuiteSpec:
+    """A suite to score: the first tests, and what is made of each of them."""
 
     name: str
+    """In tables."""
     kind: str
+    """A key of `idc_core.suites.SUITES`, or "train": as many training inputs, instead of tests changed."""
     tests: int
+    """Number of tests, from the first one."""
     seed: int = 0
     copies: int = 1
+    """Number made of each test, with this seed and the next ones."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -79,32 +68,18 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Base:
-    """What the first original tests show: the cells they reach, and the criteria after them."""
+class Original:
+    """The first original tests: the cells they reach, and the criteria after them."""
 
     cells: dict[str, list[Codes]]
     criteria: dict[str, StreamedCriterion]
 
 
-class Readings:
-    """The readings of one network: from disk where they are finished, else made and kept.
+class CriterionScores:
+    """The scores of suites on one network: from disk where they are finished, else made and kept.
 
-    Parameters
-    ----------
-    model : Network
-        Left as it was found.
-    train, test : Dataset
-    rule : str
-        Relevance rule.
-    most : int
-        IDC is read for 1 to this many important neurons, of a smaller layer for all of its neurons.
-    fresh : bool
-        Make what is finished again.
-    on_progress : Progress, optional
-
-    Notes
-    -----
-    What the training inputs teach is found when the first reading is made, so that finished ones come at once.
+    IDC is scored for 1 to `most` important neurons, of a smaller layer for all of its neurons; `fresh` makes finished
+    scores again. Training inputs are traced when the first score is missing.
     """
 
     def __init__(
@@ -124,10 +99,10 @@ class Readings:
         self.layer = model.card.default_layer
         classifier = test.task == "classification"
         self.names = [one for one in other_criteria() if classifier or not CRITERIA[one].card.needs_classes]
-        self._bases: dict[int, Base] = {}
+        self._bases: dict[int, Original] = {}
 
-    def read(self, ask: Ask) -> Record:
-        """Return what the criteria say of a suite.
+    def of(self, spec: SuiteSpec) -> Record:
+        """Return the scores of a suite by all criteria.
 
         Returns
         -------
@@ -136,38 +111,24 @@ class Readings:
             number of important neurons, from 1: neurons used, cells there are, cells that the suite reaches, cells
             that it reaches together with the original tests it was made of, cells that these reach; "scores": a dict
             of other criteria to two scores, of the suite and together with those tests.
-
-        Raises
-        ------
-        IdcError
-            As suites, criteria and `idc_core.tracing.trace.trace`.
         """
         key = self._key() | {
-            "kind": ask.kind,
-            "tests": ask.tests,
-            "seed": ask.seed,
-            "copies": ask.copies,
-            "settings": dict(ask.settings),
+            "kind": spec.kind,
+            "tests": spec.tests,
+            "seed": spec.seed,
+            "copies": spec.copies,
+            "settings": dict(spec.settings),
         }
-        return unit("reading", key, lambda: self._read(ask), fresh=self.fresh)
+        return stored("reading", key, lambda: self._score(spec), fresh=self.fresh)
 
     def growth(self, ms: Sequence[int], orders: int = 20, sizes: int = 12, seed: int = 0) -> Record:
-        """Return the scores of growing random subsets of the original tests.
+        """Return the scores of growing random subsets of the original tests, as in `random_subsets`.
 
-        Parameters
-        ----------
-        ms : sequence of int
-            IDC of the default layer is told for these numbers of important neurons, as "idc6".
-        orders, sizes, seed : int
-            As in `random_subsets`.
-
-        Returns
-        -------
-        dict
-            "sizes": numbers of tests; "scores": a dict of criteria to lists (orders, sizes).
+        "sizes" are numbers of tests, "scores" a dict of criteria to lists (orders, sizes); IDC of the default layer is
+        "idc6" for 6 important neurons.
         """
         key = self._key() | {"ms": list(ms), "orders": orders, "sizes": sizes, "seed": seed}
-        return unit("growth", key, lambda: self._growth(ms, orders, sizes, seed), fresh=self.fresh)
+        return stored("growth", key, lambda: self._growth(ms, orders, sizes, seed), fresh=self.fresh)
 
     def _key(self) -> Record:
         return {
@@ -179,37 +140,37 @@ class Readings:
             "most": self.most,
         }
 
-    def _suite(self, ask: Ask) -> Suite:
-        source = select_tests(original(self.test), range(ask.tests))
-        if ask.kind == "original":
+    def _suite(self, spec: SuiteSpec) -> Suite:
+        source = select_tests(original(self.test), range(spec.tests))
+        if spec.kind == "original":
             return source
-        if ask.kind == "train":
-            return select_tests(original(self.train), range(ask.tests))
-        seeds = range(ask.seed, ask.seed + ask.copies)
-        return union([perturbed(source, ask.kind, self.model, seed=seed, **ask.settings) for seed in seeds])
+        if spec.kind == "train":
+            return select_tests(original(self.train), range(spec.tests))
+        seeds = range(spec.seed, spec.seed + spec.copies)
+        return union([perturbed(source, spec.kind, self.model, seed=seed, **spec.settings) for seed in seeds])
 
-    def _read(self, ask: Ask) -> Record:
-        base, suite = self._base(ask.tests), self._suite(ask)
-        if ask.kind == "original":
-            traces = self._originals.only(np.arange(ask.tests))
+    def _score(self, spec: SuiteSpec) -> Record:
+        base, suite = self._base(spec.tests), self._suite(spec)
+        if spec.kind == "original":
+            traces = self._originals.only(np.arange(spec.tests))
         else:
-            inputs = (block for _, block in suite.blocks(on_progress=self._telling(ask)))
-            traces = collect(self.model, inputs, self.layers, on_progress=self._telling(ask))
+            inputs = (block for _, block in suite.blocks(on_progress=self._telling(spec)))
+            traces = collect(self.model, inputs, self.layers, on_progress=self._telling(spec))
         scores = {}
-        for name, criterion in self._measured(traces, ask.name).items():
+        for name, criterion in self._measured(traces, spec.name).items():
             alone = criterion.score
             scores[name] = [alone, criterion.merge(base.criteria[name]).score]
         cells = {layer: self._counts(layer, codes, base) for layer, codes in self._cells(traces).items()}
         accuracy, rmse = predict(traces.scores, suite.targets, suite.task).quality(suite.targets, suite.task)
         return {"inputs": len(suite), "accuracy": accuracy, "rmse": rmse, "cells": cells, "scores": scores}
 
-    def _telling(self, ask: Ask) -> Progress | None:
+    def _telling(self, spec: SuiteSpec) -> Progress | None:
         if self.on_progress is None:
             return None
         tell = self.on_progress
-        return lambda done, total, label: tell(done, max(total, ask.tests), f"{ask.name}, seed {ask.seed}: {label}")
+        return lambda done, total, label: tell(done, max(total, spec.tests), f"{spec.name}, seed {spec.seed}: {label}")
 
-    def _counts(self, layer: str, codes: list[Codes], base: Base) -> list[list[int]]:
+    def _counts(self, layer: str, codes: list[Codes], base: Original) -> list[list[int]]:
         sizes = [one.k for one in self._learnt[layer].clusters]
         found = []
         for used, (mine, theirs) in enumerate(zip(codes, base.cells[layer], strict=True), start=1):
@@ -243,10 +204,10 @@ class Readings:
             update_all([found[name]], traces)
         return found
 
-    def _base(self, tests: int) -> Base:
+    def _base(self, tests: int) -> Original:
         if tests not in self._bases:
             traces = self._originals.only(np.arange(tests))
-            self._bases[tests] = Base(self._cells(traces), self._measured(traces, f"{tests:,} original tests"))
+            self._bases[tests] = Original(self._cells(traces), self._measured(traces, f"{tests:,} original tests"))
         return self._bases[tests]
 
     @cached_property

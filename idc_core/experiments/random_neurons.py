@@ -13,14 +13,8 @@ Seeds = int | Sequence[int]
 
 
 def check_seeds(seeds: Seeds) -> tuple[int, ...]:
-    """Return the seeds, one or more.
-
-    Raises
-    ------
-    SettingError
-        If there is none, or one is no whole number of at least 0.
-    """
-    listed = range(seeds) if is_whole(seeds) else seeds
+    """Return the seeds, one or more whole numbers of at least 0."""
+    listed = range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) else seeds
     values = tuple(listed) if isinstance(listed, Sequence) else ()
     fine = all(is_whole(value) for value in values)
     if not values or not fine:
@@ -29,13 +23,7 @@ def check_seeds(seeds: Seeds) -> tuple[int, ...]:
 
 
 def check_neurons(important: ArrayLike, neurons: int) -> NDArray[np.int64]:
-    """Return numbers of neurons, int64 (m,), each of which the layer has and names once.
-
-    Raises
-    ------
-    SettingError
-        If there is none, one comes twice, or one is outside the layer.
-    """
+    """Return neurons of a layer, int64 (m,), one or more, each named once."""
     numbers = np.asarray(important)
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
         raise SettingError(f"important must be a list of neurons, whole numbers, not {important!r:.80}.")

@@ -1,4 +1,4 @@
-"""What retraining came to: units, and means, deviations and paired differences over them."""
+"""Results of retraining: networks, and means, deviations and paired differences over seeds."""
 
 from __future__ import annotations
 
@@ -22,26 +22,18 @@ _WEIGHT = "weight:"
 
 
 @dataclass(frozen=True, eq=False)
-class Unit:
-    """One network, retrained with one addition and one seed.
-
-    Attributes
-    ----------
-    values : ndarray, float64 (epochs + 1, tests)
-        Accuracy, 0..1, or root mean squared error; first before training, then after every epoch.
-    added : int
-        How many inputs were added to the training data.
-    shown, shown_targets : ndarray (k, ...), (k,)
-        Some of them, to be looked at.
-    weights : dict of str to ndarray
-        The network's state after the last epoch.
-    """
+class RetrainedNetwork:
+    """One network, retrained with one addition and one seed."""
 
     values: Floats
+    """Accuracy, 0..1, or root mean squared error, (epochs + 1, tests): before training, then after every epoch."""
     added: int
+    """Number of inputs added to the training data."""
     shown: NDArray[Any]
+    """Some of the added inputs, (k, ...)."""
     shown_targets: NDArray[Any]
     weights: dict[str, NDArray[Any]]
+    """State after the last epoch."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays by name."""
@@ -51,23 +43,18 @@ class Unit:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the unit that `arrays` came from."""
+        """Return the network that `arrays` came from."""
         weights = {name.removeprefix(_WEIGHT): arrays[name] for name in arrays if name.startswith(_WEIGHT)}
         return cls(arrays["values"], int(arrays["added"]), arrays["shown"], arrays["shown_targets"], weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """How two additions differ at the end, seed by seed.
+    """The paired difference of two additions after the last epoch.
 
-    Attributes
-    ----------
-    addition, against : str
-    values : ndarray, float64 (s, tests)
-        Of every seed that both are finished for: the first one's accuracy (or error) minus the other's.
-    mean, low, high : ndarray, float64 (tests,)
-        Mean over the seeds, and the ends of its confidence interval (Student's t, paired, `CONFIDENCE`); NaN with
-        fewer than two seeds.
+    `values`, float64 (s, tests), are the first addition's accuracy (or error) minus the other's, of every seed that
+    both are finished for; `mean`, `low` and `high`, float64 (tests,), are their mean and the ends of its confidence
+    interval (Student's t, paired, `CONFIDENCE`). The ends are NaN below two seeds.
     """
 
     addition: str
@@ -79,29 +66,14 @@ class Difference:
 
     @property
     def exceeds(self) -> NDArray[np.bool_]:
-        """For every test, whether the difference exceeds the seeds' spread: its interval leaves out 0."""
+        """Whether the difference is significant on each test: its interval excludes 0."""
         found: NDArray[np.bool_] = (self.low > 0) | (self.high < 0)
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Retraining:
-    """Networks retrained with several additions and seeds.
-
-    Attributes
-    ----------
-    additions : tuple of str
-    seeds : tuple of int
-    tests : tuple of str
-    task : {"classification", "regression"}
-    epochs, steps : int
-        Epochs, and steps of each.
-    trained_on : int
-        Training inputs without additions.
-    start : {"trained", "scratch"}
-    units : dict of (str, int) to Unit
-        The finished ones, by addition and seed.
-    """
+    """Networks retrained with several additions and seeds, as far as they are finished."""
 
     additions: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -109,28 +81,31 @@ class Retraining:
     task: Task
     epochs: int
     steps: int
+    """Of each epoch."""
     trained_on: int
+    """Training inputs without additions."""
     start: str
-    units: dict[tuple[str, int], Unit] = field(repr=False)
+    networks: dict[tuple[str, int], RetrainedNetwork] = field(repr=False)
+    """By addition and seed."""
 
     @property
     def complete(self) -> bool:
         """Whether every addition is finished with every seed."""
-        return len(self.units) == len(self.additions) * len(self.seeds)
+        return len(self.networks) == len(self.additions) * len(self.seeds)
 
     @property
     def values(self) -> Floats:
-        """Accuracy or error, float64 (additions, seeds, epochs + 1, tests); NaN where a unit is not finished."""
+        """Accuracy or error, float64 (additions, seeds, epochs + 1, tests); NaN where a network is not finished."""
         empty = np.full((self.epochs + 1, len(self.tests)), np.nan)
         rows = [
-            [self.units[name, seed].values if (name, seed) in self.units else empty for seed in self.seeds]
+            [self.networks[name, seed].values if (name, seed) in self.networks else empty for seed in self.seeds]
             for name in self.additions
         ]
         return np.array(rows, np.float64)
 
     @property
     def unit(self) -> str:
-        """What the numbers are: "accuracy" or "RMSE"."""
+        """Accuracy or RMSE."""
         return "accuracy" if self.task == "classification" else "RMSE"
 
     def mean(self) -> Floats:
@@ -146,32 +121,26 @@ class Retraining:
             return np.asarray(np.nanstd(self.values, axis=1, ddof=1))
 
     def finished(self, *additions: str) -> list[int]:
-        """Return the seeds that all these additions are finished with."""
-        return [seed for seed in self.seeds if all((name, seed) in self.units for name in additions)]
+        """Return the seeds that all these additions are finished for."""
+        return [seed for seed in self.seeds if all((name, seed) in self.networks for name in additions)]
 
     def added(self, addition: str) -> list[int]:
-        """Return how many inputs were added, for every finished seed."""
-        return [self.units[addition, seed].added for seed in self.finished(addition)]
+        """Return the number of added inputs for every finished seed."""
+        return [self.networks[addition, seed].added for seed in self.finished(addition)]
 
     def difference(self, addition: str, against: str) -> Difference:
-        """Compare two additions after the last epoch, seed by seed.
-
-        Raises
-        ------
-        SettingError
-            If one of them is not there.
-        """
+        """Compare two additions after the last epoch, seed by seed."""
         for name in (addition, against):
             if name not in self.additions:
                 raise SettingError(f"There is no addition {name!r}; expected one of {', '.join(self.additions)}.")
         both = self.finished(addition, against)
-        pairs = [self.units[addition, seed].values[-1] - self.units[against, seed].values[-1] for seed in both]
+        pairs = [self.networks[addition, seed].values[-1] - self.networks[against, seed].values[-1] for seed in both]
         values: Floats = np.array(pairs, np.float64).reshape(len(both), len(self.tests))
         mean, half = interval(values)
         return Difference(addition, against, values, mean, mean - half, mean + half)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one record an addition and test, for tables and files; differences are those to all others."""
+        """Return one record per addition and test, with the differences to all other additions."""
         mean, deviation = self.mean(), self.deviation()
         records = []
         for place, name in enumerate(self.additions):
@@ -200,17 +169,9 @@ class Retraining:
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """Return the mean of every column, and half of the width of its confidence interval.
+    """Return mean and half width of the confidence interval of differences (n, columns), float64 (columns,) each.
 
-    Parameters
-    ----------
-    values : ndarray, float64 (n, columns)
-        Differences of pairs.
-
-    Returns
-    -------
-    mean, half : ndarray, float64 (columns,)
-        NaN where there are no values; half NaN with fewer than two.
+    NaN where there are no values; the half width is NaN below two.
     """
     count = len(values)
     nothing = np.full(values.shape[1], np.nan)

@@ -25,24 +25,16 @@ UNKNOWN = 1
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """How every neuron of a layer changed when the most relevant part of each input was.
-
-    Attributes
-    ----------
-    layer : str
-    before, after : ndarray, float32 (n, neurons)
-        Activations for the inputs as they are, and as they were changed.
-    changed : ndarray, int64 (n,)
-        How many pixels, or words, of each input were changed.
-    settings : dict
-        Share, rule and its parameters, by name.
-    """
+    """Activations of all neurons of a layer before and after the most relevant part of each input was changed."""
 
     layer: str
     before: NDArray[np.float32]
+    """(n, neurons)."""
     after: NDArray[np.float32]
     changed: NDArray[np.int64]
+    """Number of pixels, or words, changed in each input, (n,)."""
     settings: dict[str, Any]
+    """Share, rule and its parameters, by name."""
 
 
 @dataclass(frozen=True)
@@ -60,55 +52,31 @@ class Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Important against random neurons.
-
-    Attributes
-    ----------
-    important, random : Summary
-        Distances over the inputs; of random neurons over inputs and seeds.
-    ratio : float
-        Mean distance of the important neurons over that of the random ones; infinite where random ones never move.
-    share_more : float
-        Share of pairs of an input and a seed in which the important neurons move more, 0..1.
-    effect : float
-        Paired effect size: mean over the inputs of the important neurons' distance less that of the random ones
-        (averaged over the seeds), divided by the standard deviation of that difference. 0 where nothing differs.
-    seeds_won : int
-        For how many seeds the important neurons' mean is the larger one.
-    """
+    """Important against random neurons."""
 
     important: Summary
     random: Summary
+    """Over inputs and seeds."""
     ratio: float
+    """Mean distance of the important neurons over that of the random ones; infinite where random ones never move."""
     share_more: float
+    """Share of pairs of an input and a seed in which the important neurons move more, 0..1."""
     effect: float
+    """Paired effect size: mean over the inputs of the important neurons' distance less that of the random ones
+    (averaged over the seeds), divided by the standard deviation of that difference. 0 where nothing differs."""
     seeds_won: int
+    """Seeds for which the important neurons' mean is the larger one."""
 
 
 @dataclass(frozen=True, eq=False)
 class RQ1:
-    """Distances by which neurons moved, an input and a seed.
+    """Distances by which neurons moved, per input and seed.
 
-    Attributes
-    ----------
-    layer : str
-    important : ndarray, int64 (m,)
-    random_neurons : ndarray, int64 (seeds, m)
-    seeds : tuple of int
-    distance : ndarray, float64 (n,)
-        L2 distance between the important neurons' activations before and after, in units of activation.
-    random_distance : ndarray, float64 (seeds, n)
-        The same of the random neurons.
-    scaled, random_scaled : ndarray, float64 (n,) and (seeds, n)
-        The same with each neuron's change divided by its standard deviation over the inputs as they are. Neurons that
-        do not vary over them have no scale: they are left out, and the distance of the v others is multiplied by
-        ``sqrt(m / v)``, so that dead neurons make no side smaller.
-    constant : int
-        How many neurons of the layer do not vary over the inputs (most of them never fire).
-    changed : ndarray, int64 (n,)
-        How many pixels, or words, of each input were changed.
-    settings : dict
-        As in `Changes`.
+    `distance` (n,) and `random_distance` (seeds, n) are L2 distances between activations before and after, in units of
+    activation. In `scaled` and `random_scaled` each neuron's change is divided by its standard deviation over the
+    unchanged inputs. Neurons that do not vary over them have no scale: they are left out, and the distance of the
+    v others is multiplied by ``sqrt(m / v)``, so that dead neurons make no side smaller. `constant` is their
+    number in the layer.
     """
 
     layer: str
@@ -149,41 +117,9 @@ def summarise(distances: NDArray[np.float64]) -> Summary:
     return Summary(float(distances.mean()), float(distances.std()), low, q1, median, q3, high)
 
 
-def rq1(
-    model: nn.Module,
-    test: Dataset,
-    layer: str,
-    important: ArrayLike,
-    *,
-    share: float = SHARE,
-    rule: str | RelevanceSettings = "epsilon",
-    seeds: Seeds = 5,
-    batch_size: int | None = None,
-    on_progress: Progress | None = None,
-    **parameters: Any,
-) -> RQ1:
-    """Change the most relevant pixels of every input and measure how far neurons move: `measure`, then `compare`.
-
-    Parameters
-    ----------
-    model, test, layer, share, rule, batch_size, on_progress, **parameters
-        As in `measure`.
-    important, seeds
-        As in `compare`.
-
-    Returns
-    -------
-    RQ1
-
-    Raises
-    ------
-    IdcError
-        As `measure` and `compare`.
-    """
-    found = measure(
-        model, test, layer, share=share, rule=rule, batch_size=batch_size, on_progress=on_progress, **parameters
-    )
-    return compare(found, important, seeds)
+def rq1(model: nn.Module, test: Dataset, layer: str, important: ArrayLike, seeds: Seeds = 5, **settings: Any) -> RQ1:
+    """Change the most relevant pixels of every input and measure the distances: `measure`, then `compare_neurons`."""
+    return compare_neurons(measure(model, test, layer, **settings), important, seeds)
 
 
 def measure(
@@ -199,35 +135,8 @@ def measure(
 ) -> Changes:
     """Change the most relevant part of every input and record all neurons of a layer before and after.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    test : Dataset
-        Images in 0..1, or texts.
-    layer : str
-        A name from ``named_modules()``; a convolution's neuron is a channel, its activation the mean over positions.
-    share : float
-        Share of an input's pixels, or of a text's words, that is changed, in 0..1; rounded down, at least one.
-    rule, **parameters
-        How relevance is propagated from the predicted class to the input, as in `idc_core.relevance`.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
-        Called after every batch.
-
-    Returns
-    -------
-    Changes
-
-    Raises
-    ------
-    DataError
-        If pixels lie outside 0..1.
-    SettingError
-        If the share is outside 0..1, or the rule or its parameters are not as described.
-    ModelError, UnsupportedOperationError, CancelledError
-        As `idc_core.tracing.trace.trace`.
+    `test` holds images in 0..1, or texts. `share` is that of an input's pixels, or of a text's words, that is changed;
+    rounded down, at least one. Relevance is propagated from the predicted class.
 
     Notes
     -----
@@ -277,18 +186,8 @@ def _per_neuron(value: Tensor, axis: int) -> NDArray[np.float32]:
 def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor, Tensor]:
     """Flip the most relevant pixels of images: dark becomes light and light dark, in every colour.
 
-    Parameters
-    ----------
-    images, relevance : Tensor, float (n, C, H, W)
-        Pixels in 0..1, and their relevance.
-    share : float
-        Share of the H x W pixels that is flipped, at most; rounded down, at least one.
-
-    Returns
-    -------
-    images : Tensor, (n, C, H, W)
-    flipped : Tensor, int64 (n,)
-        How many pixels of each image were flipped: fewer where fewer have any relevance.
+    Images are float (n, C, H, W) in 0..1. Return them with the number of flipped pixels, int64 (n,): at most `share` of
+    the H x W pixels, rounded down, at least one; fewer where fewer have any relevance.
     """
     chosen = relevant_pixels(relevance, share_of(relevance[0, 0].numel(), share))
     flat = images.flatten(2)
@@ -299,19 +198,8 @@ def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor
 def replace_words(tokens: Tensor, relevance: Tensor, share: float) -> tuple[Tensor, Tensor]:
     """Replace the most relevant words of texts by the token of unknown words.
 
-    Parameters
-    ----------
-    tokens : Tensor, int64 (n, length)
-        0 is padding, 1 a word outside the vocabulary; neither is replaced.
-    relevance : Tensor, float (n, length)
-    share : float
-        Share of a text's words that is replaced, at most; rounded down, at least one.
-
-    Returns
-    -------
-    tokens : Tensor, int64 (n, length)
-    replaced : Tensor, int64 (n,)
-        How many words of each text were replaced.
+    Tokens are int64 (n, length); padding (0) and unknown words (1) are left alone. Return them with the number of
+    replaced words, int64 (n,): at most `share` of a text's words, rounded down, at least one.
     """
     words = (tokens > UNKNOWN).sum(1)
     weight = torch.where(tokens > UNKNOWN, relevance.abs(), 0)
@@ -321,27 +209,8 @@ def replace_words(tokens: Tensor, relevance: Tensor, share: float) -> tuple[Tens
     return torch.where(chosen, UNKNOWN, tokens), chosen.sum(1)
 
 
-def compare(changes: Changes, important: ArrayLike, seeds: Seeds = 5) -> RQ1:
-    """Compare how far important neurons moved with as many random ones of the same layer.
-
-    Parameters
-    ----------
-    changes : Changes
-        From `measure`.
-    important : int (m,)
-        At most half of the layer's neurons.
-    seeds : int or sequence of int
-        Draws of m random neurons from those that are not important.
-
-    Returns
-    -------
-    RQ1
-
-    Raises
-    ------
-    SettingError
-        If the layer has not m other neurons, or neurons or seeds are not as described.
-    """
+def compare_neurons(changes: Changes, important: ArrayLike, seeds: Seeds = 5) -> RQ1:
+    """Compare the distances of the important neurons, at most half of the layer, with those of as many random ones."""
     neurons = changes.before.shape[1]
     chosen, listed = check_neurons(important, neurons), check_seeds(seeds)
     m = len(chosen)

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.analysis import Analysis
-from idc_core.cache import UnitFolder, runs_folder
+from idc_core.cache import ArrayFolder, runs_folder
+from idc_core.coverage.cell_table import among
+from idc_core.coverage.cells import Codes, assign, encode
+from idc_core.coverage.closest_inputs import spread, to_own_cell
+from idc_core.coverage.growth import smallest_subset
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
-from idc_core.errors import CancelledError, SettingError
-from idc_core.experiments.candidates import CLUSTERED, NONE, RAISING, RANDOM, Candidates, Settings
+from idc_core.errors import DataError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_seeds
-from idc_core.experiments.retraining_results import Retraining, Unit
-from idc_core.experiments.robustness import Examples, Test, retrain, usual_recipe
+from idc_core.experiments.retraining import (
+    APART,
+    Addition,
+    Examples,
+    RetrainingPlan,
+    Start,
+    Test,
+    attacked,
+    usual_recipe,
+)
+from idc_core.experiments.retraining_results import RetrainedNetwork, Retraining
 from idc_core.models.weights import fingerprint
-from idc_core.perturbation import attack, guided_noise, random_noise
+from idc_core.perturbation import guided_noise, random_noise
 from idc_core.progress import Progress
+from idc_core.suites import SUITES, original, perturbed, select_tests, union
 from idc_core.suites.suite import content_address
+from idc_core.tracing.trace import collect
+
+NONE, RANDOM, RAISING = "none", "random", "raising"
 
 ADDITIONS = {NONE: "nothing added", RANDOM: "as many random perturbed inputs", RAISING: "inputs that raise IDC"}
-"""The additions by name, for a person."""
+"""Additions by name, for a person."""
 
 TESTS = {
     "clean": "tests as they are",
@@ -35,73 +51,202 @@ TESTS = {
     "bim": "BIM on the network as it was",
     "fgsm-anew": "FGSM on each retrained network",
 }
-"""The tests by name, for a person."""
+"""Tests by name, for a person."""
 
 MOST_ATTACKED = 2_000
 """Tests that are attacked: the first ones."""
 
-BIM_STEPS = 10
+MOST_SOURCES = 10_000
+"""Training inputs of each seed, drawn at random, that candidates are made of."""
 
-APART = 1_000_003
-"""Added to the seed of the tests' noise, so that no test gets the very noise of an input that was added."""
+MANY = 10_000
+"""Training inputs from which on fewer epochs and a smaller share of additions are usual."""
+
+CLUSTERED = ("clusters", "drop_zeros", "clustering")
+"""Settings that say how the neurons are clustered."""
+
+
+@dataclass(frozen=True)
+class RQ6Settings:
+    """Everything a run depends on beside network, data and seeds; clusters as in `IDC`."""
+
+    layer: str
+    m: int = 12
+    kinds: tuple[str, ...] = ("noise", "guided")
+    """Perturbations that candidates are made by: noise and transforms of `SUITES`."""
+    share: float = 0.2
+    """Of pixels that get noise, in candidates and in tests."""
+    deviation: float = 1.0
+    added: float = 0.1
+    """Inputs to add, as a share of the training inputs; fewer where not as many raise IDC."""
+    epsilon: float = 0.1
+    """Largest change by the attacks."""
+    epochs: int = 5
+    start: Start = "trained"
+    clusters: tuple[int, ...] = (2, 3, 4)
+    drop_zeros: bool = False
+    clustering: str = "k-means"
+
+    @property
+    def clustered(self) -> dict[str, Any]:
+        """How the neurons are clustered, by the names that `analyze` takes."""
+        return {name: getattr(self, name) for name in CLUSTERED}
+
+
+def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
+    """Return the settings that suit the size of some training data and of a layer."""
+    many = len(train) >= MANY
+    return RQ6Settings(layer, min(12, neurons), added=0.02 if many else 0.1, epochs=3 if many else 5)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidatePool:
+    """Candidates of one seed: perturbed training inputs with their targets."""
+
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    origin: NDArray[np.int64]
+    """Position of each candidate's training input."""
+    kind: NDArray[np.int64]
+    """Index into the settings' `kinds`."""
+    codes: Codes
+    """Cell of each candidate."""
+    raising: NDArray[np.int64]
+    """Positions of those chosen because they reach cells that the tests do not."""
+    random: NDArray[np.int64]
+    """Positions of as many drawn from all."""
+    gained: int
+    """Cells that `raising` adds to those of the tests."""
+
+
+class Candidates:
+    """Makes and chooses what is added to the training data, for every seed.
+
+    Neurons, clusters and the tests' cells are those of the analysis. Each of up to `MOST_SOURCES` random training
+    inputs is perturbed once by each kind. A candidate raises IDC if it reaches a cell that no test reaches. Candidates
+    are chosen in rounds: of every such cell the one nearest to the cell's centroids, then the nearest of those left,
+    and so on; in the last round cells are drawn at random. The random ones are drawn from all candidates of the same
+    seed. No test is among them.
+    """
+
+    def __init__(self, model: nn.Module, train: Dataset, learnt: Analysis, settings: RQ6Settings) -> None:
+        for name in settings.kinds:
+            if name not in SUITES or SUITES[name].family not in ("noise", "transform"):
+                raise SettingError(f"Candidates cannot be made by {name!r}: expected noise or a transform.")
+        if not settings.kinds or not 0 < settings.added <= 1:
+            raise SettingError(
+                f"Expected a kind of perturbation and a share of inputs to add above 0 and at most 1; got "
+                f"{settings.kinds!r} and {settings.added!r}."
+            )
+        self.model, self.train, self.learnt, self.settings = model, train, learnt, settings
+        self._last: tuple[int, CandidatePool] | None = None
+
+    def pool(self, seed: int, on_progress: Progress | None = None) -> CandidatePool:
+        """Return the candidates of a seed; the last ones are kept, as two additions ask for them."""
+        if self._last is None or self._last[0] != seed:
+            self._last = (seed, self._make(seed, on_progress))
+        return self._last[1]
+
+    def raising(self, seed: int) -> Examples:
+        """Return the inputs that raise IDC, with their targets."""
+        pool = self.pool(seed)
+        return pool.inputs[pool.raising], pool.targets[pool.raising]
+
+    def random(self, seed: int) -> Examples:
+        """Return as many random ones, with their targets."""
+        pool = self.pool(seed)
+        return pool.inputs[pool.random], pool.targets[pool.random]
+
+    def additions(self) -> dict[str, Addition]:
+        """Return what `retrain` takes."""
+        return {NONE: None, RANDOM: self.random, RAISING: self.raising}
+
+    def _make(self, seed: int, on_progress: Progress | None) -> CandidatePool:
+        random = np.random.default_rng(seed)
+        wanted = np.sort(random.permutation(len(self.train))[:MOST_SOURCES])
+        source = select_tests(original(self.train), wanted)
+        made = [
+            perturbed(source, name, self.model, seed=seed, **self._settings_of(name)) for name in self.settings.kinds
+        ]
+        everything = union(made)
+        inputs = everything.take(np.arange(len(everything)), on_progress)
+        layer = self.learnt.layer
+        active = collect(self.model, inputs, [layer], on_progress=on_progress).activations[layer]
+        codes, distances = self._place(active[:, self.learnt.important])
+        new = np.flatnonzero(~among(codes, np.unique(self.learnt.codes)))
+        if not len(new):
+            raise DataError(
+                f"None of the {len(codes):,} perturbed training inputs reaches a cell of layer {layer} that the tests "
+                f"do not (m = {self.learnt.m}): none raises IDC. Choose more neurons, another layer or stronger noise."
+            )
+        most = max(1, round(self.settings.added * len(self.train)))
+        raising = new[in_rounds(codes[new], distances[new], most, random)]
+        return CandidatePool(
+            inputs,
+            everything.targets,
+            everything.origin,
+            np.repeat(np.arange(len(made)), len(source)),
+            codes,
+            raising,
+            np.sort(random.permutation(len(codes))[: len(raising)]),
+            len(np.unique(codes[raising])),
+        )
+
+    def _settings_of(self, name: str) -> dict[str, Any]:
+        noisy = SUITES[name].family == "noise"
+        return {"share": self.settings.share, "deviation": self.settings.deviation} if noisy else {}
+
+    def _place(self, active: NDArray[Any]) -> tuple[Codes, NDArray[np.float64]]:
+        """Return the cell of every candidate, and its distance from the centroids of that."""
+        learnt = self.learnt
+        places = assign(active, learnt.centroids, [one.boundaries for one in learnt.clusters])
+        unit = spread(learnt.train_activations)
+        away = to_own_cell(active, learnt.centroids, places, unit)
+        return encode(places, [len(one) for one in learnt.centroids]), away
+
+
+def in_rounds(
+    codes: Codes, distances: NDArray[np.floating], most: int, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Choose at most `most` inputs, int64 (k,) ascending: one per cell before any cell gets a second, and so on.
+
+    Of a cell's inputs the one nearest to its centroids comes first; the last round's cells are drawn at random.
+    """
+    left = np.arange(len(codes))
+    taken: list[NDArray[np.int64]] = []
+    room = min(most, len(codes))
+    while room:
+        round_ = left[smallest_subset(codes[left], distances[left])]
+        if len(round_) > room:
+            round_ = random.choice(round_, room, replace=False)
+        taken.append(round_)
+        left = np.setdiff1d(left, round_)
+        room -= len(round_)
+    return np.sort(np.concatenate(taken)).astype(np.int64)
 
 
 def make_tests(
-    model: nn.Module, test: Dataset, settings: Settings, *, on_progress: Progress | None = None
+    model: nn.Module, test: Dataset, settings: RQ6Settings, *, on_progress: Progress | None = None
 ) -> dict[str, Test]:
-    """Make the tests: as they are, with noise, with noise on the most relevant pixels, and for classifiers attacked.
+    """Make the tests by the names of `TESTS`: original, with noise, with guided noise, and for classifiers attacked.
 
-    Parameters
-    ----------
-    model : Module
-        The network as it is before retraining: relevance and fixed attacks are its own.
-    test : Dataset
-        Pictures.
-    settings : Settings
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    dict of str to Test
-        By name, a key of `TESTS`. "fgsm-anew" is a function that attacks the network it is given.
-
-    Raises
-    ------
-    DataError
-        If the tests are no pictures.
-    CancelledError
-        If `on_progress` returned False.
+    Relevance and fixed attacks are those of the network before retraining.
     """
     noise: dict[str, Any] = {"share": settings.share, "deviation": settings.deviation, "seed": APART}
     targets = test.targets
-    found: dict[str, Test] = {
+    made: dict[str, Test] = {
         "clean": (test.inputs, targets),
         "noise": (random_noise(test.inputs, numbers=test.ids, **noise), targets),
         "guided": (guided_noise(model, test.inputs, numbers=test.ids, on_progress=on_progress, **noise), targets),
     }
     if test.task != "classification":
-        return found
+        return made
     some = slice(0, MOST_ATTACKED)
-    attacked = partial(_attacked, inputs=test.inputs[some], targets=targets[some], epsilon=settings.epsilon)
-    found["fgsm"] = attacked(model, "fgsm", on_progress=on_progress)
-    found["bim"] = attacked(model, "bim", on_progress=on_progress)
-    found["fgsm-anew"] = partial(attacked, name="fgsm")
-    return found
-
-
-def _attacked(
-    model: nn.Module,
-    name: str,
-    inputs: NDArray[Any],
-    targets: NDArray[Any],
-    epsilon: float,
-    on_progress: Progress | None = None,
-) -> Examples:
-    steps: dict[str, Any] = {"step": 2 * epsilon / BIM_STEPS, "steps": BIM_STEPS} if name == "bim" else {}
-    result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
-    if not result.complete:
-        raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
-    return result.inputs, targets
+    fixed = partial(attacked, inputs=test.inputs[some], targets=targets[some], epsilon=settings.epsilon)
+    made["fgsm"] = fixed(model, on_progress=on_progress)
+    made["bim"] = fixed(model, name="bim", on_progress=on_progress)
+    made["fgsm-anew"] = fixed
+    return made
 
 
 def test_names(task: Task) -> tuple[str, ...]:
@@ -109,112 +254,50 @@ def test_names(task: Task) -> tuple[str, ...]:
     return tuple(TESTS) if task == "classification" else ("clean", "noise", "guided")
 
 
-def gathered(
-    model: nn.Module, train: Dataset, settings: Settings, seeds: Seeds, units: dict[tuple[str, int], Unit]
+def rq6_results(
+    model: nn.Module,
+    train: Dataset,
+    settings: RQ6Settings,
+    seeds: Seeds,
+    networks: dict[tuple[str, int], RetrainedNetwork],
 ) -> Retraining:
-    """Return finished units of a run, by addition and seed, as its result so far."""
+    """Return the finished networks of a run, by addition and seed, as its result so far."""
     start = settings.start
     steps = len(train) // min(usual_recipe(model, start).batch, len(train))
-    return Retraining(
-        tuple(ADDITIONS),
-        check_seeds(seeds),
-        test_names(train.task),
-        train.task,
-        settings.epochs,
-        steps,
-        len(train),
-        start,
-        units,
-    )
+    tests, listed = test_names(train.task), check_seeds(seeds)
+    return Retraining(tuple(ADDITIONS), listed, tests, train.task, settings.epochs, steps, len(train), start, networks)
 
 
-def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: Settings) -> UnitFolder:
-    """Return the folder of a run's finished units; it follows from network, data and settings."""
+def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Settings) -> ArrayFolder:
+    """Return the folder of a run's finished networks; its name is a digest of network, data and settings."""
     data = [(one.fingerprint, len(one)) for one in (train, test)]
     asked = {one.name: getattr(settings, one.name) for one in fields(settings)}
     for one in fields(settings):
         # Left out where it is as usual: runs from before these could be set are found again.
         if one.name in CLUSTERED and asked[one.name] == one.default:
             del asked[one.name]
-    return UnitFolder(runs_folder() / "rq6" / content_address(fingerprint(model), data, asked))
+    return ArrayFolder(runs_folder() / "rq6" / content_address(fingerprint(model), data, asked))
 
 
-@dataclass(frozen=True, eq=False)
-class RQ6:
-    """A run that is ready to begin.
-
-    Attributes
-    ----------
-    model, train, settings
-        As given.
-    candidates : Candidates
-    tests : dict of str to Test
-    store : UnitFolder
-    """
-
-    model: nn.Module
-    train: Dataset
-    settings: Settings
-    candidates: Candidates
-    tests: dict[str, Test]
-    store: UnitFolder
-
-    @staticmethod
-    def prepare(
-        model: nn.Module,
-        train: Dataset,
-        test: Dataset,
-        learnt: Analysis,
-        settings: Settings,
-        *,
-        on_progress: Progress | None = None,
-    ) -> RQ6:
-        """Make the tests, and what makes the additions.
-
-        Raises
-        ------
-        SettingError
-            If `learnt` is of another layer, m or clustering than `settings`.
-        IdcError
-            As `make_tests` and `Candidates`.
-        """
-        if (learnt.layer, learnt.m) != (settings.layer, settings.m):
-            raise SettingError(
-                f"The cells are of layer {learnt.layer} with m = {learnt.m}; the settings ask for layer "
-                f"{settings.layer} with m = {settings.m}."
-            )
-        if any(learnt.settings[name] != value for name, value in settings.clustered.items()):
-            held = {name: learnt.settings[name] for name in CLUSTERED}
-            raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.clustered}.")
-        candidates = Candidates(model, train, learnt, settings)
-        tests = make_tests(model, test, settings, on_progress=on_progress)
-        return RQ6(model, train, settings, candidates, tests, run_store(model, train, test, settings))
-
-    def run(
-        self,
-        seeds: int | tuple[int, ...] = 5,
-        additions: tuple[str, ...] = tuple(ADDITIONS),
-        *,
-        on_result: Callable[[str, int, Unit], None] | None = None,
-        on_progress: Progress | None = None,
-    ) -> Retraining:
-        """Retrain; units that are in the store are not run again.
-
-        Raises
-        ------
-        IdcError
-            As `retrain` and `Candidates.pool`.
-        """
-        wanted = {name: addition for name, addition in self.candidates.additions().items() if name in additions}
-        return retrain(
-            self.model,
-            self.train,
-            wanted,
-            self.tests,
-            seeds=seeds,
-            epochs=self.settings.epochs,
-            start=self.settings.start,
-            store=self.store,
-            on_result=on_result,
-            on_progress=on_progress,
+def prepare_rq6(
+    model: nn.Module,
+    train: Dataset,
+    test: Dataset,
+    learnt: Analysis,
+    settings: RQ6Settings,
+    *,
+    on_progress: Progress | None = None,
+) -> RetrainingPlan:
+    """Make the tests and the additions, from an analysis with the same layer, m and clustering as the settings."""
+    if (learnt.layer, learnt.m) != (settings.layer, settings.m):
+        raise SettingError(
+            f"The cells are of layer {learnt.layer} with m = {learnt.m}; the settings ask for layer "
+            f"{settings.layer} with m = {settings.m}."
         )
+    if any(learnt.settings[name] != value for name, value in settings.clustered.items()):
+        held = {name: learnt.settings[name] for name in CLUSTERED}
+        raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.clustered}.")
+    additions = Candidates(model, train, learnt, settings).additions()
+    tests = make_tests(model, test, settings, on_progress=on_progress)
+    store = run_store(model, train, test, settings)
+    return RetrainingPlan(model, train, additions, tests, store, settings.epochs, settings.start)

@@ -1,4 +1,4 @@
-"""Do inspections that stop early keep their word? Their scores beside those of all records, run after run."""
+"""Whether inspections that stop early stay within their error: their scores compared with those of all records."""
 
 from __future__ import annotations
 
@@ -21,31 +21,22 @@ FIXED = ("pearson",)
 
 @dataclass(frozen=True, eq=False)
 class Stopping:
-    """Runs of one measure that stopped at one error, an entry a run.
-
-    Attributes
-    ----------
-    measure : str
-    error : float
-        The stated error: with a confidence of 0.95 no score of a run is farther from the one on all records.
-    worst : ndarray, float64 (runs,)
-        The largest distance of a score from the one on all records.
-    scores, within : ndarray, int64 (runs,)
-        Scores of the run, and how many of them are within the error.
-    unscored : ndarray, int64 (runs,)
-        Scores on all records that the run does not give: what they need is in fewer than 1 in 100 records.
-    median, most : ndarray, int64 (runs,)
-        Records read for the score in the middle, and for the last.
-    """
+    """Runs of one measure that stopped at one error: arrays (runs,)."""
 
     measure: str
     error: float
+    """The stated error: with a confidence of 0.95 no score of a run is farther from the one on all records."""
     worst: NDArray[np.float64]
+    """The largest distance of a score from the one on all records."""
     scores: NDArray[np.int64]
     within: NDArray[np.int64]
+    """Scores within the error."""
     unscored: NDArray[np.int64]
+    """Scores on all records that the run does not give: what they need is in fewer than 1 in 100 records."""
     median: NDArray[np.int64]
+    """Records read for the score in the middle."""
     most: NDArray[np.int64]
+    """Records read for the last score."""
 
     @property
     def kept(self) -> int:
@@ -54,7 +45,7 @@ class Stopping:
 
 
 @dataclass(eq=False)
-class _Rows:
+class _RunErrors:
     rows: list[tuple[float, int, int, int, int, int]] = field(default_factory=list)
 
     def add(self, whole: Inspection, early: Inspection, error: float) -> None:
@@ -86,29 +77,10 @@ def stopping(
 ) -> list[Stopping]:
     """Inspect in several orders, stopping early at several errors, and compare with what all records say.
 
-    Parameters
-    ----------
-    model, layer, dataset, hypotheses
-        As in `idc_core.inspection.inspect`.
-    measure : str
-        A key of `idc_core.inspection.MEASURES`. The scores of probes are those of the whole group.
-    errors : sequence of float
-    seeds : sequence of int
-        An order of the records each. Measures other than `FIXED` take thresholds, ranks and held-out records from the
-        order: their scores on all records are computed anew for each.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    list of Stopping
-        One for each error.
-
-    Raises
-    ------
-    SettingError, ModelError, DataError
-        As `inspect`.
+    Every seed is an order of the records. Measures other than `FIXED` take thresholds, ranks and held-out records from
+    the order: their scores on all records are computed for each. The scores of probes are those of the whole group.
     """
-    rows = [_Rows() for _ in errors]
+    rows = [_RunErrors() for _ in errors]
     whole = None
     for done, seed in enumerate(seeds):
         report(on_progress, done, len(seeds), f"orders of records, {measure}")

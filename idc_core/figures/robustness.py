@@ -1,4 +1,4 @@
-"""Figures of retraining: accuracy after every epoch for each kind of test, and how additions differ at the end."""
+"""Figures of retraining: accuracy after every epoch on each test, and differences of additions at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APART = 0.24
 
 @dataclass(frozen=True)
 class Mark:
-    """How an addition is drawn: three signs, so that none has to be told by its colour alone."""
+    """Colour, dash and symbol of an addition: colour is never the only sign."""
 
     colour: str
     dash: str
@@ -29,7 +29,7 @@ class Mark:
 
 
 def marks(names: Sequence[str], colours: Palette) -> dict[str, Mark]:
-    """Return how additions are drawn: the baseline quiet, then as random and chosen neurons are drawn elsewhere."""
+    """Return the marks of additions: the baseline quiet, then as random and chosen neurons are drawn elsewhere."""
     styles = (
         Mark(colours.muted, "dot", "circle-open"),
         Mark(colours.accent, "dash", "square"),
@@ -42,23 +42,7 @@ def marks(names: Sequence[str], colours: Palette) -> dict[str, Mark]:
 def curves(
     found: Retraining, additions: Mapping[str, str], tests: Mapping[str, str], title: str, *, dark: bool = False
 ) -> go.Figure:
-    """Draw a panel a kind of test: for every addition the mean over the seeds, and a band of a standard deviation.
-
-    Parameters
-    ----------
-    found : Retraining
-        Units that are not finished are left out.
-    additions, tests : mapping of str to str
-        Labels by name.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw a panel per test: for every addition the mean over the seeds, and a band of one standard deviation."""
     colours = palette(dark)
     factor, ending = (100.0, " %") if found.task == "classification" else (1.0, "")
     mean, deviation = factor * found.mean(), factor * found.deviation()
@@ -116,19 +100,7 @@ def differences(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw how additions differ after the last epoch: a mark a pair and test, with its confidence interval.
-
-    Parameters
-    ----------
-    found : Retraining
-    pairs : sequence of Difference
-    additions, tests, title, dark
-        As in `curves`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw the differences after the last epoch: a mark per pair and test, with its confidence interval."""
     colours = palette(dark)
     share = found.task == "classification"
     factor, unit = (100.0, "points of accuracy") if share else (1.0, found.unit)

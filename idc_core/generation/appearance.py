@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.generation.constraints import Constraint, constraint
-from idc_core.generation.eight_bit import LEVELS
+from idc_core.generation.constraints import LEVELS, Constraint, constraint
 from idc_core.parameters import Parameter
 
 
@@ -58,17 +57,11 @@ class _OneNumber(Constraint):
     label="Light",
     help="One change of brightness for the whole picture.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
-    parameters=(Parameter("limit", "Largest change of brightness", "Of the way from black to white.", 1.0, 0.02, 1.0),),
+    parameters=(Parameter("limit", "Largest change of brightness", "1 is from black to white.", 1.0, 0.02, 1.0),),
 )
 @dataclass(frozen=True)
 class Light(_OneNumber):
-    """The picture plus one number.
-
-    Parameters
-    ----------
-    limit : float
-        Largest change of brightness, in 0..1 of the way from black to white.
-    """
+    """The picture plus one number, at most `limit` in 0..1 of the way from black to white."""
 
     limit: float = 1.0
 
@@ -88,23 +81,15 @@ class Light(_OneNumber):
 @constraint(
     "contrast",
     label="Contrast",
-    help="Differences from the picture's mean grow or shrink by one factor.",
+    help="One factor scales all differences from the picture's mean.",
     parameters=(
-        Parameter(
-            "least", "Largest loss of contrast", "By how much of itself the contrast may shrink.", 0.9, 0.05, 1.0
-        ),
-        Parameter("most", "Largest gain of contrast", "By how much of itself the contrast may grow.", 2.0, 0.05, 10.0),
+        Parameter("least", "Largest loss of contrast", "As a share of the contrast.", 0.9, 0.05, 1.0),
+        Parameter("most", "Largest gain of contrast", "As a share of the contrast.", 2.0, 0.05, 10.0),
     ),
 )
 @dataclass(frozen=True)
 class Contrast(_OneNumber):
-    """mean + (1 + s) (picture - mean), s from -`least` to `most`.
-
-    Parameters
-    ----------
-    least, most : float
-        By how much of itself the contrast may shrink (below 1) and grow.
-    """
+    """mean + (1 + s) (picture - mean), s from -`least` to `most`."""
 
     least: float = 0.9
     most: float = 2.0
@@ -127,25 +112,15 @@ class Contrast(_OneNumber):
 @constraint(
     "shift",
     label="Rotation and shift",
-    help="The picture is turned and moved as a whole.",
+    help="One rotation and translation of the whole picture.",
     parameters=(
-        Parameter("degrees", "Largest angle in degrees", "How far a picture may be turned.", 30.0, 1.0, 180.0),
-        Parameter(
-            "share", "Largest shift", "How far a picture may move, as a share of its width and height.", 0.15, 0.01, 1.0
-        ),
+        Parameter("degrees", "Largest angle in degrees", "To either side.", 30.0, 1.0, 180.0),
+        Parameter("share", "Largest shift", "As a share of the picture's width and height.", 0.15, 0.01, 1.0),
     ),
 )
 @dataclass(frozen=True)
 class Shift(Constraint):
-    """Rotation about the middle, and movement along both axes; what comes in from outside is black.
-
-    Parameters
-    ----------
-    degrees : float
-        Largest angle.
-    share : float
-        Largest movement, as a share of the picture's width and height.
-    """
+    """Rotation about the middle, and translation along both axes; what comes in from outside is black."""
 
     degrees: float = 30.0
     share: float = 0.15
@@ -175,7 +150,7 @@ class Shift(Constraint):
 @constraint(
     "blur",
     label="Blur",
-    help="The picture loses sharpness.",
+    help="A Gaussian blur of the whole picture.",
     parameters=(
         Parameter(
             "width", "Width of the strongest blur in pixels", "Standard deviation of the Gaussian.", 2.0, 0.2, 20.0
@@ -184,13 +159,7 @@ class Shift(Constraint):
 )
 @dataclass(frozen=True)
 class Blur(_OneNumber):
-    """A mixture of the picture and its Gaussian blur: (1 - s) picture + s blurred, s in 0..1.
-
-    Parameters
-    ----------
-    width : float
-        Standard deviation of the strongest blur in pixels.
-    """
+    """A mixture of the picture and its Gaussian blur: (1 - s) picture + s blurred, s in 0..1."""
 
     width: float = 2.0
 

@@ -1,4 +1,4 @@
-"""The cells of IDC as a search sees them: which activations lie in a cell, and where its middle is."""
+"""Search for inputs in a cell: the cells of IDC as intervals of activations, by gradients or by random noise."""
 
 import time
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from idc_core.analysis.analysis import Analysis
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError
-from idc_core.generation.eight_bit import LEVELS, as_seeds, towards
-from idc_core.generation.networks import Searched
+from idc_core.generation.constraints import LEVELS, as_seeds, towards
+from idc_core.generation.objectives import SearchedNetwork
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
@@ -25,17 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CellSpace:
-    """Important neurons and their clusters.
-
-    Attributes
-    ----------
-    layer : str
-    important : ndarray, int64 (m,)
-    centroids : tuple of m ndarray, float64 (k_i,)
-        Ascending.
-    boundaries : tuple of m ndarray, float64 (k_i - 1,)
-        Largest value of every cluster but the last.
-    """
+    """Important neurons (m,) and their clusters: centroids (k_i,) and the upper ends of all clusters but the last."""
 
     layer: str
     important: NDArray[np.int64]
@@ -44,13 +34,7 @@ class CellSpace:
 
     @classmethod
     def of(cls, source: IDC | Analysis) -> Self:
-        """Return the cells of a fitted criterion, or of a finished analysis.
-
-        Raises
-        ------
-        SettingError
-            If the criterion has not been fitted.
-        """
+        """Return the cells of a fitted criterion, or of a finished analysis."""
         if isinstance(source, IDC):
             _ = source.total  # refuses a criterion without clusters
         elif not isinstance(source, Analysis):
@@ -72,31 +56,25 @@ class CellSpace:
         return np.array([gap if gap > 0 else 1.0 for gap in gaps])
 
     def cell(self, wanted: str | Sequence[int]) -> tuple[int, ...]:
-        """Return a cell's cluster indices, from "2-1-0" or a sequence.
-
-        Raises
-        ------
-        SettingError
-            If there is no such cell.
-        """
+        """Return a cell's cluster indices, from "2-1-0" or a sequence."""
         try:
-            found = tuple(int(part) for part in (wanted.split("-") if isinstance(wanted, str) else wanted))
+            cell = tuple(int(part) for part in (wanted.split("-") if isinstance(wanted, str) else wanted))
         except ValueError:
-            found = ()
-        inside = len(found) == len(self.sizes) and all(0 <= i < k for i, k in zip(found, self.sizes, strict=True))
+            cell = ()
+        inside = len(cell) == len(self.sizes) and all(0 <= i < k for i, k in zip(cell, self.sizes, strict=True))
         if not inside:
             raise SettingError(
                 f"Expected a cell as {len(self.sizes)} cluster numbers below {'-'.join(map(str, self.sizes))}, for "
                 f"example {'-'.join('0' for _ in self.sizes)}, not {wanted!r}."
             )
-        return found
+        return cell
 
     def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the cluster of each activation (n, m) of the important neurons, uint8 (n, m)."""
         return assign(activations, self.centroids, self.boundaries)
 
     def interval(self, cell: Sequence[int]) -> tuple[Floats, Floats]:
-        """Return between which values each neuron lies in its cluster of this cell, float64 (m,) each."""
+        """Return the lower and upper end of each neuron's cluster in this cell, float64 (m,) each."""
         pairs = list(zip(self.boundaries, cell, strict=True))
         low = [edges[index - 1] if index else -np.inf for edges, index in pairs]
         high = [edges[index] if index < len(edges) else np.inf for edges, index in pairs]
@@ -124,18 +102,15 @@ class Reached:
         Pictures of 8 bits in the cell.
     seed_index : ndarray, int64 (n,)
         Position of each one's seed, ascending.
-    predictions : ndarray, int64 (n,)
-        The class by the model; 0 for regression.
-    seed_predictions : ndarray, int64 (seeds,)
-        The same of every seed.
+    predictions, seed_predictions : ndarray, int64 (n,), (seeds,)
+        Predicted classes; 0 for regression.
     iterations : ndarray, int64 (n,)
-        Steps, or draws of noise, it took; 0 where the seed itself lies in the cell.
+        Steps, or draws of noise; 0 where the seed itself lies in the cell.
     closest : ndarray, float64 (seeds,)
-        Of each seed's best picture: the largest distance of an important neuron to its cluster, in mean gaps between
-        that neuron's centroids; 0 in the cell.
+        Distance of each seed's best picture to the cell: the largest distance of an important neuron to its cluster,
+        in mean gaps between that neuron's centroids; 0 in the cell.
     seconds : float
     stopped : bool
-        Whether the caller stopped the search.
     """
 
     cell: tuple[int, ...]
@@ -153,7 +128,7 @@ class Reached:
 
     @property
     def message(self) -> str:
-        """One sentence that says what came of the search."""
+        """The result of the search in one sentence."""
         name = "-".join(map(str, self.cell))
         if not len(self):
             near = f"the closest picture misses it by {self.closest.min():.2g} of a gap between centroids"
@@ -177,9 +152,9 @@ def reach_cell(
     Parameters
     ----------
     model : Module
-        Left as it is found.
+        Left unchanged.
     source : IDC or Analysis
-        A fitted criterion, or the analysis of a bench, of this model.
+        A fitted criterion or an analysis, of this model.
     cell : str or sequence of int
         Cluster index of each important neuron, for example "2-1-0".
     seeds : Tensor, array or Dataset, (n, C, H, W)
@@ -192,21 +167,17 @@ def reach_cell(
     batch_size : int, optional
         Default: chosen from the network's size.
     on_progress : Progress, optional
-        Called after every step; returning False ends the search with what has been found.
+        Called after every step; returning False ends the search.
 
     Returns
     -------
     Reached
-        At most one picture a seed; empty, with a message, where none reaches the cell.
+        At most one picture per seed; empty, with a message, where none reaches the cell.
 
     Raises
     ------
-    DataError
-        If the seeds are no pictures.
-    SettingError
-        If a parameter is outside what the method defines, or there is no such cell.
-    ModelError, UnsupportedOperationError
-        If the model lacks the layer, or has no gradients.
+    IdcError
+        If the seeds are no pictures, a parameter is out of its range, or the model has no such layer or no gradients.
 
     Notes
     -----
@@ -215,10 +186,10 @@ def reach_cell(
     Each step follows the gradient's sign, which is the steepest way inside an L-inf ball (A. Madry et al., "Towards
     Deep Learning Models Resistant to Adversarial Attacks", ICLR 2018, equation 2, without random starts).
     """
-    search = _Reaching(model, source, cell, seeds, epsilon, iterations, batch_size)
+    search = _CellSearch(model, source, cell, seeds, epsilon, iterations, batch_size)
 
     def move(pictures: Tensor, state: Tensor, taken: int) -> Tensor:
-        gradient = search.searched.climb(pictures, search.pull)[1]
+        gradient = search.network.climb(pictures, search.pull)[1]
         return state + max(0.1, 1 - taken / iterations) * STEP / LEVELS * gradient.sign()
 
     return search.run(move, iterations, on_progress)
@@ -236,12 +207,11 @@ def noise_to_cell(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Reached:
-    """Try random noise of the same size where `reach_cell` follows gradients: the baseline it is compared with.
+    """Try `iterations` draws of uniform noise in -epsilon..epsilon per seed: the baseline of `reach_cell`.
 
-    Each of the `iterations` pictures of a seed is the seed plus noise drawn anew, uniform in -epsilon..epsilon.
     Parameters, result and errors as `reach_cell`; `seed` is of the noise.
     """
-    search = _Reaching(model, source, cell, seeds, epsilon, iterations, batch_size)
+    search = _CellSearch(model, source, cell, seeds, epsilon, iterations, batch_size)
     random = torch.Generator().manual_seed(seed)
 
     def move(pictures: Tensor, state: Tensor, taken: int) -> Tensor:
@@ -252,8 +222,8 @@ def noise_to_cell(
     return search.run(move, iterations, on_progress)
 
 
-class _Reaching:
-    """Seeds on their way to a cell."""
+class _CellSearch:
+    """The state of one search for a cell: the seeds outside it, and how close each has come."""
 
     def __init__(
         self,
@@ -271,12 +241,12 @@ class _Reaching:
         self.space = CellSpace.of(source)
         self.cell = self.space.cell(cell)
         self.seeds, self.epsilon = as_seeds(seeds), epsilon
-        self.searched = Searched(model, self.seeds[:1], (self.space.layer,), batch_size)
+        self.network = SearchedNetwork(model, self.seeds[:1], (self.space.layer,), batch_size)
         self.low, self.high = self.space.interval(self.cell)
         self.goals = np.array([values[i] for values, i in zip(self.space.centroids, self.cell, strict=True)])
         self.active = torch.arange(len(self.seeds))
         self.closest = np.full(len(self.seeds), np.inf)
-        self.found: list[tuple[Tensor, Tensor, Tensor, int]] = []
+        self.arrived: list[tuple[Tensor, Tensor, Tensor, int]] = []
         self.started = time.perf_counter()
 
     def pull(self, scores: Tensor, activations: Tensor, rows: slice) -> Tensor:
@@ -307,7 +277,7 @@ class _Reaching:
 
     def _keep(self, pictures: Tensor, taken: int) -> NDArray[np.int64]:
         """Keep the pictures that are in the cell; return all their classes."""
-        scores, active = self.searched.both(pictures)
+        scores, active = self.network.both(pictures)
         values = active.numpy()[:, self.space.important]
         away = np.maximum(self.low - values, values - self.high).clip(min=0) / self.space.units
         inside = (self.space.assign(values) == np.array(self.cell)).all(1)
@@ -315,19 +285,20 @@ class _Reaching:
         self.closest[rows] = np.minimum(self.closest[rows], np.where(inside, 0.0, away.max(1)))
         classes = scores.argmax(1)
         arrived = torch.as_tensor(inside)
-        self.found.append((self.active[arrived], pictures[arrived], classes[arrived], taken))
+        self.arrived.append((self.active[arrived], pictures[arrived], classes[arrived], taken))
         self.active = self.active[~arrived]
         return np.asarray(classes.numpy())
 
     def _result(self, first: NDArray[np.int64], stopped: bool) -> Reached:
-        rows = torch.cat([one[0] for one in self.found])
+        some = self.arrived
+        rows = torch.cat([one[0] for one in some])
         order = torch.argsort(rows)
-        taken = np.concatenate([np.full(len(one[0]), one[3], np.int64) for one in self.found])
+        taken = np.concatenate([np.full(len(one[0]), one[3], np.int64) for one in some])
         return Reached(
             cell=self.cell,
-            inputs=torch.cat([one[1] for one in self.found])[order].numpy(),
+            inputs=torch.cat([one[1] for one in some])[order].numpy(),
             seed_index=rows[order].numpy(),
-            predictions=torch.cat([one[2] for one in self.found])[order].numpy(),
+            predictions=torch.cat([one[2] for one in some])[order].numpy(),
             seed_predictions=first,
             iterations=taken[order.numpy()],
             closest=self.closest,

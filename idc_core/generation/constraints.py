@@ -1,7 +1,8 @@
 """How a picture may be changed: each constraint says which pictures a search can reach from its seed.
 
 A constraint turns numbers, the *state* of a search, into pictures. The search climbs in the state, and looks at the
-rendered pictures only, each of them one of 8 bits.
+rendered pictures only, each of them one of 8 bits, so that a disagreement survives being saved. A new constraint is a
+frozen dataclass in a file of its own, under the decorator `constraint`.
 """
 
 from abc import ABC, abstractmethod
@@ -10,27 +11,21 @@ from dataclasses import MISSING, dataclass, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from idc_core.generation.eight_bit import LEVELS, eight_bits
+from idc_core.errors import DataError
 from idc_core.parameters import Parameter
 from idc_core.registry import Registry
+
+LEVELS = 255
+"""Steps between black and white in a picture of 8 bits."""
 
 
 @dataclass(frozen=True)
 class ConstraintCard:
-    """What a menu or the command line says about a constraint.
-
-    Attributes
-    ----------
-    name, label, help, citation : str
-        `help` is one line.
-    defaults : mapping of str to object
-        Of all parameters.
-    parameters : tuple of Parameter
-        Those that are numbers with a range, as a slider or the command line needs them.
-    """
+    """What menus and the command line say about a constraint; `parameters` holds the numbers with a range."""
 
     name: str
     label: str
@@ -97,16 +92,8 @@ def constraint(
 
 
 def find_constraint(wanted: str | Constraint) -> Constraint:
-    """Return a constraint by its name, with default parameters, or as it is.
-
-    Raises
-    ------
-    SettingError
-        If there is none of this name.
-    """
-    if isinstance(wanted, Constraint):
-        return wanted
-    return CONSTRAINTS[wanted]()
+    """Return a constraint by its name, with default parameters, or as it is."""
+    return wanted if isinstance(wanted, Constraint) else CONSTRAINTS[wanted]()
 
 
 def normalised(gradient: Tensor) -> Tensor:
@@ -122,3 +109,37 @@ def normalised(gradient: Tensor) -> Tensor:
     size = (flat.square().sum(1) / free).sqrt()
     size = torch.where(size > 0, size, torch.ones_like(size))
     return gradient / size.view(-1, *[1] * (gradient.dim() - 1))
+
+
+def eight_bits(pictures: Tensor) -> Tensor:
+    """Return the nearest pictures that 8 bits can hold, values k / 255 with whole k in 0..255."""
+    return torch.round(pictures.clamp(0, 1) * LEVELS) / LEVELS
+
+
+def towards(seeds: Tensor, pictures: Tensor) -> Tensor:
+    """Return the pictures (n, C, H, W) in 8 bits, rounded towards their seeds of 8 bits: none lies farther away."""
+    change = torch.trunc((pictures - seeds) * LEVELS)
+    return torch.round((seeds * LEVELS + change).clamp(0, LEVELS)) / LEVELS
+
+
+def as_seeds(seeds: Any) -> Tensor:
+    """Return the pictures of 8 bits, float32 (n, C, H, W), nearest to a tensor, array or Dataset of them.
+
+    Raises
+    ------
+    DataError
+        If they are no pictures, there are none, or values lie outside 0..1.
+    """
+    found = getattr(seeds, "inputs", seeds)
+    array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
+    if array.ndim != 4 or array.dtype.kind != "f" or not len(array):
+        raise DataError(
+            "A search starts from pictures: expected at least one, numbers in 0..1 of shape (n, channels, height, "
+            f"width), not {array.dtype} of shape {array.shape}."
+        )
+    if not (array.min() >= 0 and array.max() <= 1):
+        raise DataError(
+            f"Expected pictures with values in 0..1, but they reach from {array.min():.3g} to {array.max():.3g}; "
+            "scale them first."
+        )
+    return eight_bits(torch.tensor(array, dtype=torch.float32))

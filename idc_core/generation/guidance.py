@@ -17,7 +17,7 @@ from idc_core.coverage.registry import Aim, Criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation.cell_search import CellSpace
-from idc_core.generation.networks import neuron_layers
+from idc_core.generation.objectives import neuron_layers
 from idc_core.progress import Progress
 from idc_core.tracing.trace import collect
 
@@ -63,7 +63,7 @@ class Guide(Protocol):
         """Return aims from one random number in 0..1 a picture; `activations` gives the seeds' (n, neurons)."""
 
     def account(self, pictures: Tensor) -> None:
-        """Note what found pictures cover."""
+        """Note the targets that new pictures cover."""
 
 
 class TargetGuide:
@@ -99,7 +99,7 @@ class TargetGuide:
         return _aims(neurons[:, None], goals[:, None], units[:, None])
 
     def account(self, pictures: Tensor) -> None:
-        """Note what found pictures cover."""
+        """Note the targets that new pictures cover."""
         self.reached[self.criterion.profile(pictures).targets] = True
 
 
@@ -133,7 +133,7 @@ class CellGuide:
         return _aims(np.broadcast_to(self.space.important, shape), goals, np.broadcast_to(self.space.units, shape))
 
     def account(self, pictures: Tensor) -> None:
-        """Note which cells found pictures reach."""
+        """Note the cells that new pictures reach."""
         self.covered |= {int(code) for code in self.space.codes(self.model, pictures)}
 
 
@@ -226,7 +226,7 @@ def make_guidance(
     if name not in guides():
         raise SettingError(f"Expected a criterion that can guide a search, one of {', '.join(guides())}, got {name!r}.")
     kind: Any = CRITERIA[name]
-    found: list[Criterion] = []
+    made: list[Criterion] = []
     for number, model in enumerate(models):
         if any(model is earlier for earlier in models[:number]):
             continue
@@ -245,8 +245,8 @@ def make_guidance(
         learns = not isinstance(one, StreamedCriterion) or one.learns
         if learns or covered is not None:
             one.fit(train, on_progress=on_progress)
-        found.append(one if covered is None else one.update(covered, on_progress=on_progress))
-    return found
+        made.append(one if covered is None else one.update(covered, on_progress=on_progress))
+    return made
 
 
 def _usual_layer(model: nn.Module, hidden: Sequence[str]) -> str:

@@ -1,31 +1,74 @@
-"""What a search asks of the models' scores: the part of the objective that one model adds."""
+"""What a search raises: objectives by name, and their gradient with respect to the pictures of one network.
 
-from collections.abc import Callable
+A new objective is a function in a file of its own, under the decorator `objective`.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from idc_core.attribution.captum_adapter import CaptumNetwork
+from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.registry import Registry
+from idc_core.tracing.batching import place
+from idc_core.tracing.trace import neuron_activation, neuron_axes
 
 SAFE = 2.0
 """By how much the score of the class must lead in a model that keeps it; beyond, nothing more is asked of it."""
 
-Part = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
-"""From scores (n, classes), the class of each seed (n,), and how many other models there are: what is raised where the
-model is to keep the class, and what is lowered where it is to lose it, (n,) each."""
+PASS_BYTES = 32 * 2**20
+"""Activations of one pass; gradients double them."""
+
+MOST_INPUTS = 128
+"""Pictures of one pass, however small; more leave the caches."""
+
+Terms = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
+"""From scores (n, classes), the class of each seed (n,), and the number of other models: what is raised where the model
+is to keep the class, and what is lowered where it is to lose it, (n,) each."""
+
+Raised = Callable[[Tensor, Tensor, slice], Tensor]
+"""From scores (n, classes), activations (n, neurons) and which pictures these are: values (n,) to be raised."""
 
 
-def scores_alone(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
-    """Return the class's score twice: the paper's objective (equation 2)."""
-    own = scores.gather(1, classes[:, None])[:, 0]
-    return own, own
+@dataclass(frozen=True)
+class Objective:
+    """What one model adds to the objective of a differential search, with what menus say about it."""
+
+    name: str
+    label: str
+    help: str
+    terms: Terms
 
 
+OBJECTIVES: Registry[Objective] = Registry("objective")
+"""Objectives by name."""
+
+
+def objective(name: str, *, label: str, help: str) -> Callable[[Terms], Terms]:
+    """Register a function as an objective."""
+
+    def enter(terms: Terms) -> Terms:
+        OBJECTIVES[name] = Objective(name, label, help, terms)
+        return terms
+
+    return enter
+
+
+@objective(
+    "margin",
+    label="Margin",
+    help="The lead of the class over the best other score; models that keep the class need only a safe lead.",
+)
 def margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
     """Return by how much the class's score leads the best other score, up to `SAFE` where the class is to be kept.
 
     The models that keep the class share one vote, so that ten of them do not outvote the one that is to lose it. A
-    regression has no other score; there the answer itself stands for the lead.
+    regression has no other score; there the prediction itself stands for the lead.
     """
     own = scores.gather(1, classes[:, None])[:, 0]
     if scores.shape[1] == 1:
@@ -35,5 +78,88 @@ def margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tenso
     return lead.clamp(max=SAFE) / others, lead
 
 
-OBJECTIVES: Registry[Part] = Registry("objective", {"margin": margins, "scores": scores_alone})
-"""Objectives by name."""
+@objective("scores", label="Scores", help="The score of the class alone, as in the paper.")
+def scores_alone(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
+    """Return the class's score twice (DeepXplore, equation 2)."""
+    own = scores.gather(1, classes[:, None])[:, 0]
+    return own, own
+
+
+class SearchedNetwork:
+    """One network during a search: scores, activations, and gradients with respect to the pictures.
+
+    The network is left as it is found, and locked only while it runs. `layers` names the layers whose activations the
+    objective is given, one after the other; `example` is one picture (1, C, H, W).
+    """
+
+    def __init__(
+        self, model: nn.Module, example: Tensor, layers: Sequence[str] = (), batch_size: int | None = None
+    ) -> None:
+        check_layers(model, layers)
+        self.model, self.layers = model, tuple(layers)
+        self.axes = neuron_axes(model, self.layers)
+        with undisturbed(model), torch.enable_grad():
+            self.opened = CaptumNetwork(model, place(model, example))
+            self._modules = {layer: self.opened.layer(layer) for layer in self.layers}
+        self.batch_size = batch_size or max(1, min(MOST_INPUTS, PASS_BYTES // (4 * self.opened.elements)))
+
+    def scores(self, pictures: Tensor) -> Tensor:
+        """Return the scores before the softmax, float32 (n, classes), on the processor."""
+        return self._run(pictures, None)[0]
+
+    def activations(self, pictures: Tensor) -> Tensor:
+        """Return one activation per neuron of the layers, float32 (n, neurons), on the processor."""
+        return self._run(pictures, None)[2]
+
+    def both(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `scores` and `activations` of one pass."""
+        scores, _, activations = self._run(pictures, None)
+        return scores, activations
+
+    def climb(self, pictures: Tensor, raised: Raised) -> tuple[Tensor, Tensor]:
+        """Return the scores, and the gradient of each picture's value with respect to it, (n, C, H, W)."""
+        return self._run(pictures, raised)[:2]
+
+    def _run(self, pictures: Tensor, raised: Raised | None) -> tuple[Tensor, Tensor, Tensor]:
+        scores, gradients, activations = [], [], []
+        for start in range(0, len(pictures), self.batch_size):
+            rows = slice(start, min(start + self.batch_size, len(pictures)))
+            with undisturbed(self.model), torch.set_grad_enabled(raised is not None), ExitStack() as hooks:
+                given = place(self.model, pictures[rows]).requires_grad_(raised is not None)
+                values = {layer: self._listen(layer, hooks) for layer in self.layers}
+                outputs = self.opened(given.clone())
+                parts = [neuron_activation(values[layer][0], self.axes[layer]) for layer in self.layers]
+                active = torch.cat(parts, 1) if parts else outputs.new_zeros(len(outputs), 0)
+                if raised is not None:
+                    gradients.append(_gradient(raised(outputs, active, rows).sum(), given))
+            scores.append(outputs.detach().float().cpu())
+            activations.append(active.detach().float().cpu())
+        return torch.cat(scores), torch.cat(gradients) if gradients else torch.zeros(0), torch.cat(activations)
+
+    def _listen(self, layer: str, hooks: ExitStack) -> list[Tensor]:
+        """Return a list that will hold the layer's output after its activation function."""
+        module = self._modules[layer]
+        heard: list[Tensor] = []
+
+        def hook(module: nn.Module, args: Any, output: Tensor) -> None:
+            heard.append(output)
+
+        if module is None:
+            raise UnsupportedOperationError("A search aims at neurons of a layer, not of the input; name a layer.")
+        hooks.enter_context(module.register_forward_hook(hook))
+        return heard
+
+
+def _gradient(value: Tensor, given: Tensor) -> Tensor:
+    if not value.requires_grad:
+        raise UnsupportedOperationError(
+            "The network's scores do not depend on its input by operations that have gradients, so nothing can be "
+            "searched with them. Choose another network, or perturb its inputs by noise."
+        )
+    return torch.autograd.grad(value, given)[0].detach().float().cpu().contiguous()
+
+
+def neuron_layers(model: nn.Module) -> tuple[str, ...]:
+    """Return the layers whose neurons count where none is named: convolutions and dense layers."""
+    kinds = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    return tuple(name for name, module in model.named_modules() if name and isinstance(module, kinds))

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import SettingError
-from idc_core.generation.constraints import Constraint, constraint, normalised
-from idc_core.generation.eight_bit import LEVELS, towards
+from idc_core.generation.constraints import LEVELS, Constraint, constraint, normalised, towards
 from idc_core.parameters import Parameter
 
 
@@ -46,7 +45,7 @@ class _Pixels(Constraint):
 @constraint(
     "occlusion",
     label="Occlusion",
-    help="The pixels of one rectangle, as if something small covered the camera.",
+    help="The pixels of one rectangle, as if an object covered the camera.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
     parameters=(
         Parameter("height", "Height in pixels", "Of the rectangle.", 10, 1, 64),
@@ -55,15 +54,7 @@ class _Pixels(Constraint):
 )
 @dataclass(frozen=True)
 class Occlusion(_Pixels):
-    """One rectangle, whose pixels may become anything.
-
-    Parameters
-    ----------
-    height, width : int
-        Size of the rectangle in pixels.
-    top, left : int, optional
-        Its place; without it, where the seed's gradient is largest.
-    """
+    """One rectangle, whose pixels may take any value; its default place is where the seed's gradient is largest."""
 
     height: int = 10
     width: int = 10
@@ -92,30 +83,20 @@ class Occlusion(_Pixels):
 @constraint(
     "blackout",
     label="Blackout",
-    help="Several small black rectangles, as dirt on the lens.",
+    help="Several small black rectangles, like dirt on the lens.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
     parameters=(
         Parameter("height", "Height in pixels", "Of each rectangle.", 6, 1, 64),
         Parameter("width", "Width in pixels", "Of each rectangle.", 6, 1, 64),
-        Parameter("most", "Rectangles at most", "How many a picture may get.", 5, 1, 50),
+        Parameter("most", "Number of rectangles at most", "Per picture.", 5, 1, 50),
     ),
 )
 @dataclass(frozen=True)
 class Blackout(_Pixels):
-    """A black rectangle more with every step, where the gradient promises most from darkening.
+    """One more black rectangle per step, where darkening raises the objective most to first order.
 
-    Parameters
-    ----------
-    height, width : int
-        Size of a rectangle in pixels.
-    most : int
-        Rectangles of one picture.
-
-    Notes
-    -----
     DeepXplore's program draws a place at random in every iteration and darkens it if the mean gradient there is
-    negative, with no bound on the number of rectangles. Here the place is the one whose blackening raises the
-    objective most to first order, and there are at most `most`.
+    negative, with no bound on the number of rectangles.
     """
 
     height: int = 6
@@ -152,18 +133,12 @@ class Blackout(_Pixels):
 @constraint(
     "linf",
     label="L-inf ball",
-    help="Every value may change by at most epsilon.",
+    help="Each value changes by at most epsilon.",
     parameters=(Parameter("epsilon", "Largest change of a value (epsilon)", "Values lie in 0 to 1.", 0.3, 0.005, 1.0),),
 )
 @dataclass(frozen=True)
 class MaximumBall(_Pixels):
-    """No value lies farther than `epsilon` from the seed's.
-
-    Parameters
-    ----------
-    epsilon : float
-        In 1/255..1.
-    """
+    """No value lies farther than `epsilon`, in 1/255..1, from the seed's."""
 
     epsilon: float = 0.3
 
@@ -179,20 +154,14 @@ class MaximumBall(_Pixels):
 @constraint(
     "l2",
     label="L2 ball",
-    help="The changes of all values together have at most the length epsilon.",
+    help="The Euclidean length of the change is at most epsilon.",
     parameters=(
         Parameter("epsilon", "Length of the change (epsilon)", "Euclidean, values in 0 to 1.", 3.0, 0.1, 50.0),
     ),
 )
 @dataclass(frozen=True)
 class EuclideanBall(_Pixels):
-    """The Euclidean distance to the seed is at most `epsilon`.
-
-    Parameters
-    ----------
-    epsilon : float
-        At least 1/255.
-    """
+    """The Euclidean distance to the seed is at most `epsilon`, 1/255 or more."""
 
     epsilon: float = 3.0
 
@@ -207,16 +176,10 @@ class EuclideanBall(_Pixels):
         return shorter
 
 
-@constraint("only", label="Only these pixels", help="Pixels that a person marks; all others stay as they are.")
+@constraint("only", label="Only these pixels", help="Only the selected rows and columns change.")
 @dataclass(frozen=True, eq=False)
 class Only(_Pixels):
-    """Only the marked pixels change.
-
-    Parameters
-    ----------
-    pixels : array, bool (H, W)
-        True where a pixel may change; without it, all.
-    """
+    """Only pixels change that are True in `pixels`, bool (H, W); default all."""
 
     pixels: Any = None
 

@@ -13,38 +13,35 @@ from torch import Tensor, nn
 from idc_core.coverage.neuron import NC
 from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError
-from idc_core.generation.constraints import Constraint, find_constraint
-from idc_core.generation.eight_bit import as_seeds
+from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
 from idc_core.generation.guidance import Aims, Guide, make_guide
-from idc_core.generation.networks import Objective, Searched, neuron_layers
-from idc_core.generation.objectives import OBJECTIVES, Part
+from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork, Terms, neuron_layers
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 
 
 @dataclass(frozen=True, eq=False)
-class Finds:
-    """What a differential search found.
+class Disagreements:
+    """Pictures on which the models disagree, found by a differential search.
 
     Attributes
     ----------
     inputs : ndarray, float32 (n, C, H, W)
-        The finds: pictures of 8 bits, values k / 255.
+        Pictures of 8 bits, values k / 255.
     seed_index : ndarray, int64 (n,)
-        Position of each find's seed, ascending.
+        Position of each one's seed, ascending.
     predictions : ndarray, int64 or float32 (n, models)
-        The class by each model; for regression its value.
+        Class by each model; for regression its value.
     seed_predictions : ndarray, int64 or float32 (seeds, models)
-        The same of every seed.
     iterations : ndarray, int64 (n,)
-        Steps it took; 0 where the models disagree on the seed itself.
+        Steps taken; 0 where the models disagree on the seed itself.
     turned : ndarray, int64 (seeds,)
-        Which model was to lose each seed's class.
+        The model that was to lose each seed's class.
     seeds : int
-        Seeds that were searched from.
+        Number of seeds searched from.
     seconds : float
     stopped : bool
-        Whether the caller stopped the search, so that seeds without a find may still have one.
+        Whether the caller stopped the search before its end.
     settings : dict
         Every setting, by name.
     """
@@ -65,12 +62,12 @@ class Finds:
 
     @property
     def share(self) -> float:
-        """Share of the seeds with a find, 0..1."""
+        """Share of the seeds that led to a disagreement, 0..1."""
         return len(self) / self.seeds
 
     @property
     def message(self) -> str:
-        """One sentence that says what came of the search."""
+        """The result of the search in one sentence."""
         until = "before the search was stopped" if self.stopped else f"within {self.settings['iterations']} steps"
         if not len(self):
             return f"No difference found: the models agree on every picture seen {until}, from {self.seeds:,} seeds."
@@ -79,21 +76,21 @@ class Finds:
 
 @dataclass(frozen=True)
 class Task:
-    """What the networks answer: classes, or one number that differs by more than `bound`."""
+    """What the networks predict: classes, or numbers that disagree where they differ by more than `bound`."""
 
     bound: float | None
 
-    def answers(self, scores: Sequence[Tensor]) -> Tensor:
+    def predictions(self, scores: Sequence[Tensor]) -> Tensor:
         """Return classes or values, (n, models)."""
         if self.bound is None:
             return torch.stack([one.argmax(1) for one in scores], 1)
         return torch.stack([one[:, 0] for one in scores], 1)
 
-    def differ(self, answers: Tensor) -> Tensor:
-        """Return which rows of answers disagree, bool (n,)."""
+    def disagree(self, predictions: Tensor) -> Tensor:
+        """Return which rows of predictions disagree, bool (n,)."""
         if self.bound is None:
-            return (answers != answers[:, :1]).any(1)
-        return answers.amax(1) - answers.amin(1) > self.bound
+            return (predictions != predictions[:, :1]).any(1)
+        return predictions.amax(1) - predictions.amin(1) > self.bound
 
 
 def differential_search(
@@ -113,14 +110,14 @@ def differential_search(
     bound: float = 0.2,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-    on_finds: Callable[[Finds], None] | None = None,
-) -> Finds:
+    on_disagreements: Callable[[Disagreements], None] | None = None,
+) -> Disagreements:
     """Change seeds, within a constraint, until the models disagree.
 
     Parameters
     ----------
     models : sequence of Module
-        Two or more for one task; left as they are found.
+        Two or more for one task; left unchanged.
     seeds : Tensor, array or Dataset, (n, C, H, W)
         Pictures in 0..1, rounded to 8 bits.
     constraint : str or Constraint
@@ -134,27 +131,27 @@ def differential_search(
     threshold : float
         Activation above which a neuron counts as covered, where no guidance is given.
     seed : int
-        Of the random choices: the model to turn, and the uncovered targets.
+        Of the random choices: the model that is to lose the class, and the uncovered targets.
     guidance : sequence of Criterion, optional
-        What the coverage part aims at, at most one a model; they are not changed. Default: neuron coverage of all
-        convolutions and dense layers of each model, by the finds.
-    objective : {"margin", "scores"}
-        What a model adds, by name in `OBJECTIVES`; "scores" is the paper's.
+        Criteria whose uncovered targets are aimed at, at most one per model; they are not changed. Default: neuron
+        coverage of all convolutions and dense layers of each model, by the disagreements.
+    objective : str
+        A name from `OBJECTIVES`; "scores" is the paper's.
     turn : int, optional
         Number of the model that is to lose the class. Default: one at random for each seed.
     bound : float
-        For regression: by how much answers must differ, in their unit.
+        For regression: by how much predictions must differ, in their unit.
     batch_size : int, optional
         Default: chosen from the networks' sizes.
     on_progress : Progress, optional
-        Called after every step; returning False ends the search with what has been found.
-    on_finds : callable, optional
-        Called with all finds so far after every step that adds one.
+        Called after every step; returning False ends the search.
+    on_disagreements : callable, optional
+        Called with all disagreements so far after every step that adds one.
 
     Returns
     -------
-    Finds
-        At most one a seed; empty, with a message, where the models agree on everything the search has seen.
+    Disagreements
+        At most one per seed; empty, with a message, where the models agree on everything the search has seen.
 
     Raises
     ------
@@ -163,20 +160,19 @@ def differential_search(
     SettingError
         If a parameter is outside what the method defines.
     ModelError, UnsupportedOperationError
-        If networks answer differently shaped questions, or have no gradients.
+        If the networks have different numbers of outputs, or no gradients.
 
     Notes
     -----
-    Algorithm 1 of the paper [1]_: with c the class of the seed and j the model to turn, the gradient of
+    Algorithm 1 of the paper [1]_: with c the class of the seed and j the model that is to lose it, the gradient of
     ``sum(F_k(x)[c] for k != j) - lambda1 F_j(x)[c] + lambda2 sum(activations of uncovered neurons)`` is followed. As in
     the published program, F is the score before the softmax. The paper's sum has one fault: similar models have similar
     gradients, so that the many models that keep the class outvote the one that is to lose it. The default objective
-    therefore asks of a model that keeps the class no more than a safe margin (`OBJECTIVES`). Departures: every picture
-    that is looked at is one of 8 bits in 0..1, so that what is found is valid; steps are counted in grey levels and
-    gradients normalised behind the constraint (the program's step of 10 is ten times the way from black to white); all
-    seeds advance together, and neurons that finds of one step cover count as covered from the next step on. So finds
-    do not depend on how the seeds are cut into batches, up to rounding inside the networks, but on which seeds are
-    searched together.
+    therefore asks of a model that keeps the class no more than a safe margin. Departures: every picture has 8 bits in
+    0..1; steps are counted in grey levels and gradients normalised behind the constraint (the program's step of 10 is
+    ten times the range from black to white); all seeds advance together, and neurons that disagreements of one step
+    cover count as covered from the next step on. So disagreements do not depend on batches, up to rounding inside the
+    networks, but on which seeds are searched together.
 
     References
     ----------
@@ -186,14 +182,14 @@ def differential_search(
     started = time.perf_counter()
     _check(models, weight_difference, weight_coverage, step, iterations, turn, bound)
     pictures = as_seeds(seeds)
-    rule, part = find_constraint(constraint), OBJECTIVES[objective]
+    rule, terms = find_constraint(constraint), OBJECTIVES[objective].terms
     guides = _guides(models, guidance, threshold, pictures[:1]) if weight_coverage else [None] * len(models)
     searched = [
-        Searched(model, pictures[:1], guide.layers if guide else (), batch_size)
+        SearchedNetwork(model, pictures[:1], guide.layers if guide else (), batch_size)
         for model, guide in zip(models, guides, strict=True)
     ]
     search = _Search(
-        searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn, part
+        searched, guides, pictures, rule, weight_difference, weight_coverage, step, bound, seed, turn, terms
     )
     settings = {
         "constraint": rule,
@@ -209,18 +205,19 @@ def differential_search(
         "guidance": None if guidance is None else tuple(one.card.name for one in guidance),
     }
 
-    def finds(stopped: bool) -> Finds:
-        return search.finds(settings, stopped, time.perf_counter() - started)
+    def result(stopped: bool) -> Disagreements:
+        return search.result(settings, stopped, time.perf_counter() - started)
 
-    return finds(search.run(iterations, on_progress, None if on_finds is None else lambda: on_finds(finds(True))))
+    publish = None if on_disagreements is None else lambda: on_disagreements(result(True))
+    return result(search.run(iterations, on_progress, publish))
 
 
 class _Search:
-    """The state of one search: which seeds are still without a find, and how far each has come."""
+    """The state of one search: the seeds without a disagreement, and how far each has come."""
 
     def __init__(
         self,
-        models: list[Searched],
+        models: list[SearchedNetwork],
         guides: Sequence[Guide | None],
         seeds: Tensor,
         rule: Constraint,
@@ -230,18 +227,18 @@ class _Search:
         bound: float,
         seed: int,
         turn: int | None,
-        part: Part,
+        terms: Terms,
     ) -> None:
-        self.part = part
+        self.terms = terms
         self.models, self.guides, self.seeds, self.rule, self.step = models, guides, seeds, rule, step
         self.weight_difference, self.weight_coverage = weight_difference, weight_coverage
         scores = [model.scores(seeds) for model in models]
         shapes = {one.shape[1] for one in scores}
         if len(shapes) > 1:
-            raise ModelError(f"The models answer with {sorted(shapes)} scores; expected models for one task.")
+            raise ModelError(f"The models have {sorted(shapes)} outputs; expected models for one task.")
         self.task = Task(bound if shapes == {1} else None)
-        self.answers = self.task.answers(scores)
-        self.classes = torch.zeros(len(seeds), dtype=torch.int64) if shapes == {1} else self.answers[:, 0]
+        self.predictions = self.task.predictions(scores)
+        self.classes = torch.zeros(len(seeds), dtype=torch.int64) if shapes == {1} else self.predictions[:, 0]
         draws = _draws(seed, len(seeds), len(models))
         self.turned = np.minimum((draws[:, 0] * len(models)).astype(np.int64), len(models) - 1)
         if turn is not None:
@@ -251,11 +248,11 @@ class _Search:
         self.fixed: Tensor | None = None
         self.active = torch.arange(len(seeds))
         self.activations: dict[int, NDArray[np.float32]] = {}
-        self.found: list[tuple[Tensor, Tensor, Tensor, int]] = []
+        self.disagreements: list[tuple[Tensor, Tensor, Tensor, int]] = []
 
     def run(self, iterations: int, on_progress: Progress | None, publish: Callable[[], None] | None) -> bool:
-        """Take steps until every seed has a find or the steps are used up; return whether the caller stopped it."""
-        self._keep(self.seeds, self.answers, 0)
+        """Take steps until every seed is done or the steps are used up; return whether the caller stopped it."""
+        self._keep(self.seeds, self.predictions, 0)
         told = 0
         try:
             for taken in range(iterations):
@@ -264,8 +261,8 @@ class _Search:
                 self._advance(taken)
                 pictures = self.rule.picture(self.seeds[self.active], self.state[self.active])
                 if self.rule.steers_once or taken + 1 == iterations:
-                    answers = self.task.answers([one.scores(pictures) for one in self.models])
-                    left = self._keep(pictures, answers, taken + 1)
+                    predictions = self.task.predictions([one.scores(pictures) for one in self.models])
+                    left = self._keep(pictures, predictions, taken + 1)
                     self.gradient = None if self.gradient is None else self.gradient[left]
                 else:
                     self._look(pictures, taken + 1)
@@ -279,8 +276,8 @@ class _Search:
 
     @property
     def count(self) -> int:
-        """Number of finds so far."""
-        return sum(len(rows) for rows, *_ in self.found)
+        """Number of disagreements so far."""
+        return sum(len(rows) for rows, *_ in self.disagreements)
 
     gradient: Tensor | None = None
     """Of the objective with respect to the active seeds' pictures as they are now."""
@@ -304,13 +301,13 @@ class _Search:
         """Run the models on the pictures, keep what they disagree on, and remember the gradients of the rest."""
         scores, total = [], torch.zeros_like(pictures)
         for number, model in enumerate(self.models):
-            found, gradient = model.climb(pictures, self._objective(number))
-            scores.append(found)
+            outputs, gradient = model.climb(pictures, self._objective(number))
+            scores.append(outputs)
             total += gradient
-        left = self._keep(pictures, self.task.answers(scores), taken) if taken is not None else slice(None)
+        left = self._keep(pictures, self.task.predictions(scores), taken) if taken is not None else slice(None)
         self.gradient = total[left]
 
-    def _objective(self, number: int) -> Objective:
+    def _objective(self, number: int) -> Raised:
         """Return the part of the objective that one model adds."""
         classes, aims = self.classes[self.active], self._aims(number)
         turned = torch.as_tensor(self.turned[self.active.numpy()] == number)
@@ -319,7 +316,7 @@ class _Search:
         def objective(scores: Tensor, activations: Tensor, rows: slice) -> Tensor:
             own = classes[rows].to(scores.device)
             lose = turned[rows].to(scores.device)
-            keep, hold = self.part(scores, own, others)
+            keep, hold = self.terms(scores, own, others)
             value = torch.where(lose, -self.weight_difference * hold, keep)
             return value if aims is None else value + self.weight_coverage * aims.value(activations, rows)
 
@@ -338,27 +335,28 @@ class _Search:
 
         return guide.aims(self.draws[active, number], activations)
 
-    def _keep(self, pictures: Tensor, answers: Tensor, taken: int) -> Tensor:
+    def _keep(self, pictures: Tensor, predictions: Tensor, taken: int) -> Tensor:
         """Keep the pictures that the models disagree on; return which are left, bool (active,)."""
-        differ = self.task.differ(answers)
+        differ = self.task.disagree(predictions)
         if differ.any():
-            self.found.append((self.active[differ], pictures[differ], answers[differ], taken))
+            self.disagreements.append((self.active[differ], pictures[differ], predictions[differ], taken))
             for guide in self.guides:
                 if guide is not None:
                     guide.account(pictures[differ])
             self.active = self.active[~differ]
         return ~differ
 
-    def finds(self, settings: dict[str, Any], stopped: bool, seconds: float) -> Finds:
-        """Return what has been found, in the order of the seeds."""
-        rows = torch.cat([self.active[:0], *(one[0] for one in self.found)])
+    def result(self, settings: dict[str, Any], stopped: bool, seconds: float) -> Disagreements:
+        """Return the disagreements so far, in the order of the seeds."""
+        some = self.disagreements
+        rows = torch.cat([self.active[:0], *(one[0] for one in some)])
         order = torch.argsort(rows)
-        taken = [np.full(len(one[0]), one[3], np.int64) for one in self.found]
-        return Finds(
-            inputs=torch.cat([self.seeds[:0], *(one[1] for one in self.found)])[order].numpy(),
+        taken = [np.full(len(one[0]), one[3], np.int64) for one in some]
+        return Disagreements(
+            inputs=torch.cat([self.seeds[:0], *(one[1] for one in some)])[order].numpy(),
             seed_index=rows[order].numpy(),
-            predictions=torch.cat([self.answers[:0], *(one[2] for one in self.found)])[order].numpy(),
-            seed_predictions=self.answers.numpy(),
+            predictions=torch.cat([self.predictions[:0], *(one[2] for one in some)])[order].numpy(),
+            seed_predictions=self.predictions.numpy(),
             iterations=np.concatenate([np.zeros(0, np.int64), *taken])[order.numpy()],
             turned=self.turned,
             seeds=len(self.seeds),
@@ -380,16 +378,16 @@ def _guides(
     if guidance is None:
         named = {model: neuron_layers(model) for model in models}
         guidance = [NC(model, layers, threshold) for model, layers in named.items() if layers]
-    found: list[Guide | None] = [None] * len(models)
+    guides: list[Guide | None] = [None] * len(models)
     for criterion in guidance:
         guide = make_guide(criterion, example)
         places = [number for number, model in enumerate(models) if model is guide.model]
-        if not places or found[places[0]] is not None:
+        if not places or guides[places[0]] is not None:
             why = "belongs to none of the models" if not places else "is the second for its model"
-            raise SettingError(f"{criterion.card.label} {why}; give at most one criterion a model.")
+            raise SettingError(f"{criterion.card.label} {why}; give at most one criterion per model.")
         for place in places:
-            found[place] = guide
-    return found
+            guides[place] = guide
+    return guides
 
 
 def _check(

@@ -1,4 +1,7 @@
-"""Where a search starts: ways to choose seeds among tests, by name."""
+"""Where a search starts: ways to choose seeds among tests, by name.
+
+A new way is a function in a file of its own, under the decorator `seed_choice`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,27 +24,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Tests that seeds are chosen from.
-
-    Attributes
-    ----------
-    targets : ndarray (n,)
-        Right classes, or right values of a regression.
-    scores : ndarray (n, outputs)
-        Of the network under test, before the softmax.
-    analysis : Analysis, optional
-        Of a test set that holds these tests; needed for distances to a cell.
-    rows : ndarray of int64 (n,), optional
-        Their positions in that test set; without it, the first n.
-    cell : sequence of int, optional
-        The cell that seeds should lie close to.
-    """
+    """Tests that seeds are chosen from."""
 
     targets: NDArray[Any]
+    """True classes, or true values of a regression, (n,)."""
     scores: NDArray[Any]
+    """Of the network under test, before the softmax, (n, outputs)."""
     analysis: Analysis | None = None
+    """Of a test set that holds these tests; for distances to a cell."""
     rows: Ints | None = None
+    """Their positions in that test set, (n,); default the first n."""
     cell: Sequence[int] | None = None
+    """The cell that seeds should lie close to."""
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -53,32 +47,41 @@ Choose = Callable[[Pool, int, np.random.Generator], Ints]
 
 @dataclass(frozen=True)
 class SeedChoice:
-    """A way to choose seeds.
-
-    Attributes
-    ----------
-    name, label, help : str
-    choose : Choose
-    classes : bool
-        Whether it needs classes, so that a regression cannot use it.
-    cell : bool
-        Whether it needs an analysis and a cell.
-    """
+    """A way to choose seeds, with what menus say about it."""
 
     name: str
     label: str
     help: str
     choose: Choose
     classes: bool = False
+    """Whether it needs classes, so that a regression cannot use it."""
     cell: bool = False
+    """Whether it needs an analysis and a cell."""
 
 
+SEEDS: Registry[SeedChoice] = Registry("way to choose seeds")
+"""Ways to choose seeds by name; the paper leaves the choice to the user."""
+
+
+def seed_choice(
+    name: str, *, label: str, help: str, classes: bool = False, cell: bool = False
+) -> Callable[[Choose], Choose]:
+    """Register a function as a way to choose seeds."""
+
+    def enter(choose: Choose) -> Choose:
+        SEEDS[name] = SeedChoice(name, label, help, choose, classes, cell)
+        return choose
+
+    return enter
+
+
+@seed_choice("random", label="At random", help="Any tests, each as likely as another.")
 def _at_random(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     return random.permutation(len(pool))[:count]
 
 
+@seed_choice("classes", label="As many of each class", help="Random tests, one of each class in turn.", classes=True)
 def _each_class(pool: Pool, count: int, random: np.random.Generator) -> Ints:
-    """Take one of each class in turn, each class in a random order."""
     order = random.permutation(len(pool))
     targets = pool.targets[order]
     turn = np.zeros(len(pool), np.int64)
@@ -88,45 +91,28 @@ def _each_class(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     return np.asarray(order[np.lexsort((targets, turn))][:count], np.int64)
 
 
+@seed_choice(
+    "uncertain",
+    label="Least certain",
+    help="The tests with the smallest difference between the two highest scores (margin).",
+    classes=True,
+)
 def _uncertain(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     return most_first(UNCERTAINTIES["margin"](pool.scores))[:count]
 
 
+@seed_choice(
+    "cell",
+    label="Closest to an uncovered cell",
+    help="The tests whose activations lie closest to a chosen cell.",
+    cell=True,
+)
 def _near_cell(pool: Pool, count: int, random: np.random.Generator) -> Ints:
     analysis = pool.analysis
     if analysis is None or pool.cell is None:
         raise SettingError("Seeds close to a cell need an analysis and a cell; give both, or choose seeds otherwise.")
     active = analysis.test_activations[np.arange(len(pool)) if pool.rows is None else pool.rows]
     return closest(active, analysis.centroids, pool.cell, spread(analysis.train_activations), count)[0]
-
-
-SEEDS: Registry[SeedChoice] = Registry(
-    "way to choose seeds",
-    {
-        one.name: one
-        for one in (
-            SeedChoice("random", "At random", "Any tests, each as likely as another.", _at_random),
-            SeedChoice(
-                "classes", "As many of each class", "Random tests, one of each class in turn.", _each_class, True
-            ),
-            SeedChoice(
-                "uncertain",
-                "Least certain",
-                "The tests whose two highest classes are closest (margin).",
-                _uncertain,
-                True,
-            ),
-            SeedChoice(
-                "cell",
-                "Closest to an uncovered cell",
-                "The tests whose activations lie closest to a chosen cell.",
-                _near_cell,
-                cell=True,
-            ),
-        )
-    },
-)
-"""Ways to choose seeds by name; the paper leaves the choice to the user."""
 
 
 def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0) -> Ints:
@@ -140,12 +126,11 @@ def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0
     count : int
         How many; all where there are fewer tests.
     seed : int
-        Of what is random.
 
     Returns
     -------
     ndarray of int64 (k,)
-        Different positions in the pool, first choice first.
+        Distinct positions in the pool, first choice first.
 
     Raises
     ------
@@ -155,15 +140,12 @@ def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0
     way = SEEDS[how]
     whole_number("The number of seeds", count, 1)
     if way.classes and pool.scores.shape[1] < 2:
-        raise SettingError(f"Seeds by {how!r} need classes, but these tests are answered by one number.")
+        raise SettingError(f"Seeds by {how!r} need classes, but the network predicts one number.")
     return np.asarray(way.choose(pool, count, np.random.default_rng(seed)), np.int64)
 
 
 def uncovered_beside(table: CellTable) -> tuple[int, ...] | None:
-    """Return an uncovered cell one step away from the covered cell that holds most tests; None where there is none.
-
-    Covered cells are looked at from the fullest on, until one has an uncovered cell beside it.
-    """
+    """Return an uncovered cell one step away from the fullest covered cell that has one; None where there is none."""
     covered = {int(code) for code in encode(table.cells, table.sizes)}
     for row in np.argsort(-table.counts, kind="stable"):
         beside = adjacent(table.sizes, tuple(table.cells[row]))

@@ -14,43 +14,17 @@ MOST = 3
 
 
 def companions(name: str) -> tuple[str, ...]:
-    """Return networks that were trained here for the same task on the same data.
-
-    Parameters
-    ----------
-    name : str
-        A network of the registry; the first one returned, also where its weights are published ones.
-
-    Returns
-    -------
-    tuple of str
-        At most `MOST`, in the order of the registry; only the network itself where there is no other.
-
-    Raises
-    ------
-    ModelError
-        If there is no such network.
-    """
+    """Return a network and others that were trained here for the same task on the same data, at most `MOST`."""
     own = find_entry(name)
     others = [key for key, one in MODELS.items() if key != name and one.dataset == own.dataset and not one.published]
     return (name, *others[: MOST - 1])
 
 
 def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
-    """Return a copy of a network whose weights have few bits, as on a small device.
+    """Return a copy of a network, in eval mode, whose weights have few bits, as on a small device.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it is.
-    bits : int
-        Of each weight, 2..16.
-
-    Returns
-    -------
-    Module
-        In eval mode. Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric
-        about zero and as far as the largest weight of their tensor; biases stay as they are.
+    Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric about zero and as far
+    as the largest weight of their tensor; biases stay as they are.
 
     Raises
     ------

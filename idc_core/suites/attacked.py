@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.cache import UnitFolder
+from idc_core.cache import ArrayFolder
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError
 from idc_core.files import cache_folder
@@ -35,7 +35,7 @@ def cached_block(inputs: NDArray[Any], key: object, make: Callable[[], NDArray[n
     """
     digest = hashlib.sha256(repr((key, inputs.dtype.str, inputs.shape)).encode())
     digest.update(np.ascontiguousarray(inputs).data)
-    folder = UnitFolder(cache_folder() / "suites", "The attacked inputs", LIMIT)
+    folder = ArrayFolder(cache_folder() / "suites", "The attacked inputs", LIMIT)
     name = digest.hexdigest()[:32]
     found: NDArray[np.float32] | None = folder.get(name, {}).get("inputs")
     if found is None or found.shape != inputs.shape or found.dtype != np.float32:

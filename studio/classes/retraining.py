@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ from idc_core.confusion.class_pair import confused_in
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.classes.class_errors import Looked
-from studio.engine.jobs import Waiting
 from studio.engine.results import View
+from studio.engine.retraining import RetrainingRun, watch
 from studio.shell.pages import PAGES
 from studio.widgets import layout
 from studio.widgets.keep_suite import keep_row, made_of_tests
@@ -21,6 +21,7 @@ from studio.widgets.text import count, plural
 
 if TYPE_CHECKING:
     from idc_core.experiments.confusion_repair import Repair
+    from idc_core.experiments.retraining import RetrainingPlan
 
 SEEDS = 2
 
@@ -95,24 +96,12 @@ def _draw_repair(view: View, looked: Looked) -> None:
     if st.session_state.get(ASKED) != (key, epochs):
         return
 
-    def work(report: Progress) -> Repair:
-        from idc_core.experiments.confusion_repair import repair
-
-        found = looked.found
-        return repair(
-            view.model,
-            view.train,
-            view.test,
-            looked.layers,
-            threshold=found.threshold,
-            deviations=found.deviations,
-            seeds=SEEDS,
-            epochs=epochs,
-            on_progress=report,
-        )
-
+    run = repair_run(view, looked, epochs)
+    watch(run)
+    if run.left:
+        return
     try:
-        done: Repair = Waiting(1).get("repairs", (key, epochs), "retraining", work, kept=12)
+        done: Repair = run.measured("repairs", _measure)
     except CancelledError:
         st.session_state.pop(ASKED)
         return
@@ -120,6 +109,30 @@ def _draw_repair(view: View, looked: Looked) -> None:
         st.warning(str(error))
         return
     _draw_done(done)
+
+
+def repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
+    """Return the run that adds the inputs confused in the reported pairs."""
+    from idc_core.cache import ArrayFolder, runs_folder
+    from idc_core.experiments.confusion_repair import ADDITIONS, RepairPlan, prepare_repair
+    from idc_core.suites.suite import content_address
+
+    found, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
+    settings: dict[str, Any] = {"threshold": found.threshold, "deviations": found.deviations, "epochs": epochs}
+    about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, sorted(settings.items()))
+    store = ArrayFolder(runs_folder() / "repair" / content_address(*about))
+
+    def prepare(report: Progress) -> RepairPlan:
+        return prepare_repair(model, train, test, layers, store=store, on_progress=report, **settings)
+
+    return RetrainingRun(store.path, ADDITIONS, tuple(range(SEEDS)), prepare)
+
+
+def _measure(plan: RetrainingPlan, report: Progress) -> Repair:
+    from idc_core.experiments.confusion_repair import RepairPlan
+
+    assert isinstance(plan, RepairPlan)
+    return plan.measured(plan.run(SEEDS, on_progress=report))
 
 
 def _draw_done(done: Repair) -> None:

@@ -1,9 +1,10 @@
-"""The finds of a search: a table to choose from, one find with its heatmaps, more of them, and what to take away."""
+"""The disagreements of a search: a table, one with its heatmaps, more of them, and downloads."""
 
 from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.input_images import contact_sheet, pictures, png
 from idc_core.figures.wording import typeset
-from studio.differential.search import Outcome, heatmaps
+from studio.differential.search import SearchResult, heatmaps
 from studio.engine.cell_search import truth
 from studio.engine.results import View
 from studio.shell import address
@@ -27,8 +28,8 @@ from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.relevance_view import draw_groups, draw_pictures
 from studio.widgets.text import plural, times
 
-FIND = "find"
-"""Number of the test whose find is shown; in the address."""
+SHOWN = "find"
+"""Number of the test whose disagreement is shown; in the address."""
 
 SIDE, MORE = 140, 12
 """Width of the large pictures in pixels, at least; triplets shown below them."""
@@ -39,34 +40,36 @@ MOST_PICTURES = 200
 NONE = "no majority"
 
 
-def said(view: View, answer: float) -> str:
-    """Write what a model answers."""
-    return view.train.class_names[int(answer)] if view.is_classifier else f"{answer:+.3f}"
+def predicted(view: View, value: float) -> str:
+    """Write the prediction of a model."""
+    return view.train.class_names[int(value)] if view.is_classifier else f"{value:+.3f}"
 
 
-def voted(view: View, outcome: Outcome, row: int) -> str:
-    """Write what the majority answers to a find."""
-    return said(view, outcome.votes[row]) if outcome.voted[row] else NONE
+def voted(view: View, result: SearchResult, row: int) -> str:
+    """Write the majority vote on a disagreement."""
+    return predicted(view, result.votes[row]) if result.voted[row] else NONE
 
 
-def answers(view: View, outcome: Outcome, row: int) -> str:
-    """Write what every model answers to a find."""
-    found = outcome.finds.predictions[row]
-    return typeset(", ".join(f"{label} {said(view, one)}" for label, one in zip(outcome.labels, found, strict=True)))
+def predictions(view: View, result: SearchResult, row: int) -> str:
+    """Write the prediction of every model."""
+    found = result.disagreements.predictions[row]
+    return typeset(
+        ", ".join(f"{label} {predicted(view, one)}" for label, one in zip(result.labels, found, strict=True))
+    )
 
 
-def table(view: View, outcome: Outcome) -> pd.DataFrame:
-    """Return one row a find."""
-    finds, origin, away = outcome.finds, outcome.origin, outcome.distances
+def table(view: View, result: SearchResult) -> pd.DataFrame:
+    """Return one row per disagreement."""
+    found, origin, away = result.disagreements, result.origin, result.distances
     columns: dict[str, Any] = {
         "seed": view.test.ids[origin],
         "seed's class" if view.is_classifier else "seed's angle": [truth(view, place) for place in origin],
     }
-    for place, label in enumerate(outcome.labels):
-        columns[label] = [said(view, one) for one in finds.predictions[:, place]]
+    for place, label in enumerate(result.labels):
+        columns[label] = [predicted(view, one) for one in found.predictions[:, place]]
     columns |= {
-        "majority": [voted(view, outcome, row) for row in range(len(finds))],
-        "steps": finds.iterations,
+        "majority": [voted(view, result, row) for row in range(len(found))],
+        "steps": found.iterations,
         "L1": away.l1,
         "L2": away.l2,
         "L\u221e": away.linf,
@@ -74,14 +77,14 @@ def table(view: View, outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def draw_table(view: View, outcome: Outcome, shown: pd.DataFrame) -> None:
-    """Show all finds; choosing a row shows it, and selects its seed on all pages."""
+def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
+    """Show all disagreements; choosing a row shows it, and selects its seed on all pages."""
 
     def picked() -> None:
-        row = picked_row("finds", len(outcome.origin))
+        row = picked_row("finds", len(result.origin))
         if row is not None:
-            number = int(view.test.ids[outcome.origin[row]])
-            address.keep(FIND, str(number))
+            number = int(view.test.ids[result.origin[row]])
+            address.keep(SHOWN, str(number))
             select(input=number)
 
     right = st.column_config.NumberColumn(format="%.2f")
@@ -93,149 +96,161 @@ def draw_table(view: View, outcome: Outcome, shown: pd.DataFrame) -> None:
         selection_mode="single-row",
         height="auto" if len(shown) < 9 else 320,
         column_config=dict.fromkeys(("L1", "L2", "L\u221e"), right),
-        alt="Finds; choose a row to see its pictures",
+        alt="Disagreements; choose a row to see its pictures",
     )
     st.caption(
-        "Choose a row to see it above. Seed: number of the test. L1 is the sum of the changes of all values, L2 the "
-        "length of the change, L\u221e the largest change of a value; values lie in 0 to 1. The majority is the answer "
-        "of more than half of the models"
-        + ("." if view.is_classifier else ": the mean of the answers that agree with the middle one.")
+        "Choose a row to show it above. Seed: number of the test. Majority: the prediction of more than half of the "
+        "models"
+        + ("." if view.is_classifier else ", the mean of those that agree with the middle one.")
+        + " L1: sum of the changes of all values; L2: Euclidean length; L\u221e: largest change. Values lie in 0 to 1."
     )
 
 
-def chosen_row(view: View, outcome: Outcome) -> int:
-    """Return which find is shown: the chosen one, that of the selected test, else the one closest to its seed."""
-    numbers = view.test.ids[outcome.origin]
-    for wanted in (address.read(FIND), str(selected().input)):
+def chosen_row(view: View, result: SearchResult) -> int:
+    """Return the disagreement to show: the chosen one, that of the selected test, else the closest to its seed."""
+    numbers = view.test.ids[result.origin]
+    for wanted in (address.read(SHOWN), str(selected().input)):
         rows = np.flatnonzero(numbers.astype(str) == wanted)
         if len(rows):
             return int(rows[0])
-    moved = np.where(outcome.finds.iterations > 0, outcome.distances.l1, np.inf)
+    moved = np.where(result.disagreements.iterations > 0, result.distances.l1, np.inf)
     return int(moved.argmin())
 
 
-def draw_one(view: View, outcome: Outcome, row: int) -> None:
-    """Show a find beside its seed, the difference, and what each model sees in both."""
-    finds = outcome.finds
-    seed, find, place = outcome.seeds[finds.seed_index[row]], finds.inputs[row], int(outcome.origin[row])
-    change = (find - seed)[None]
+def draw_one(view: View, result: SearchResult, row: int) -> None:
+    """Show a disagreement, its seed, the difference, and each model's heatmaps of both."""
+    found = result.disagreements
+    seed, picture, place = result.seeds[found.seed_index[row]], found.inputs[row], int(result.origin[row])
+    change = (picture - seed)[None]
     factor = magnification(change)
-    tiles = [*pictures(np.stack([seed, find]), SIDE), *magnified(change, factor, SIDE)]
-    after = plural(int(finds.iterations[row]), "step")
+    tiles = [*pictures(np.stack([seed, picture]), SIDE), *magnified(change, factor, SIDE)]
+    after = plural(int(found.iterations[row]), "step")
     draw_pictures(
         [
             (tiles[0], typeset(f"Seed: test {view.test.ids[place]}, {truth(view, place)}")),
-            (tiles[1], typeset(f"Find after {after}. Majority: {voted(view, outcome, row)}")),
-            (tiles[2], f"Difference{times(factor)}: lighter is brighter, darker is darker, grey is the same"),
+            (tiles[1], typeset(f"After {after}. Majority: {voted(view, result, row)}")),
+            (tiles[2], f"Difference{times(factor)}; grey: no change"),
         ],
         "find-pictures",
     )
     try:
-        relevance = heatmaps(view, outcome, row)
+        relevance = heatmaps(view, result, row)
     except IdcError as error:
         # After a stop they are not begun, and not every network that can be searched can be explained.
-        st.caption(f"There are no heatmaps. {error}")
+        st.caption(f"No heatmaps. {error}")
         return
-    before = finds.seed_predictions[finds.seed_index[row]]
+    before = found.seed_predictions[found.seed_index[row]]
     shown: list[list[tuple[NDArray[np.uint8], str]]] = []
-    for number, (label, pair) in enumerate(zip(outcome.labels, relevance, strict=True)):
+    for number, (label, pair) in enumerate(zip(result.labels, relevance, strict=True)):
         maps = [layer_map(one) for one in pair]
         limit = max(float(np.abs(one).max()) for one in maps) or 1.0
-        told = (before[number], finds.predictions[row, number])
+        values = (before[number], found.predictions[row, number])
         shown.append(
             [
-                (heatmap(one, limit, SIDE), typeset(f"{label} answers {said(view, answer)} to the {what}"))
-                for one, what, answer in zip(maps, ("seed", "find"), told, strict=True)
+                (heatmap(one, limit, SIDE), typeset(f"{label} predicts {predicted(view, value)} for the {what}"))
+                for one, what, value in zip(maps, ("seed", "disagreement"), values, strict=True)
             ]
         )
     draw_groups(shown, "heatmaps-find")
     st.caption(
-        "Heatmaps: relevance of the pixels for what each model answers, red for, blue with dots against; one scale a "
+        "Heatmaps: relevance of each pixel for the model's prediction; red: for, blue with dots: against. Scale: per "
         "model."
     )
 
 
-def draw_more(view: View, outcome: Outcome, first: int) -> None:
-    """Show more finds as triplets."""
-    rows = [row for row in np.argsort(outcome.finds.iterations, kind="stable") if row != first][:MORE]
+def draw_more(view: View, result: SearchResult, first: int) -> None:
+    """Show more disagreements as triplets."""
+    rows = [row for row in np.argsort(result.disagreements.iterations, kind="stable") if row != first][:MORE]
     if not rows:
         return
     with st.container(horizontal=True, gap="small", key="find-triplets"):
         for row in rows:
-            tile, caption = triplet(view, outcome, int(row))
-            st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Seed, find, {caption}")
-    left = len(outcome.finds) - 1 - len(rows)
+            tile, caption = triplet(view, result, int(row))
+            st.image(
+                tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Seed, disagreement, {caption}"
+            )
+    left = len(result.disagreements) - 1 - len(rows)
     more = f" {left} more are in the table." if left > 0 else ""
-    st.caption(f"Seed, find and magnified difference, fewest steps first.{more}")
+    st.caption(f"Seed, disagreement and magnified difference; fewest steps first.{more}")
 
 
-def triplet(view: View, outcome: Outcome, row: int) -> tuple[NDArray[np.uint8], str]:
-    """Return the triplet of a find with its caption."""
-    finds = outcome.finds
-    tile, factor = figures.triplet(outcome.seeds[finds.seed_index[row]], finds.inputs[row])
-    number = view.test.ids[outcome.origin[row]]
-    how = f"difference{times(factor)}" if finds.iterations[row] else "unchanged"
-    return tile, f"Test {number}: {answers(view, outcome, row)}; {how}"
+def triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uint8], str]:
+    """Return the triplet of a disagreement with its caption."""
+    found = result.disagreements
+    tile, factor = figures.triplet(result.seeds[found.seed_index[row]], found.inputs[row])
+    number = view.test.ids[result.origin[row]]
+    how = f"difference{times(factor)}" if found.iterations[row] else "unchanged"
+    return tile, f"Test {number}: {predictions(view, result, row)}; {how}"
 
 
-def npz(view: View, outcome: Outcome) -> bytes:
-    """Pack the finds with their seeds, answers, votes and settings."""
-    file, finds = io.BytesIO(), outcome.finds
-    settings = {name: str(value) for name, value in finds.settings.items()}
+def npz(view: View, result: SearchResult) -> bytes:
+    """Pack the disagreements with their seeds, predictions, votes and settings."""
+    file, found = io.BytesIO(), result.disagreements
+    settings = {name: str(value) for name, value in found.settings.items()}
     np.savez_compressed(
         file,
-        inputs=finds.inputs,
-        seeds=outcome.seeds[finds.seed_index],
-        seed_ids=view.test.ids[outcome.origin],
-        seed_targets=view.test.targets[outcome.origin],
-        predictions=finds.predictions,
-        models=np.array(outcome.labels),
-        majority=outcome.votes,
-        iterations=finds.iterations,
+        inputs=found.inputs,
+        seeds=result.seeds[found.seed_index],
+        seed_ids=view.test.ids[result.origin],
+        seed_targets=view.test.targets[result.origin],
+        predictions=found.predictions,
+        models=np.array(result.labels),
+        majority=result.votes,
+        iterations=found.iterations,
         settings=np.array(json.dumps(settings)),
     )
     return file.getvalue()
 
 
-def sheet(view: View, outcome: Outcome) -> bytes:
-    """Draw the first finds on a contact sheet, each with its seed and the difference."""
-    drawn = [triplet(view, outcome, row) for row in range(min(MOST_PICTURES, len(outcome.finds)))]
+def files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+    """Offer the disagreements with their seeds, and a contact sheet."""
+    if not len(result.disagreements):
+        return {}
+    return {
+        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: npz(view, result)),
+        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: sheet(view, result)),
+    }
+
+
+def sheet(view: View, result: SearchResult) -> bytes:
+    """Draw the first disagreements on a contact sheet, each with its seed and the difference."""
+    drawn = [triplet(view, result, row) for row in range(min(MOST_PICTURES, len(result.disagreements)))]
     return png(contact_sheet([tile for tile, _ in drawn], [caption for _, caption in drawn]))
 
 
-def draw_keep(view: View, outcome: Outcome) -> None:
-    """Offer to keep the finds as a suite, labelled by their votes or as their seeds."""
+def draw_keep(view: View, result: SearchResult) -> None:
+    """Offer to keep the disagreements as a suite, labelled by their votes or as their seeds."""
     from idc_core.suites import ProvenanceStep
 
-    finds = outcome.finds
-    ways = {"seeds": "as their seeds", "votes": "by majority vote"}
-    usual = "votes" if outcome.voted.any() else "seeds"
+    found = result.disagreements
+    ways = {"seeds": "seed's class" if view.is_classifier else "seed's value", "votes": "majority vote"}
+    usual = "votes" if result.voted.any() else "seeds"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         label = st.segmented_control(
-            "Right answers",
+            "Labels",
             list(ways),
             default=usual,
             required=True,
-            format_func=ways.get,
+            format_func=ways.__getitem__,
             key=f"labels-{usual}",
-            help="A suite needs a right answer for each input. By majority vote: what more than half of the models "
-            "answer; finds without a majority are left out. As their seeds: what is right for the test that a find "
-            f"was made of, as the constraint should not change it. Default {ways[usual]}.",
+            help="The true class of each input in the test set. Majority vote: the prediction of more than half of the "
+            "models; disagreements without a majority are left out. Seed's class: that of the test it was made from. "
+            f"Default {ways[usual]}.",
         )
-        rows = np.flatnonzero(outcome.voted) if label == "votes" else np.arange(len(finds))
-        targets = outcome.votes[rows] if label == "votes" else view.test.targets[outcome.origin[rows]]
-        about = {name: str(value) for name, value in finds.settings.items()} | {"labels": ways[str(label)]}
+        rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(found))
+        targets = result.votes[rows] if label == "votes" else view.test.targets[result.origin[rows]]
+        about = {name: str(value) for name, value in found.settings.items()} | {"labels": ways[str(label)]}
         step = ProvenanceStep(
             "differential",
-            f"differential search against {layout.names(outcome.labels[1:])}",
+            f"differential search against {layout.names(result.labels[1:])}",
             about,
-            int(finds.settings["seed"]),
+            int(found.settings["seed"]),
             view.model.card.fingerprint,
         )
-        name = f"Differences, {finds.settings['constraint'].card.label.lower()}"
+        name = f"Differences, {found.settings['constraint'].card.label.lower()}"
         keep_row(
             name,
             len(rows),
             "keep-finds",
-            lambda: made_of_tests(view, finds.inputs[rows], targets, outcome.origin[rows], step),
+            lambda: made_of_tests(view, found.inputs[rows], targets, result.origin[rows], step),
         )

@@ -1,4 +1,4 @@
-"""Whether training with finds helps, beside as many random and adversarial inputs: begun by a button, kept on disk."""
+"""Retraining with disagreements, against as many random and adversarial inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
-from studio.differential.search import Outcome, Settings
-from studio.engine.jobs import Waiting
+from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.results import View
+from studio.engine.retraining import RetrainingRun, watch
 from studio.shell import address
 from studio.widgets import layout
 from studio.widgets.text import percent, signed
 
 if TYPE_CHECKING:
+    from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
 
 TRAIN = "retrain"
@@ -28,67 +29,61 @@ TRAIN = "retrain"
 SEEDS, EPOCHS = 5, 5
 
 
-def draw(view: View, outcome: Outcome, settings: Settings) -> dict[str, pd.DataFrame]:
-    """Offer to retrain the bench's network, and draw what came of it. Returns the table."""
-    if not view.is_classifier or not view.is_comparable or len(outcome.models) < 3:
-        st.caption("Finds are labelled by a majority, which takes three networks with classes at least; choose more.")
+def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) -> dict[str, pd.DataFrame]:
+    """Offer to retrain the setup's network, and draw the comparison. Returns the table."""
+    if not view.is_classifier or not view.is_comparable or len(result.models) < 3:
+        st.caption("Labels come from a majority vote: choose at least three classifiers.")
         return {}
     if not address.read(TRAIN):
         st.button(
-            "Retrain with finds",
+            "Retrain with disagreements",
             key="retrain-begin",
             on_click=address.keep,
             args=(TRAIN, "1"),
-            help=f"Train the bench's network for {EPOCHS} epochs more, {SEEDS} times each with nothing added, random "
-            "tests, FGSM inputs and finds. Takes a minute on digits and many on MNIST; what is finished is kept.",
+            help=f"Train the network for {EPOCHS} more epochs, {SEEDS} times each with nothing added, random tests, "
+            "FGSM inputs and disagreements. Takes a minute on digits, much longer on MNIST. Finished networks are "
+            "kept.",
         )
         return {}
+    run = disagreement_run(view, result, settings)
+    watch(run)
+    if run.left:
+        return {}
     try:
-        found, votes = retrained(view, outcome, settings)
+        found, votes = run.measured("trials", _measure)
     except CancelledError:
-        st.info("Stopped. The networks that were finished are kept: start again to go on.")
+        st.info("Stopped. The finished networks are kept.")
         return {}
     except IdcError as error:
         st.error(str(error))
         return {}
-    return _draw(view, found, votes, (outcome.key, "retrained"))
+    return _draw(view, found, votes, (result.key, "retrained"))
 
 
-def retrained(view: View, outcome: Outcome, settings: Settings) -> tuple[Retraining, float]:
-    """Retrain, or find the result again; also return which share of the finds the votes label rightly.
+def disagreement_run(view: View, result: SearchResult, settings: SearchSettings) -> RetrainingRun:
+    """Return the run for the models, the constraint and the steps of a search."""
+    from idc_core.experiments import disagreements
 
-    Raises
-    ------
-    CancelledError
-        If the person stopped it.
-    IdcError
-        If there is nothing to compare.
-    """
-    prints = tuple(model.card.fingerprint for model in outcome.models)
-    key = (
-        prints,
-        view.train.fingerprint,
-        view.test.fingerprint,
-        settings.models,
-        settings.constraint,
-        settings.iterations,
-        "retrained",
-    )
+    wanted = disagreements.DisagreementSettings(constraint=settings.constraint, iterations=settings.iterations)
+    store = disagreements.disagreement_store(result.models, view.train, view.test, wanted, EPOCHS)
+    models, train, test, epochs = result.models, view.train, view.test, EPOCHS
 
-    def work(report: Progress) -> tuple[Retraining, float]:
-        from idc_core.experiments.disagreements import Settings as Added
-        from idc_core.experiments.disagreements import compare_finds
+    def prepare(report: Progress) -> RetrainingPlan:
+        report(0, 1, "searching for disagreements to add")
+        return disagreements.prepare_disagreements(models, train, test, wanted, epochs=epochs, store=store)
 
-        wanted = Added(constraint=settings.constraint, iterations=settings.iterations)
-        found, ready = compare_finds(
-            outcome.models, view.train, view.test, wanted, seeds=SEEDS, epochs=EPOCHS, on_progress=report
-        )
-        if not found.complete:
-            raise CancelledError("Nobody waited for the retraining.")
-        return found, float(np.mean([ready.votes(seed)[0] for seed in found.seeds]))
+    return RetrainingRun(store.path, tuple(disagreements.ADDITIONS), tuple(range(SEEDS)), prepare)
 
-    result: tuple[Retraining, float] = Waiting(1).get("trials", key, "retraining, step", work)
-    return result
+
+def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]:
+    """Return the result, and the share of disagreements whose vote is the true class."""
+    from idc_core.experiments.disagreements import DisagreementPlan
+
+    assert isinstance(plan, DisagreementPlan)
+    found = plan.run(SEEDS, on_progress=report)
+    if not found.complete:
+        raise CancelledError("Nobody waited for the retraining.")
+    return found, float(np.mean([plan.votes(seed)[0] for seed in found.seeds]))
 
 
 def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dict[str, pd.DataFrame]:
@@ -96,10 +91,10 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
 
     mean = found.mean()
     own = found.additions.index("finds")
-    tests, finds = found.tests.index("tests"), found.tests.index("finds")
+    tests, new = found.tests.index("tests"), found.tests.index("finds")
     title = (
-        f"Trained with finds, {percent(mean[own, -1, finds])} of new finds are answered rightly instead of "
-        f"{percent(mean[own, 0, finds])}; of the tests held back {percent(mean[own, -1, tests])} instead of "
+        f"Trained with disagreements, accuracy on new disagreements is {percent(mean[own, -1, new])} instead of "
+        f"{percent(mean[own, 0, new])}; on held-out tests {percent(mean[own, -1, tests])} instead of "
         f"{percent(mean[own, 0, tests])}"
     )
     layout.chart(
@@ -107,8 +102,8 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
         "retrained",
         lambda dark: curves(found, ADDITIONS, TESTS, title, dark=dark),
         alt=title,
-        read="a line is what was added to the training inputs, its height the accuracy on the tests named above the "
-        f"panel, averaged over {len(found.seeds)} seeds; the bands are one standard deviation up and down.",
+        read=f"Each line is one addition to the training data, the mean of {len(found.seeds)} seeds; each band is one "
+        "standard deviation to either side. x: epochs of retraining; y: accuracy on the tests above the panel.",
         depends=depends,
     )
     rest = [
@@ -119,8 +114,8 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
     ]
     added = found.added("finds")
     st.markdown(
-        f"On the tests held back, finds against {'; '.join(rest)} percentage points (paired over the seeds, 95 % "
-        f"interval). {min(added)} to {max(added)} inputs were added; the vote labels {percent(votes)} of the finds as "
-        "their seeds are."
+        f"Held-out tests, disagreements against {'; '.join(rest)} percentage points (paired over the seeds, 95 % "
+        f"confidence interval). {min(added)} to {max(added)} inputs were added. The majority vote is the true class "
+        f"for {percent(votes)} of the disagreements."
     )
     return {"retraining": pd.DataFrame(found.rows())}

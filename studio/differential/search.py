@@ -21,7 +21,7 @@ from studio.engine.results import View
 if TYPE_CHECKING:
     from torch import nn
 
-    from idc_core.generation import Constraint, Distances, Finds
+    from idc_core.generation import Constraint, Disagreements, Distances
     from idc_core.models import ModelEntry
 
 COPY, BITS = "copy", 4
@@ -29,22 +29,11 @@ COPY, BITS = "copy", 4
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything that a search depends on beside the bench.
+class SearchSettings:
+    """Everything that a search depends on beside the setup; names as in `choose_seeds` and `differential_search`.
 
-    Attributes
-    ----------
-    models : tuple of str
-        Keys of `offered`, the bench's own network first.
-    how, count, seed, cell
-        As `idc_core.generation.choose_seeds` takes them; `cell` is None where none is needed.
-    constraint : str
-    parameters : tuple of (str, value)
-        Of the constraint; "rows" and "columns" of the pixels that may change, where a person marks them.
-    guide : str
-        One of `idc_core.generation.guides`, or empty.
-    weight_difference, weight_coverage, step, iterations, threshold, bound
-        As `idc_core.generation.differential_search` takes them.
+    `models` holds keys of `offered`, the setup's own network first. `parameters` are of the constraint; "rows" and
+    "columns" are the selected ranges of pixels. `guide` is one of `guides()`, or empty.
     """
 
     models: tuple[str, ...]
@@ -55,6 +44,7 @@ class Settings:
     constraint: str = "light"
     parameters: tuple[tuple[str, Any], ...] = ()
     guide: str = "nc"
+    objective: str = "margin"
     weight_difference: float = 1.0
     weight_coverage: float = 0.1
     step: float = 10.0
@@ -64,57 +54,47 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of a search.
+class SearchResult:
+    """The disagreements of a search, with its seeds and models."""
 
-    Attributes
-    ----------
-    finds : Finds
-    positions : ndarray of int64 (seeds,)
-        Positions of the seeds among the tests.
-    seeds : ndarray of float32 (seeds, C, H, W)
-        As the search took them, of 8 bits.
-    labels : tuple of str
-        The models' names for a person.
-    models : tuple of Module
-    key : hashable
-        What all of it depends on.
-    """
-
-    finds: Finds
+    disagreements: Disagreements
     positions: NDArray[np.int64]
+    """Positions of the seeds among the tests."""
     seeds: NDArray[np.float32]
+    """As the search took them, of 8 bits, (seeds, C, H, W)."""
     labels: tuple[str, ...]
+    """Names of the models for a person."""
     models: tuple[nn.Module, ...]
     key: Hashable
+    """Everything that it depends on."""
 
     @property
     def bound(self) -> float | None:
-        """By how much answers of a regression must differ; None for classes."""
-        return None if self.finds.predictions.dtype.kind == "i" else float(self.finds.settings["bound"])
+        """By how much predictions of a regression must differ; None for classes."""
+        return None if self.disagreements.predictions.dtype.kind == "i" else float(self.disagreements.settings["bound"])
 
     @property
     def origin(self) -> NDArray[np.int64]:
-        """Position among the tests of each find's seed."""
-        return self.positions[self.finds.seed_index]
+        """Position among the tests of each disagreement's seed."""
+        return self.positions[self.disagreements.seed_index]
 
     @cached_property
     def distances(self) -> Distances:
-        """How far each find lies from its seed."""
+        """Distance of each disagreement to its seed."""
         from idc_core.generation import distances
 
-        return distances(self.finds.inputs, self.seeds[self.finds.seed_index])
+        return distances(self.disagreements.inputs, self.seeds[self.disagreements.seed_index])
 
     @cached_property
     def votes(self) -> NDArray[Any]:
-        """The majority's answer to each find."""
+        """Majority vote on each disagreement."""
         from idc_core.generation import majority
 
-        return majority(self.finds.predictions, self.bound)
+        return majority(self.disagreements.predictions, self.bound)
 
     @property
     def voted(self) -> NDArray[np.bool_]:
-        """Whether a find has a majority."""
+        """Whether a disagreement has a majority."""
         from idc_core.generation import has_majority
 
         return has_majority(self.votes)
@@ -156,7 +136,7 @@ def _is_here(entry: ModelEntry) -> bool:
         return False
 
 
-def constraint_of(settings: Settings, shape: Sequence[int]) -> Constraint:
+def constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
     """Make the constraint for pictures (C, H, W).
 
     Raises
@@ -175,7 +155,7 @@ def constraint_of(settings: Settings, shape: Sequence[int]) -> Constraint:
     return CONSTRAINTS[settings.constraint](**values)
 
 
-def run(view: View, settings: Settings) -> Outcome | None:
+def run(view: View, settings: SearchSettings) -> SearchResult | None:
     """Search, or find the result again; after a stop, return what had been found, None where that is nothing.
 
     Raises
@@ -191,19 +171,19 @@ def run(view: View, settings: Settings) -> Outcome | None:
     positions = _seeds(view, settings)
     prints = tuple(getattr(model, "card", view.model.card).fingerprint for model in models)
     key = (view.test.fingerprint, prints, settings, _guided(view, settings), crc32(positions.tobytes()))
-    told = _told()
+    so_far = _so_far()
 
-    def work(report: Progress) -> Finds:
+    def work(report: Progress) -> Disagreements:
         from idc_core.generation import differential_search
 
-        def publish(finds: Finds) -> None:
-            told[key] = finds
-            while len(told) > KEPT:
-                told.popitem(last=False)
+        def publish(some: Disagreements) -> None:
+            so_far[key] = some
+            while len(so_far) > KEPT["searches"]:
+                so_far.popitem(last=False)
 
         inputs = view.test.inputs[positions]
         guidance = _guidance(view, settings, models, report)
-        finds = differential_search(
+        found = differential_search(
             models,
             inputs,
             constraint_of(settings, inputs.shape[1:]),
@@ -214,31 +194,33 @@ def run(view: View, settings: Settings) -> Outcome | None:
             settings.threshold,
             settings.seed,
             guidance=guidance,
+            objective=settings.objective,
             bound=settings.bound,
             on_progress=report,
-            on_finds=publish,
+            on_disagreements=publish,
         )
-        if finds.stopped:
+        if found.stopped:
             # Nobody waits any more: the next one who asks gets a whole search, not the rest of this.
             raise CancelledError("Nobody waited for the search.")
-        return finds
+        return found
 
     try:
-        finds = waiting.get("searches", key, "searching, step", work)
+        found = waiting.get("searches", key, "searching, step", work)
     except CancelledError:
-        finds = told.get(key)
-        if finds is None:
+        found = so_far.get(key)
+        if found is None:
             return None
-    from idc_core.generation.eight_bit import as_seeds
+    from idc_core.generation.constraints import as_seeds
 
     labels = offered(view)
     seeds = as_seeds(view.test.inputs[positions]).numpy()
-    return Outcome(finds, positions, seeds, tuple(labels[name] for name in settings.models), models, (key, len(finds)))
+    shown = tuple(labels[name] for name in settings.models)
+    return SearchResult(found, positions, seeds, shown, models, (key, len(found)))
 
 
 @st.cache_resource
-def _told() -> OrderedDict[Hashable, Finds]:
-    """Return the finds so far of searches that run or were stopped, for all sessions of this server."""
+def _so_far() -> OrderedDict[Hashable, Disagreements]:
+    """Return the disagreements so far of searches that run or were stopped, for all sessions of this server."""
     return OrderedDict()
 
 
@@ -258,7 +240,7 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
     return model
 
 
-def _seeds(view: View, settings: Settings) -> NDArray[np.int64]:
+def _seeds(view: View, settings: SearchSettings) -> NDArray[np.int64]:
     from idc_core.generation import Pool, choose_seeds
 
     rows = view.chosen
@@ -266,15 +248,15 @@ def _seeds(view: View, settings: Settings) -> NDArray[np.int64]:
     return rows[choose_seeds(pool, settings.how, settings.count, settings.seed)]
 
 
-def _guided(view: View, settings: Settings) -> Hashable:
+def _guided(view: View, settings: SearchSettings) -> Hashable:
     """Return what guidance depends on beyond the models."""
     if settings.guide in ("", "nc"):
         return None
     return view.bench, crc32(view.chosen.tobytes())
 
 
-def _guidance(view: View, settings: Settings, models: Sequence[nn.Module], report: Progress) -> Any:
-    """Make the criteria that guide the search; None for neuron coverage by the finds alone, which it knows itself."""
+def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress) -> Any:
+    """Make the criteria that guide the search; None for neuron coverage by the disagreements alone, the default."""
     from idc_core.generation import make_guidance
 
     if settings.guide in ("", "nc"):
@@ -293,107 +275,18 @@ def _guidance(view: View, settings: Settings, models: Sequence[nn.Module], repor
     )
 
 
-def heatmaps(view: View, outcome: Outcome, row: int) -> list[NDArray[np.float32]]:
-    """Return each model's relevance of a find's seed and of the find, for the class it answers: (2, C, H, W) each."""
-    pair = np.stack([outcome.seeds[outcome.finds.seed_index[row]], outcome.finds.inputs[row]])
+def heatmaps(view: View, result: SearchResult, row: int) -> list[NDArray[np.float32]]:
+    """Return each model's relevance of a seed and its disagreement, for the predicted class: (2, C, H, W) each."""
+    pair = np.stack([result.seeds[result.disagreements.seed_index[row]], result.disagreements.inputs[row]])
 
     def work(report: Progress) -> list[NDArray[np.float32]]:
         from idc_core.attribution.relevance import relevance
 
         return [
             np.asarray(relevance(model, pair, ["input"], target="predicted", on_progress=report)["input"], np.float32)
-            for model in outcome.models
+            for model in result.models
         ]
 
-    key = (outcome.key, row, crc32(pair.tobytes()))
-    found: list[NDArray[np.float32]] = Waiting(1).get("heatmaps", key, "explaining seed and find", work)
+    key = (result.key, row, crc32(pair.tobytes()))
+    found: list[NDArray[np.float32]] = Waiting(1).get("heatmaps", key, "explaining seed and disagreement", work)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class Gain:
-    """Coverage of the bench's tests before and after finds are added.
-
-    Attributes
-    ----------
-    scores : dict of str to (float, float)
-        By criterion, each in its own unit.
-    shares : dict of str to bool
-        Whether a criterion's score is a share.
-    new_cells : int
-        Cells of IDC that only finds reach.
-    problems : list of str
-        A sentence for each criterion that is left out.
-    """
-
-    scores: dict[str, tuple[float, float]]
-    shares: dict[str, bool]
-    new_cells: int
-    problems: list[str]
-
-
-def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> Gain:
-    """Measure by criteria what some inputs add to the chosen tests, in the bench's layer; show progress."""
-    from idc_core.tracing.trace import Traces
-
-    waiting, layer = Waiting(1 + len(names)), view.bench.layer
-    scores: dict[str, tuple[float, float]] = {}
-    shares: dict[str, bool] = {}
-    problems: list[str] = []
-
-    def passed(report: Progress) -> Any:
-        from idc_core.tracing.trace import collect
-
-        return collect(view.model, inputs, [layer], on_progress=report)
-
-    try:
-        bench = (view.model.card.fingerprint, layer)
-        added = waiting.get("suites", (*bench, "search", depends), "running the finds through the network", passed)
-        before = view.test_traces.only(view.chosen)
-        after = Traces.joined(before, added)
-        cells = [view.analysis.cell_profiles(one.activations[layer]) for one in (before, after)]
-        scores["idc"], shares["idc"] = (cells[0].coverage(), cells[1].coverage()), True
-        new = len(np.unique(cells[1].targets)) - len(np.unique(cells[0].targets))
-        for name in names:
-            if name != "idc":
-                _measure(waiting, view, name, (before, after), depends, (scores, shares, problems))
-    except CancelledError:
-        left = [name.upper() for name in names if name not in scores]
-        problems.append(f"Stopped before it was finished: {', '.join(left)}.")
-        new = 0 if "idc" not in scores else new
-    return Gain(scores, shares, new, problems)
-
-
-def _measure(
-    waiting: Waiting,
-    view: View,
-    name: str,
-    suites: tuple[Any, Any],
-    depends: Hashable,
-    into: tuple[dict[str, tuple[float, float]], dict[str, bool], list[str]],
-) -> None:
-    """Add the scores of one criterion, or a sentence on why it has none."""
-    from idc_core.coverage import CRITERIA
-    from idc_core.coverage.agreement import score_suites
-    from idc_core.coverage.streamed import TargetCriterion
-
-    card = CRITERIA[name].card
-
-    def work(report: Progress) -> tuple[float, float] | str:
-        try:
-            make: Any = CRITERIA[name]  # each has a constructor of its own
-            one = make(view.model, view.bench.layer)
-            found = score_suites([one], view.train_traces, suites, on_progress=report)[0]
-        except CancelledError:
-            raise
-        except IdcError as error:
-            return f"{card.label} is left out. {error}"
-        return float(found[0]), float(found[1])
-
-    key = (*view.key, view.bench.layer, view.bench.classes, name, "search", depends)
-    answer = waiting.get("scores", key, f"measuring {card.label}", work, kept=192)
-    if isinstance(answer, str):
-        into[2].append(answer)
-    else:
-        into[0][name] = answer
-        into[1][name] = issubclass(CRITERIA[name], TargetCriterion)

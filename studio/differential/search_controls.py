@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from studio.differential.search import Settings, offered, usual
+from studio.differential.search import SearchSettings, offered, usual
+from studio.differential.summary import uncovered_cell
 from studio.engine.results import View
 from studio.shell import address
-from studio.shell.selection import selected
 from studio.widgets import layout
-from studio.widgets.text import cell_name, lower, parse_cell
+from studio.widgets.text import cell_name, lower
 
 MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
 MOST_SEEDS = 500
@@ -20,44 +20,40 @@ LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
 
-def choose(view: View) -> Settings:
+def choose(view: View) -> SearchSettings:
     """Draw all controls and return what is chosen."""
     models = choose_models(view)
     how, count, seed, cell = _choose_seeds(view)
     constraint, parameters = _choose_constraint(view)
     with st.expander("Guidance, weights and steps"):
         more = _choose_more(view)
-    return Settings(models, how, count, seed, cell, constraint, parameters, **more)
+    return SearchSettings(models, how, count, seed, cell, constraint, parameters, **more)
 
 
 def choose_models(view: View) -> tuple[str, ...]:
     """Choose the models; the bench's network always is one of them."""
     labels, opened = offered(view), usual(view)
-    said = address.read(MODELS).split(",")
-    st.session_state[MODELS] = [name for name in labels if name in said] or opened
-    told = layout.names([labels[name] for name in labels if name in opened])
+    wanted = address.read(MODELS).split(",")
+    st.session_state[MODELS] = [name for name in labels if name in wanted] or opened
+    usually = layout.names([labels[name] for name in labels if name in opened])
     chosen = st.pills(
         "Models",
         list(labels),
         selection_mode="multi",
-        format_func=labels.get,
+        format_func=labels.__getitem__,
         key=MODELS,
         on_change=lambda: address.keep(MODELS, ",".join(st.session_state[MODELS]) or view.bench.model),
-        help="Whose answers are compared: networks for this task, and a copy of the bench's network with coarser "
-        "weights, as on a small device. The bench's network always is one of them; alone, it is searched for inputs "
-        f"in a cell that no test reaches. Default {told}.",
+        help="Networks for the same task to compare, and a copy of this network with coarser weights, as on a small "
+        "device. This network is always one of them; alone, it is searched for inputs in an uncovered cell. "
+        f"Default {usually}.",
     )
     return tuple(name for name in labels if name == view.bench.model or name in chosen)
 
 
 def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
     from idc_core.generation import SEEDS
-    from idc_core.generation.seeds import uncovered_beside
 
-    near = None
-    wanted = parse_cell(selected().cell, view.sizes)
-    covered = {tuple(cell) for cell in view.table.cells.tolist()}
-    near = wanted if wanted is not None and wanted not in covered else uncovered_beside(view.table)
+    near = uncovered_cell(view)
     ways = [name for name, one in SEEDS.items() if (view.is_classifier or not one.classes) and (near or not one.cell)]
     few = FEW_SEEDS if view.test.inputs[0].size >= LARGE else USUAL_SEEDS
     most = max(2, min(MOST_SEEDS, len(view.chosen)))
@@ -69,7 +65,7 @@ def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
             key="seeds",
             bind="query-params",
             width=260,
-            help="The tests that the search starts from. "
+            help="Tests that the search starts from. "
             + " ".join(f"{SEEDS[name].label}: {lower(SEEDS[name].help)}" for name in ways)
             + " Default at random.",
         )
@@ -93,34 +89,49 @@ def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
             key="search-seed",
             bind="query-params",
             width=150,
-            help="Of everything that is random: which tests, which model is to lose the class, which uncovered neuron "
-            "is aimed at. From 0 to 9999; default 0.",
+            help="Seed of the random choices: tests, the model that is to lose the class, uncovered targets. From 0 to "
+            "9999; default 0.",
         )
     if how != "cell" or near is None:
         return how, count, seed, None
-    whose = "the selected cell" if near == wanted else "an uncovered cell beside the fullest one"
-    st.caption(f"The seeds lie closest to {cell_name(near)}, {whose}. Select another on the Coverage page.")
+    st.caption(f"The seeds lie closest to cell {cell_name(near)}. Select another on the Coverage page.")
     return how, count, seed, near
+
+
+def constraint_menu() -> dict[str, str]:
+    """Return the constraints with their names for a person."""
+    from idc_core.generation import CONSTRAINTS
+
+    return {name: one.card.label for name, one in CONSTRAINTS.items()}
+
+
+def objective_menu() -> dict[str, str]:
+    """Return the objectives with their names for a person."""
+    from idc_core.generation import OBJECTIVES
+
+    return {name: one.label for name, one in OBJECTIVES.items()}
 
 
 def _choose_constraint(view: View) -> tuple[str, tuple[tuple[str, Any], ...]]:
     from idc_core.generation import CONSTRAINTS
 
+    labels = constraint_menu()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Constraint",
-            list(CONSTRAINTS),
-            list(CONSTRAINTS).index("light"),
+            list(labels),
+            list(labels).index("light"),
             key="constraint",
-            format_func=lambda key: CONSTRAINTS[key].card.label,
+            format_func=labels.__getitem__,
             bind="query-params",
             width=260,
-            help="How a picture may be changed. "
+            help="Allowed changes of a picture. "
             + " ".join(f"{one.card.label}: {lower(one.card.help)}" for one in CONSTRAINTS.values())
             + " Default light.",
         )
         values: list[tuple[str, Any]] = []
-        for one in CONSTRAINTS[name].card.parameters:
+        parameters: tuple[Any, ...] = CONSTRAINTS[name].card.parameters  # whole numbers or not, as the control wants
+        for one in parameters:
             step = 1 if isinstance(one.default, int) else round((one.high - one.low) / 20, 2) or 0.01
             ends = f"From {one.low:g} to {one.high:g}; default {one.default:g}."
             values.append(
@@ -148,14 +159,13 @@ def _choose_constraint(view: View) -> tuple[str, tuple[tuple[str, Any], ...]]:
 
 
 def _choose_place(height: int, width: int) -> list[tuple[str, Any]]:
-    """Choose where the rectangle lies, or let the gradient."""
+    """Choose the position of the rectangle, or leave it to the gradient."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if not st.toggle(
-            "Choose its place",
+            "Fixed position",
             key="place",
             bind="query-params",
-            help="Put the rectangle in one place for all pictures; off by default: then it lies where the gradient of "
-            "the seed is largest.",
+            help="The same position for all pictures. Default off: where the gradient of the seed is largest.",
         ):
             return []
         return [
@@ -192,7 +202,7 @@ def _choose_pixels(height: int, width: int) -> list[tuple[str, Any]]:
                         1,
                         key=f"only-{name}",
                         width=320,
-                        help=f"Pixels outside stay as they are. From 0 to {most}; default all.",
+                        help=f"Only these pixels may change. From 0 to {most}; default all.",
                     )
                 ),
             )
@@ -202,28 +212,40 @@ def _choose_pixels(height: int, width: int) -> list[tuple[str, Any]]:
 
 def _choose_more(view: View) -> dict[str, Any]:
     from idc_core.coverage import CRITERIA
-    from idc_core.generation import guides
+    from idc_core.generation import OBJECTIVES, guides
 
     found: dict[str, Any] = {}
     columns = st.columns(3, gap="medium")
     with columns[0]:
         guide = st.selectbox(
-            "Aim at what is uncovered",
+            "Guidance",
             [*guides(), NOTHING],
             guides().index("nc"),
             key="guide",
             bind="query-params",
             format_func=lambda name: "nothing" if name == NOTHING else CRITERIA[name].card.label,
-            help="The criterion whose uncovered targets pictures are pulled to, besides the disagreement. Neuron "
-            "coverage counts from nothing, as in the paper; the others aim at what these tests leave uncovered, IDC at "
-            f"uncovered cells beside each seed's own. Default {CRITERIA['nc'].card.label}.",
+            help="The criterion whose uncovered targets attract the pictures. Neuron coverage starts from zero, as in "
+            "the paper. The others aim at targets that the tests leave uncovered, IDC at cells next to each seed's. "
+            f"Default {CRITERIA['nc'].card.label}.",
         )
-    found["guide"] = "" if guide == NOTHING else guide
+        labels = objective_menu()
+        objective = st.selectbox(
+            "Objective",
+            list(labels),
+            list(labels).index("margin"),
+            key="objective",
+            bind="query-params",
+            format_func=labels.__getitem__,
+            help="What each model adds to the search. "
+            + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
+            + f" Default {lower(labels['margin'])}.",
+        )
+    found |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
     numbers: tuple[tuple[str, str, str, float, float, float, float], ...] = (
         (
             "weight_difference",
-            "Weight of the difference, lambda 1",
-            "How strongly the chosen model is driven away from the class, beside the others that are to keep it.",
+            "Weight of the difference (λ1)",
+            "Weight of the model that is to lose the class, relative to the models that keep it.",
             0.0,
             5.0,
             1.0,
@@ -231,23 +253,23 @@ def _choose_more(view: View) -> dict[str, Any]:
         ),
         (
             "weight_coverage",
-            "Weight of the guidance, lambda 2",
-            "How strongly pictures are pulled to what is uncovered.",
+            "Weight of the guidance (λ2)",
+            "Weight of the pull to uncovered targets.",
             0.0,
             5.0,
             0.1,
             0.1,
         ),
-        ("step", "Step in grey levels", "How far a picture changes in one step, of 255.", 1.0, 100.0, 10.0, 1.0),
-        ("iterations", "Steps at most", "After so many, a seed is given up.", 1, 200, 50, 1),
+        ("step", "Step in grey levels", "Change of a picture in one step, of 255 levels.", 1.0, 100.0, 10.0, 1.0),
+        ("iterations", "Maximum number of steps", "Per seed.", 1, 200, 50, 1),
         ("threshold", "Threshold of neuron coverage", "An activation above it counts as covered.", 0.0, 5.0, 0.0, 0.05),
     )
     if not view.is_classifier:
         numbers += (
             (
                 "bound",
-                "Answers differ by more than",
-                "The angle in radians from which two answers are a difference.",
+                "Smallest disagreement",
+                "Smallest difference of two predicted angles, in radians, that counts as a disagreement.",
                 0.01,
                 1.0,
                 0.2,

@@ -1,4 +1,4 @@
-"""Generate inputs for an uncovered cell: change the closest tests slightly until they fall into it."""
+"""Inputs made for an uncovered cell: tests close to it are changed a little until they lie in it."""
 
 from __future__ import annotations
 
@@ -33,19 +33,13 @@ EPSILON = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What came of a search for a cell.
-
-    Attributes
-    ----------
-    reached : Reached
-    positions : ndarray of int64 (seeds,)
-        Positions of the seeds among the tests, the closest to the cell first.
-    seeds : ndarray of float32 (seeds, C, H, W)
-    """
+    """The result of a search for a cell."""
 
     reached: Reached
     positions: NDArray[np.int64]
+    """Positions of the seeds among the tests, the closest to the cell first."""
     seeds: NDArray[np.float32]
+    """(seeds, C, H, W)."""
 
     @property
     def origin(self) -> NDArray[np.int64]:
@@ -60,11 +54,11 @@ def offer(view: View, cell: tuple[int, ...]) -> None:
     name = cell_name(cell)
     made = address.read(MAKE) == name
     st.button(
-        "Hide the generated inputs" if made else "Generate an input for this cell",
+        "Hide inputs" if made else "Make an input for this cell",
         key="make-inputs",
         on_click=address.keep,
         args=(MAKE, "" if made else name),
-        help="Change the tests closest to the cell slightly until they fall into it; shown below the grid.",
+        help="Change the tests closest to the cell until they lie in it. Shown below the grid.",
     )
 
 
@@ -76,7 +70,7 @@ def draw(view: View, cell: tuple[int, ...]) -> None:
 
 
 def draw_made(view: View, cell: tuple[int, ...]) -> None:
-    """Draw the controls of the search for a cell, and what it made."""
+    """Draw the controls of the search for a cell, and its result."""
     most = min(MOST_SEEDS, len(view.chosen))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = st.slider(
@@ -99,7 +93,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
             key="make-seeds",
             bind="query-params",
             width=180,
-            help=f"The closest tests to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
+            help=f"The tests closest to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
         )
     try:
         made = make(view, cell, epsilon, count)
@@ -125,7 +119,7 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
         If the network cannot be searched.
     """
     from idc_core.generation import Pool, choose_seeds
-    from idc_core.generation.eight_bit import as_seeds
+    from idc_core.generation.constraints import as_seeds
 
     rows, analysis = view.chosen, view.analysis
     pool = Pool(view.test.targets[rows], view.test_traces.scores[rows], analysis, rows, cell)
@@ -150,23 +144,19 @@ def sentence(made: Made, epsilon: float) -> str:
     if not len(reached):
         return (
             f"**None of {plural(len(made.positions), 'test')} reached cell {name} with changes of at most "
-            f"{epsilon:g}.** The closest picture misses it by {reached.closest.min():.2g} of the distance between "
-            "centroids. "
-            "Allow larger changes or start from more tests. There may be no such picture close to these tests."
+            f"{epsilon:g}.** The closest picture is {reached.closest.min():.2g} gaps between centroids away. Allow "
+            "larger changes or start from more tests. It may be that no picture close to these tests lies there."
         )
     same = int((reached.predictions == reached.seed_predictions[reached.seed_index]).sum())
     return (
-        f"**{len(reached)} of {plural(len(made.positions), 'test')} gave an input in cell {name}, changed by at most "
-        f"{epsilon:g}; the fastest after {plural(int(reached.iterations.min()), 'step')}.** The prediction is the "
-        "same as "
-        f"for the original test on {same} of them."
+        f"**{len(reached)} of {plural(len(made.positions), 'test')} led to an input in cell {name}, changed by at most "
+        f"{epsilon:g}; the first after {plural(int(reached.iterations.min()), 'step')}.** For {same} of "
+        "them the network predicts the same class as for the test."
     )
 
 
 def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None:
-    """Show the generated inputs, and offer to download or keep them."""
-    from idc_core.suites import ProvenanceStep
-
+    """Show the inputs, and offer to download or to keep them."""
     reached, name = made.reached, cell_name(cell)
     order = np.argsort(reached.iterations, kind="stable")
     with st.container(horizontal=True, gap="small", key="made-inputs"):
@@ -176,9 +166,11 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
     left = len(order) - SHOWN
     st.caption(
-        "Test, generated input, and magnified difference (grey: unchanged); fewest steps first."
-        + (f" {left} more are in the files." if left > 0 else "")
+        "Test, new input and magnified difference (grey: no change); fewest steps first."
+        + (f" {left} more are in the downloads." if left > 0 else "")
     )
+    from idc_core.suites import ProvenanceStep
+
     step = ProvenanceStep(
         "reach-cell",
         f"changed until they lie in cell {name}",
@@ -195,7 +187,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             lambda: made_of_tests(view, reached.inputs, targets, made.origin, step),
         )
         st.download_button(
-            "Download them (npz)",
+            "Inputs (npz)",
             lambda: _npz(view, made),
             file_name="idc-made-inputs.npz",
             mime="application/octet-stream",
@@ -203,7 +195,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
             key="made-npz",
         )
         st.download_button(
-            "Their numbers (CSV)",
+            "Measures (CSV)",
             lambda: _numbers(view, made).to_csv(index=False),
             file_name="idc-made-inputs.csv",
             mime="text/csv",
@@ -213,7 +205,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
 
 
 def _told(view: View, made: Made, row: int) -> str:
-    """Write what a made input comes from, and what the network answers."""
+    """Write the test of a new input, and the prediction."""
     reached, place = made.reached, int(made.origin[row])
     said = ""
     if view.is_classifier:

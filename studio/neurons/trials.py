@@ -95,8 +95,16 @@ def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
 
 
 def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
-    """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move."""
-    from idc_core.experiments.rq1 import compare
+    """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move.
+
+    Parameters
+    ----------
+    view, order, number
+        As in `silence`.
+    share : int
+        Per cent of an input that are changed.
+    """
+    from idc_core.experiments.rq1 import compare_neurons
 
     def work(report: Progress) -> Changes:
         from idc_core.experiments.rq1 import measure
@@ -104,7 +112,7 @@ def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
         return measure(view.model, some_tests(view, number), view.bench.layer, share=share / 100, on_progress=report)
 
     changes = Waiting(1).get("trials", ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
-    return compare(changes, order[: comparable(view.analysis.m, len(order))])
+    return compare_neurons(changes, order[: comparable(view.analysis.m, len(order))])
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Finds are chosen by keyboard, and an uncovered cell gets its inputs by a click."""
+"""Disagreements are chosen by keyboard, and an uncovered cell gets its inputs by a click."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-def test_a_row_shows_its_find_and_selects_its_seed(visitor):
+def test_a_row_shows_its_disagreement_and_selects_its_seed(visitor):
     page = visitor.page
     visitor.open("differential?count=12")
     page.get_by_test_id("stExpander").first.locator("summary").focus()
@@ -33,5 +33,5 @@ def test_an_uncovered_cell_gets_inputs_by_a_click_and_a_link_opens_them_again(vi
     page.reload()
     visitor.settle()
     assert page.locator(".st-key-made-inputs img").count() == 12
-    page.get_by_role("button", name="Hide the generated inputs").click()
-    page.get_by_role("heading", name="Inputs generated for cell 0-0-0-0-0-0").wait_for(state="detached")
+    page.get_by_role("button", name="Hide inputs").click()
+    page.get_by_role("heading", name="Inputs made for cell 0-0-0-0-0-0").wait_for(state="detached")

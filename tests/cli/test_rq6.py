@@ -6,8 +6,7 @@ import pytest
 
 import idc_core as idc
 from idc_core.cli import main
-from idc_core.experiments.candidates import usual
-from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
+from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
 
 ARGUMENTS = ("experiment", "rq6", "--models", "lenet4-digits", "--limit", "60", "--limit-train", "200", "--seeds", "2")
 
@@ -31,7 +30,7 @@ def test_records_are_what_the_engine_finds_and_are_found_again(capsys, tmp_path)
     model = idc.load_model("lenet4-digits")
     train, test = idc.load_dataset("digits", "train", 200), idc.load_dataset("digits", "test", 60)
     settings = usual(train, "fc1", 84)
-    ready = RQ6.prepare(model, train, test, idc.analyze(model, train, test, "fc1", 12), settings)
+    ready = prepare_rq6(model, train, test, idc.analyze(model, train, test, "fc1", 12), settings)
     files = {key: (ready.store.path / f"{key}.npz").stat().st_mtime_ns for key in ready.store}
     assert len(files) == 6
     found = ready.run(2)

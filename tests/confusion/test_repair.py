@@ -9,7 +9,7 @@ from torch import nn
 from idc_core.confusion import type1_confusion
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError
-from idc_core.experiments import robustness
+from idc_core.experiments import retraining
 from idc_core.experiments.confusion_repair import ADDITIONS, repair
 
 
@@ -39,12 +39,14 @@ def net(train):
 def test_before_and_after(net, train, test, monkeypatch):
     given = {}
 
+    run = retraining.retrain
+
     def spy(model, data, additions, tests, **settings):
         given.update(additions=additions, tests=tests)
-        given["done"] = robustness.retrain(model, data, additions, tests, **settings)
+        given["done"] = run(model, data, additions, tests, **settings)
         return given["done"]
 
-    monkeypatch.setattr("idc_core.experiments.confusion_repair.retrain", spy)
+    monkeypatch.setattr(retraining, "retrain", spy)
     state = {name: value.clone() for name, value in net.state_dict().items()}
     found = repair(net, train, test, deviations=0.5, seeds=2, epochs=1)
     assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
@@ -72,7 +74,7 @@ def test_before_and_after(net, train, test, monkeypatch):
     assert list(found.after) == list(ADDITIONS)
     for name, values in found.after.items():
         assert values.shape == (2, 3)
-        accuracies = [given["done"].units[name, seed].values[-1, 0] for seed in (0, 1)]
+        accuracies = [given["done"].networks[name, seed].values[-1, 0] for seed in (0, 1)]
         np.testing.assert_allclose(values[:, 0], accuracies)
     assert not np.array_equal(found.after["confused"], found.after["nothing"])
     again = repair(net, train, test, deviations=0.5, seeds=2, epochs=1)

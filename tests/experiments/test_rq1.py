@@ -10,7 +10,7 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
-from idc_core.experiments.rq1 import Changes, compare, flip_pixels, measure, replace_words, rq1
+from idc_core.experiments.rq1 import Changes, compare_neurons, flip_pixels, measure, replace_words, rq1
 from idc_core.models import MODELS, load_model
 from tests.lrp.networks import Written, settle
 from tests.lrp.test_model_untouched import assert_free, build, state
@@ -71,7 +71,7 @@ def test_the_deciding_pixel_moves_its_neuron_and_no_other():
 
 def test_an_unimportant_neuron_loses_against_the_one_that_decides():
     network, test = planted()
-    found = compare(measure(network, test, "1"), [1, 2], seeds=2)
+    found = compare_neurons(measure(network, test, "1"), [1, 2], seeds=2)
     assert found.distance.tolist() == [0.0] * 3
     assert found.random_neurons.tolist() in ([[0, 3], [3, 0]], [[3, 0], [0, 3]], [[0, 3]] * 2, [[3, 0]] * 2)
     told = found.summary()
@@ -158,7 +158,7 @@ def changes(seed=0, n=12, neurons=7):
 
 def test_distances_agree_with_a_slow_reference():
     found = changes()
-    result = compare(found, [1, 2, 4], seeds=(3, 9))
+    result = compare_neurons(found, [1, 2, 4], seeds=(3, 9))
     assert result.constant == 2
     for neurons, plain, scaled in [
         (result.important, result.distance, result.scaled),
@@ -183,7 +183,7 @@ def test_distances_agree_with_a_slow_reference():
 
 def test_seeds_give_the_same_draws_every_time_and_different_ones_differ():
     found = changes(neurons=40)
-    first, again = compare(found, [0, 1, 2], 5), compare(found, [2, 0, 1], range(5))
+    first, again = compare_neurons(found, [0, 1, 2], 5), compare_neurons(found, [2, 0, 1], range(5))
     assert first.random_neurons.tolist() == again.random_neurons.tolist()
     assert len({tuple(sorted(row)) for row in first.random_neurons}) > 1
     assert first.seeds == (0, 1, 2, 3, 4)

@@ -1,4 +1,4 @@
-"""Tables of RQ2 to RQ5: every figure is what the readings say, and what cannot be measured says why."""
+"""Tables of RQ2 to RQ5: every figure is what the scores say, and what cannot be measured says why."""
 
 import numpy as np
 import pytest
@@ -6,30 +6,27 @@ import torch
 from scipy.stats import kendalltau, spearmanr
 
 from idc_core.errors import SettingError
-from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
-from idc_core.experiments.rq2 import noisy, rq2
-from idc_core.experiments.rq3 import rq3
-from idc_core.experiments.rq4 import rq4, suites
-from idc_core.experiments.rq5 import rq5
+from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, other_criteria
+from idc_core.experiments.suites import noisy, rq2, rq3, rq4, rq5, suites
 from idc_core.perturbation import TRANSFORMS
 
 SEEDS = 3
 
 
 @pytest.fixture(scope="module")
-def readings(digits, tmp_path_factory):
+def scores(digits, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
-        yield Readings(*digits)
+        yield CriterionScores(*digits)
 
 
-def test_rq2_gives_means_and_deviations_over_the_seeds(readings):
-    rows = rq2(readings, SEEDS, (6, 12), 0.1)
+def test_rq2_gives_means_and_deviations_over_the_seeds(scores):
+    rows = rq2(scores, SEEDS, (6, 12), 0.1)
     assert [(row["suite"], row["m"]) for row in rows] == [
         (suite, m) for suite in ("U_O", "U_O+S", "U_O+DI", "U_O+train", "U_O+3S", "U_O+3DI") for m in (6, 12)
     ]
     of = {(row["suite"], row["m"]): row for row in rows}
-    cells = [readings.read(ask)["cells"]["fc1"][11] for ask in noisy(40, range(SEEDS), 0.1)]
+    cells = [scores.of(ask)["cells"]["fc1"][11] for ask in noisy(40, range(SEEDS), 0.1)]
     for name, found in (("U_O+S", cells[:SEEDS]), ("U_O+DI", cells[SEEDS:])):
         row = of[name, 12]
         together = [covered / total for _, total, _, covered, _ in found]
@@ -45,15 +42,15 @@ def test_rq2_gives_means_and_deviations_over_the_seeds(readings):
     assert {row["suite"] for row in rows if row["seeds_won"] is not None} == {"U_O+DI"}
     assert of["U_O", 6]["added"] == 0
     assert of["U_O", 6]["idc_deviation"] is None
-    natural = readings.read(Ask("U_O+train", "train", 40))["cells"]["fc1"][11]
+    natural = scores.of(SuiteSpec("U_O+train", "train", 40))["cells"]["fc1"][11]
     assert of["U_O+train", 12]["covered"] == natural[3] > of["U_O", 12]["covered"]
     every = of["U_O+3S", 12]
     assert (every["inputs"], every["seeds"]) == (120, 1)
     assert max(one[3] for one in cells[:SEEDS]) <= every["covered"] <= sum(one[3] for one in cells[:SEEDS])
 
 
-def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
-    rows = rq3(readings, 2, (6,), slow=10, paper_cw=0)
+def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(scores):
+    rows = rq3(scores, 2, (6,), slow=10, paper_cw=0)
     found = {(row["tests"], row["suite"], row["criterion"]): row for row in rows}
     assert {tests for tests, *_ in found} == {40, 10}
     assert {suite for tests, suite, _ in found if tests == 40} == {
@@ -75,8 +72,8 @@ def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
         "U_O+CW",
     }
     assert {criterion for *_, criterion in found} == {"idc6", *other_criteria()}
-    few = readings.read(Ask("U_O", "original", 10))
-    attacked = readings.read(Ask("FGSM", "fgsm", 10, 0, 1, {"epsilon": 0.3}))
+    few = scores.of(SuiteSpec("U_O", "original", 10))
+    attacked = scores.of(SuiteSpec("FGSM", "fgsm", 10, 0, 1, {"epsilon": 0.3}))
     row = found[10, "U_O+FGSM", "kmnc"]
     assert [row["original"], row["alone"], row["together"]] == [few["scores"]["kmnc"][0], *attacked["scores"]["kmnc"]]
     assert row["together_deviation"] is None
@@ -89,17 +86,17 @@ def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(readings):
     assert all(row["together"] >= row["original"] for row in rows if row["criterion"] != "nlc")
 
 
-def test_rq3_refuses_numbers_below_zero(readings):
+def test_rq3_refuses_numbers_below_zero(scores):
     with pytest.raises(SettingError, match="at least 0"):
-        rq3(readings, 1, slow=-1)
+        rq3(scores, 1, slow=-1)
 
 
-def test_rq4_agrees_with_scipy(readings):
-    rows = rq4(readings, (6, 12))
+def test_rq4_agrees_with_scipy(scores):
+    rows = rq4(scores, (6, 12))
     asked = suites(40)
     assert {ask.kind for ask in asked} == {"original", "noise", "guided", *TRANSFORMS, "fgsm", "bim"}
-    read = [readings.read(ask) for ask in asked]
-    grown = readings.growth((6, 12))["scores"]
+    read = [scores.of(ask) for ask in asked]
+    grown = scores.growth((6, 12))["scores"]
     idc = [one["cells"]["fc1"][11][2] for one in read]
     checked = 0
     for row in rows:
@@ -119,8 +116,8 @@ def test_rq4_agrees_with_scipy(readings):
     assert len(rows) == 3 * 2 * (1 + len(other_criteria()))
 
 
-def test_rq5_has_every_layer_in_forward_order(readings):
-    rows = rq5(readings, 2, (4, 12))
+def test_rq5_has_every_layer_in_forward_order(scores):
+    rows = rq5(scores, 2, (4, 12))
     layers = ("conv1", "pool1", "conv2", "pool2", "fc1", "logits")
     assert [(row["suite"], row["layer"], row["m"]) for row in rows] == [
         (suite, layer, m)
@@ -128,7 +125,7 @@ def test_rq5_has_every_layer_in_forward_order(readings):
         for layer in layers
         for m in (4, 12)
     ]
-    cells = readings.read(Ask("U_O", "original", 40))["cells"]
+    cells = scores.of(SuiteSpec("U_O", "original", 40))["cells"]
     for row in rows[: 2 * len(layers)]:
         used, total, alone, *_ = cells[row["layer"]][min(row["m"], len(cells[row["layer"]])) - 1]
         assert (row["used"], row["total"], row["covered"]) == (used, total, alone)
@@ -158,13 +155,13 @@ def test_a_regression_is_measured_without_attacks_and_classes(digits):
     train, test = (
         replace(one, task="regression", class_names=(), targets=one.targets.astype(np.float32)) for one in (train, test)
     )
-    readings = Readings(network, train, test)
-    rows = rq2(readings, 2, (6,))
+    scores = CriterionScores(network, train, test)
+    rows = rq2(scores, 2, (6,))
     with torch.no_grad():
         predicted = network(torch.tensor(test.inputs)).numpy()[:, 0]
     assert rows[0]["unit"] == "RMSE"
     assert rows[0]["achieved"] == pytest.approx(np.sqrt(np.mean((predicted - test.targets) ** 2)), rel=1e-6)
-    rows = rq3(readings, 2, (6,), slow=10, paper_cw=5)
+    rows = rq3(scores, 2, (6,), slow=10, paper_cw=5)
     refused = [row for row in rows if row["note"] == "attacks need a classifier"]
     assert [(row["tests"], row["suite"]) for row in refused] == [
         (tests, suite)
@@ -174,5 +171,5 @@ def test_a_regression_is_measured_without_attacks_and_classes(digits):
     silent = {row["criterion"] for row in rows if row["note"] == "this criterion needs a classifier"}
     assert silent == {"dsc"}
     assert {row["criterion"] for row in rows if not row["note"]} == {"idc6", *other_criteria()} - {"dsc"}
-    assert "dsc" not in {row["criterion"] for row in rq4(readings, (6,))}
-    assert {row["suite"] for row in rq5(readings, 1, (4,))} == {"U_O", "U_O+S", "U_O+DI"}
+    assert "dsc" not in {row["criterion"] for row in rq4(scores, (6,))}
+    assert {row["suite"] for row in rq5(scores, 1, (4,))} == {"U_O", "U_O+S", "U_O+DI"}

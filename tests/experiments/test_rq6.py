@@ -8,11 +8,22 @@ import pytest
 import idc_core as idc
 from idc_core.coverage.cells import encode
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.experiments.candidates import NONE, RAISING, RANDOM, Candidates, Settings, in_rounds, usual
-from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS, make_tests
+from idc_core.experiments.rq6 import (
+    ADDITIONS,
+    NONE,
+    RAISING,
+    RANDOM,
+    TESTS,
+    Candidates,
+    RQ6Settings,
+    in_rounds,
+    make_tests,
+    prepare_rq6,
+    usual,
+)
 from idc_core.perturbation import attack, guided_noise, random_noise
 
-SETTINGS = Settings("fc2", m=12, epochs=1)
+SETTINGS = RQ6Settings("fc2", m=12, epochs=1)
 
 
 @pytest.fixture(scope="module")
@@ -145,26 +156,26 @@ def test_tests_are_made_of_the_tests_and_their_noise_is_their_own(few):
         make_tests(model, test, SETTINGS, on_progress=lambda done, total, label: "attacked" not in label)
 
 
-def test_a_run_is_kept_and_goes_on_where_it_stopped(few):
-    model, train, test, learnt = few
-    ready = RQ6.prepare(model, train, test, learnt, SETTINGS)
+def test_a_run_is_kept_and_goes_on_where_it_stopped(bench):
+    model, train, test, learnt = bench
+    ready = prepare_rq6(model, train, test, learnt, SETTINGS)
     one = ready.run((0,), (NONE,))
     assert one.additions == (NONE,)
     assert list(ready.store) == ["none-0"]
     told = []
-    whole = ready.run(1, on_result=lambda name, seed, unit: told.append(name))
+    whole = ready.run(1, on_result=lambda name, seed, network: told.append(name))
     assert told == [NONE, RANDOM, RAISING] == list(ADDITIONS)
     assert np.array_equal(whole.values[0], one.values[0])
     assert whole.added(RAISING) == whole.added(RANDOM) == [30]
     assert whole.tests == tuple(TESTS)
-    other = RQ6.prepare(model, train, test, learnt, replace(SETTINGS, share=0.1))
+    other = prepare_rq6(model, train, test, learnt, replace(SETTINGS, share=0.1))
     assert list(other.store) == []
 
 
 def test_settings_and_cells_must_be_of_one_bench(bench):
     model, train, test, learnt = bench
     with pytest.raises(SettingError, match="m = 12; the settings ask for layer fc2 with m = 6"):
-        RQ6.prepare(model, train, test, learnt, replace(SETTINGS, m=6))
+        prepare_rq6(model, train, test, learnt, replace(SETTINGS, m=6))
     with pytest.raises(SettingError, match="cannot be made by 'fgsm'"):
         Candidates(model, train, learnt, replace(SETTINGS, kinds=("fgsm",)))
 

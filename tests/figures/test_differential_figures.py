@@ -1,10 +1,10 @@
-"""Figures of searches: the magnified difference, the triplet, and how soon finds come."""
+"""Figures of searches: the magnified difference, the triplet, and seeds with a disagreement by steps."""
 
 import numpy as np
 import pytest
 
 from idc_core.errors import SettingError
-from idc_core.figures.differential import found_by_step, triplet
+from idc_core.figures.differential import disagreements_by_step, triplet
 from idc_core.figures.input_images import GAP
 
 SEED = np.full((1, 4, 4), 0.25, np.float32)
@@ -41,7 +41,7 @@ def test_colour_pictures_keep_their_channels():
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_curve_counts_finds_after_so_many_steps(dark):
-    figure = found_by_step(np.array([0, 2, 2, 5]), 8, 6, "Title", dark=dark)
+    figure = disagreements_by_step(np.array([0, 2, 2, 5]), 8, 6, "Title", dark=dark)
     (curve,) = figure.data
     assert list(curve.x) == [0, 1, 2, 3, 4, 5, 6]
     assert list(curve.y) == [12.5, 12.5, 37.5, 37.5, 37.5, 50, 50]
@@ -50,6 +50,6 @@ def test_curve_counts_finds_after_so_many_steps(dark):
 
 
 def test_curve_without_finds_lies_at_zero():
-    assert set(found_by_step(np.zeros(0, np.int64), 3, 4, "None").data[0].y) == {0}
-    with pytest.raises(SettingError, match="at most one find a seed"):
-        found_by_step(np.array([1, 2]), 1, 4, "Too many")
+    assert set(disagreements_by_step(np.zeros(0, np.int64), 3, 4, "None").data[0].y) == {0}
+    with pytest.raises(SettingError, match="at most one disagreement per seed"):
+        disagreements_by_step(np.array([1, 2]), 1, 4, "Too many")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from idc_core.experiments.retraining_results import Retraining, Unit
+from idc_core.experiments.retraining_results import RetrainedNetwork, Retraining
 from idc_core.figures.robustness import curves, differences
 
 ADDITIONS = {"none": "nothing added", "random": "random inputs", "raising": "inputs that raise IDC"}
@@ -15,7 +15,7 @@ TESTS = {"clean": "tests as they are", "noise": "random noise"}
 def result(seeds=3, task="classification", missing=()):
     random = np.random.default_rng(0)
     units = {
-        (name, seed): Unit(random.random((5, 2)), 4, np.zeros((0, 3)), np.zeros(0), {})
+        (name, seed): RetrainedNetwork(random.random((5, 2)), 4, np.zeros((0, 3)), np.zeros(0), {})
         for seed in range(seeds)
         for name in ADDITIONS
         if (name, seed) not in missing
@@ -44,8 +44,10 @@ def test_curves_are_means_with_bands_of_a_deviation(dark):
 def test_bands_end_where_there_is_no_accuracy():
     for high, end in (((0,), 0.0), ((0, 1), 100.0)):
         found = result()
-        extreme = {key: replace(unit, values=0 * unit.values + (key[1] in high)) for key, unit in found.units.items()}
-        figure = curves(replace(found, units=extreme), ADDITIONS, TESTS, "It helps")
+        extreme = {
+            key: replace(unit, values=0 * unit.values + (key[1] in high)) for key, unit in found.networks.items()
+        }
+        figure = curves(replace(found, networks=extreme), ADDITIONS, TESTS, "It helps")
         bands = np.concatenate([trace.y for trace in figure.data if trace.fill == "toself"])
         assert (bands.max() if end else bands.min()) == end
 

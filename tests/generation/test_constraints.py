@@ -6,7 +6,7 @@ import torch
 
 from idc_core.errors import SettingError
 from idc_core.generation import CONSTRAINTS
-from idc_core.generation.eight_bit import as_seeds
+from idc_core.generation.constraints import as_seeds
 
 
 def seeds():

@@ -7,7 +7,7 @@ from torch import nn
 
 from idc_core.coverage import CRITERIA
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.generation import CONSTRAINTS, differential_search
+from idc_core.generation import CONSTRAINTS, OBJECTIVES, differential_search
 from idc_core.generation import search as search_module
 
 
@@ -92,16 +92,16 @@ def slow_light(models, seed, turned, step, iterations, safe=2.0):
 
 
 def test_batch_gives_what_a_slow_loop_gives(models, seeds):
-    finds = differential_search(models, seeds, weight_coverage=0, step=7.0, iterations=40, seed=3)
-    slow = [slow_light(models, seed, finds.turned[i], 7.0, 40) for i, seed in enumerate(seeds)]
+    found = differential_search(models, seeds, weight_coverage=0, step=7.0, iterations=40, seed=3)
+    slow = [slow_light(models, seed, found.turned[i], 7.0, 40) for i, seed in enumerate(seeds)]
     expected = [i for i, found in enumerate(slow) if found]
     assert len(expected) > 3
-    assert finds.seed_index.tolist() == expected
+    assert found.seed_index.tolist() == expected
     for row, position in enumerate(expected):
         taken, picture, answers = slow[position]
-        assert finds.iterations[row] == taken
-        np.testing.assert_array_equal(finds.inputs[row], picture)
-        assert finds.predictions[row].tolist() == answers
+        assert found.iterations[row] == taken
+        np.testing.assert_array_equal(found.inputs[row], picture)
+        assert found.predictions[row].tolist() == answers
 
 
 def slow_ball(models, seed, turned, step, iterations, epsilon):
@@ -128,17 +128,17 @@ def slow_ball(models, seed, turned, step, iterations, epsilon):
 
 
 def test_ball_gives_what_a_slow_loop_gives(models, seeds):
-    finds = differential_search(
+    found = differential_search(
         models, seeds, CONSTRAINTS["linf"](epsilon=0.2), weight_coverage=0, iterations=15, objective="scores", turn=1
     )
     slow = [slow_ball(models, seed, 1, 10.0, 15, 0.2) for seed in seeds]
     expected = [i for i, found in enumerate(slow) if found]
     assert len(expected) > 3
-    assert finds.seed_index.tolist() == expected
-    assert finds.iterations.tolist() == [slow[i][0] for i in expected]
+    assert found.seed_index.tolist() == expected
+    assert found.iterations.tolist() == [slow[i][0] for i in expected]
     for row, position in enumerate(expected):
         # Sums in another order can tip a value over a rounding edge, by one grey level.
-        assert np.abs(finds.inputs[row] - slow[position][1]).max() <= 1.01 / 255
+        assert np.abs(found.inputs[row] - slow[position][1]).max() <= 1.01 / 255
 
 
 @pytest.mark.parametrize("name", sorted(CONSTRAINTS))
@@ -151,21 +151,21 @@ def test_every_picture_looked_at_is_valid(name, models, seeds, monkeypatch):
         return keep(self, pictures, answers, taken)
 
     monkeypatch.setattr(search_module._Search, "_keep", watch)
-    finds = differential_search(models, seeds, rule(name), step=40.0, iterations=6)
+    found = differential_search(models, seeds, rule(name), step=40.0, iterations=6)
     assert len(looked_at) > 1
     for pictures in looked_at:
         assert pictures.min() >= 0
         assert pictures.max() <= 1
         np.testing.assert_allclose(pictures * 255, torch.round(pictures * 255), atol=1e-4)
     with torch.no_grad():
-        bytes_ = np.round(finds.inputs * 255).astype(np.uint8)
+        bytes_ = np.round(found.inputs * 255).astype(np.uint8)
         again = torch.tensor(bytes_ / np.float32(255))
         answers = torch.stack([model(again).argmax(1) for model in models], 1).numpy()
-    np.testing.assert_array_equal(finds.predictions, answers)
+    np.testing.assert_array_equal(found.predictions, answers)
     assert (answers != answers[:, :1]).any(1).all()
 
 
-def test_finds_do_not_depend_on_the_cut(models, seeds):
+def test_disagreements_do_not_depend_on_the_cut(models, seeds):
     whole = differential_search(models, seeds, "l2", iterations=10, seed=5)
     cut = differential_search(models, seeds, "l2", iterations=10, seed=5, batch_size=7)
     assert len(whole) > 0
@@ -174,7 +174,7 @@ def test_finds_do_not_depend_on_the_cut(models, seeds):
     assert np.abs(whole.inputs - cut.inputs).max() <= 1.01 / 255
 
 
-def test_same_seed_same_finds(models, seeds):
+def test_same_seed_same_disagreements(models, seeds):
     one, two = (differential_search(models, seeds, "linf", iterations=5, seed=9) for _ in range(2))
     np.testing.assert_array_equal(one.inputs, two.inputs)
     other = differential_search(models, seeds, "linf", iterations=5, seed=10)
@@ -183,37 +183,37 @@ def test_same_seed_same_finds(models, seeds):
 
 def test_models_that_agree_everywhere(seeds):
     model = network(0)
-    finds = differential_search([model, model], seeds, iterations=4)
-    assert len(finds) == 0
-    assert finds.inputs.shape == (0, 1, 12, 12)
-    assert finds.predictions.shape == (0, 2)
-    assert finds.message.startswith("No difference found")
+    found = differential_search([model, model], seeds, iterations=4)
+    assert len(found) == 0
+    assert found.inputs.shape == (0, 1, 12, 12)
+    assert found.predictions.shape == (0, 2)
+    assert found.message.startswith("No difference found")
 
 
 def test_seeds_that_differ_already_take_no_step(models, seeds):
-    finds = differential_search(models, seeds, iterations=0)
-    assert len(finds) == 0
-    finds = differential_search(models, some_pictures(200), iterations=0)
-    assert 0 < len(finds) < 200
-    assert not finds.iterations.any()
+    found = differential_search(models, seeds, iterations=0)
+    assert len(found) == 0
+    found = differential_search(models, some_pictures(200), iterations=0)
+    assert 0 < len(found) < 200
+    assert not found.iterations.any()
 
 
 def test_ten_models(seeds):
     models = [network(0), *(network(0) for _ in range(8)), network(1)]
-    finds = differential_search(models, seeds, "linf", iterations=10, turn=9)
-    assert finds.predictions.shape == (len(finds), 10)
-    assert len(finds) > 0
+    found = differential_search(models, seeds, "linf", iterations=10, turn=9)
+    assert found.predictions.shape == (len(found), 10)
+    assert len(found) > 0
 
 
 def test_stop_keeps_what_was_found(models, seeds):
     full = differential_search(models, seeds, "linf", iterations=20, weight_coverage=0)
-    finds = differential_search(
+    found = differential_search(
         models, seeds, "linf", iterations=20, weight_coverage=0, on_progress=lambda done, total, label: done < 2
     )
-    assert finds.stopped
+    assert found.stopped
     early = full.iterations <= 2
-    assert 0 < len(finds) == early.sum() < len(full)
-    np.testing.assert_array_equal(finds.inputs, full.inputs[early])
+    assert 0 < len(found) == early.sum() < len(full)
+    np.testing.assert_array_equal(found.inputs, full.inputs[early])
 
 
 def test_networks_are_left_as_found(seeds):
@@ -230,23 +230,32 @@ def test_networks_are_left_as_found(seeds):
         assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
 
 
+@pytest.mark.parametrize("name", sorted(OBJECTIVES))
+def test_every_objective_leads_to_disagreements(name, models, seeds):
+    found = differential_search(models, seeds, "linf", weight_coverage=0, iterations=20, objective=name)
+    assert len(found) > 0
+    assert (found.predictions != found.predictions[:, :1]).any(1).all()
+    assert np.abs(found.inputs - seeds[found.seed_index]).max() <= 0.3 + 1e-6
+    assert found.settings["objective"] == name
+
+
 def test_regression_differs_by_more_than_the_bound():
     models = [network(seed, outputs=1) for seed in (0, 1)]
     pictures = some_pictures(16)
     bound = float(np.abs(differential_search(models, pictures, bound=1e9).seed_predictions @ [1, -1]).max()) + 0.05
-    finds = differential_search(models, pictures, "linf", bound=bound, iterations=30)
-    assert len(finds) > 0
-    assert finds.predictions.dtype == np.float32
-    assert (np.abs(finds.predictions @ np.float32([1, -1])) > bound).all()
-    assert finds.iterations.min() > 0
+    found = differential_search(models, pictures, "linf", bound=bound, iterations=30)
+    assert len(found) > 0
+    assert found.predictions.dtype == np.float32
+    assert (np.abs(found.predictions @ np.float32([1, -1])) > bound).all()
+    assert found.iterations.min() > 0
 
 
 @pytest.mark.parametrize("name", ["nc", "tknc", "snac", "nbc", "kmnc"])
 def test_guided_by_a_criterion(name, models, seeds):
     criteria = [CRITERIA[name](model, ["0", "4"]).fit(seeds).update(seeds[:4]) for model in models]
     before = [one.reached for one in criteria]
-    finds = differential_search(models, seeds, "linf", weight_coverage=1.0, iterations=5, guidance=criteria)
-    assert len(finds) > 0
+    found = differential_search(models, seeds, "linf", weight_coverage=1.0, iterations=5, guidance=criteria)
+    assert len(found) > 0
     for one, reached in zip(criteria, before, strict=True):
         np.testing.assert_array_equal(one.reached, reached)
 
@@ -257,7 +266,7 @@ def test_coverage_weight_raises_coverage_of_one_neuron():
     pictures = torch.full((4, 1, 12, 12), 0.5)
     criterion = CRITERIA["nc"](model, ["4"], threshold=1e6).fit(pictures)
     guide = search_module.make_guide(criterion, pictures[:1])
-    searched = search_module.Searched(model, pictures[:1], guide.layers)
+    searched = search_module.SearchedNetwork(model, pictures[:1], guide.layers)
     aims = guide.aims(np.array([0.0, 0.3, 0.6, 0.99]), lambda: None)
     value = lambda scores, active, rows: aims.value(active, rows)  # noqa: E731
     gradient = searched.climb(pictures, value)[1]
@@ -273,8 +282,8 @@ def test_coverage_weight_raises_coverage_of_one_neuron():
 def test_guided_by_cells(models, seeds):
     criterion = CRITERIA["idc"](models[0], "4", m=3).fit(seeds).update(seeds[:3])
     covered = criterion.covered
-    finds = differential_search(models, seeds, "linf", weight_coverage=5.0, iterations=5, guidance=[criterion])
-    assert len(finds) > 0
+    found = differential_search(models, seeds, "linf", weight_coverage=5.0, iterations=5, guidance=[criterion])
+    assert len(found) > 0
     assert criterion.covered == covered
 
 

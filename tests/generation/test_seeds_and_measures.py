@@ -1,4 +1,4 @@
-"""Seeds, votes, distances, copies, guidance by name, and finds told while a search runs."""
+"""Seeds, votes, distances, copies, guidance by name, and inputs told while a search runs."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation import (
     SEEDS,
     Pool,
-    alone,
     choose_seeds,
     differential_search,
     distances,
     guides,
     majority,
     make_guidance,
+    outvoted,
     rounded,
 )
 from idc_core.generation.measures import NO_MAJORITY
@@ -115,7 +115,7 @@ def test_majority_is_more_than_half():
     assert majority(votes).tolist() == [3, NO_MAJORITY, 1, 2]
     assert majority(votes[:, :2]).tolist() == [3, NO_MAJORITY, 1, NO_MAJORITY]
     assert majority(np.array([[1, 1, 2, 2], [1, 1, 1, 2]])).tolist() == [NO_MAJORITY, 1]
-    assert alone(votes).tolist() == [1, 0, 1]
+    assert outvoted(votes).tolist() == [1, 0, 1]
     assert majority(np.zeros((0, 3), np.int64)).shape == (0,)
 
 
@@ -125,20 +125,20 @@ def test_majority_of_angles_is_those_close_to_the_middle():
     assert label[0] == pytest.approx(0.05)
     assert np.isnan(label[1])
     assert np.isnan(majority(np.float32([[0.0, 0.5]]), bound=0.2)[0])
-    assert alone(angles, bound=0.2).tolist() == [0, 0, 1]
+    assert outvoted(angles, bound=0.2).tolist() == [0, 0, 1]
 
 
 def test_distances_by_hand():
     seeds = np.zeros((2, 1, 2, 2), np.float32)
-    finds = np.array([[[[0.3, 0], [0, 0.4]]], [[[1, 1], [1, 1]]]], np.float32)
-    found = distances(finds, seeds)
+    inputs = np.array([[[[0.3, 0], [0, 0.4]]], [[[1, 1], [1, 1]]]], np.float32)
+    found = distances(inputs, seeds)
     np.testing.assert_allclose(found.l1, [0.7, 4])
     np.testing.assert_allclose(found.l2, [0.5, 2])
     np.testing.assert_allclose(found.linf, [0.4, 1], rtol=1e-6)
     assert found.diversity == pytest.approx(2.35)
-    assert np.isnan(distances(finds[:0], seeds[:0]).diversity)
-    with pytest.raises(SettingError, match="a seed for each find"):
-        distances(finds, seeds[:1])
+    assert np.isnan(distances(inputs[:0], seeds[:0]).diversity)
+    with pytest.raises(SettingError, match="one seed per input"):
+        distances(inputs, seeds[:1])
 
 
 def test_rounded_weights_have_few_values_and_the_network_stays():
@@ -168,9 +168,9 @@ def test_guidance_by_name(name, digits):
     assert [one.model for one in guidance] == models
     assert all((one.score > 0) == (name not in ("snac", "nbc")) for one in guidance)  # tests rarely leave the range
     assert all(one.score <= 1 for one in guidance)
-    finds = differential_search(models, seeds, "linf", weight_coverage=1.0, iterations=5, guidance=guidance)
-    assert finds.settings["guidance"] == (name, name)
-    assert len(finds) > 0
+    inputs = differential_search(models, seeds, "linf", weight_coverage=1.0, iterations=5, guidance=guidance)
+    assert inputs.settings["guidance"] == (name, name)
+    assert len(inputs) > 0
 
 
 def test_guidance_refused(digits):
@@ -182,16 +182,16 @@ def test_guidance_refused(digits):
     assert len(make_guidance("nc", [model, model], digits)) == 1
 
 
-def test_finds_are_told_while_the_search_runs(digits):
+def test_disagreements_are_told_while_the_search_runs(digits):
     models = [load_model(f"lenet{number}-digits") for number in (1, 4, 5)]
     told = []
-    finds = differential_search(models, digits.inputs[:40], "linf", iterations=12, on_finds=told.append)
+    inputs = differential_search(models, digits.inputs[:40], "linf", iterations=12, on_disagreements=told.append)
     counts = [len(one) for one in told]
     assert counts == sorted(set(counts))
     assert len(told) > 2
-    assert counts[-1] == len(finds)
+    assert counts[-1] == len(inputs)
     assert all(one.stopped for one in told)
     early = told[0]
-    kept = np.isin(finds.seed_index, early.seed_index)
-    np.testing.assert_array_equal(finds.inputs[kept], early.inputs)
-    assert finds.iterations[kept].max() < finds.iterations[~kept].max()
+    kept = np.isin(inputs.seed_index, early.seed_index)
+    np.testing.assert_array_equal(inputs.inputs[kept], early.inputs)
+    assert inputs.iterations[kept].max() < inputs.iterations[~kept].max()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -268,6 +269,11 @@ def test_retraining_shows_before_and_after(found):
     app = opened(deviations="0.5")
     assert "before" not in [value for frame in app.dataframe for value in frame.value.iloc[:, 0].astype(str)]
     app.button(key="repair").click().run(timeout=200)
+    end = time.monotonic() + 120
+    while any(button.key == "retraining-stop" for button in app.button):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        app.run()
     assert not app.exception
     shown = table(app, "of the other pairs (%)")
     assert shown["network"].tolist()[0] == "before"

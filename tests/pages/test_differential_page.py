@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from idc_core.experiments.disagreements import ADDITIONS
 from idc_core.generation import CONSTRAINTS, differential_search, majority, make_guidance, reach_cell
 from idc_core.models import load_model
 from idc_core.suites.saved_suites import open_saved, saved_suites
+from studio.differential import coverage_gain, retraining, search
 from studio.differential import disagreements as shown
-from studio.differential import retraining, search
 from studio.engine import cell_search, jobs
 from studio.engine.results import open_view
 from studio.shell.bench import DEFAULT
@@ -32,7 +33,7 @@ def text(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-def finds_table(app):
+def disagreement_table(app):
     return next(frame.value for frame in app.dataframe if "majority" in frame.value)
 
 
@@ -48,12 +49,12 @@ def positions(count, seed=0):
     return np.random.default_rng(seed).permutation(540)[:count]
 
 
-def test_opens_on_the_finds_of_three_networks_as_the_engine_finds_them(open_page, view):
+def test_opens_on_the_disagreements_of_three_networks_as_the_engine_finds_them(open_page, view):
     app = open_page("differential")
     assert not app.exception
     models = [load_model(name) for name in NAMES]
     found = differential_search(models, view.test.inputs[positions(50)])
-    table = finds_table(app)
+    table = disagreement_table(app)
     assert table["seed"].tolist() == view.test.ids[positions(50)[found.seed_index]].tolist()
     assert table["steps"].tolist() == found.iterations.tolist()
     names = view.train.class_names
@@ -62,7 +63,7 @@ def test_opens_on_the_finds_of_three_networks_as_the_engine_finds_them(open_page
     ]
     votes = majority(found.predictions)
     assert table["majority"].tolist() == [shown.NONE if one < 0 else names[one] for one in votes]
-    assert f"**From {len(found)} of 50 seeds" in app.markdown[0].value
+    assert f"disagree on pictures from {len(found)} of 50 seeds" in app.markdown[0].value
     assert f"{(votes < 0).sum()} have no majority" in app.markdown[0].value
     last = figure(app)["data"][0]
     assert last["customdata"][-1] == len(found)
@@ -81,13 +82,15 @@ def test_choices_are_in_the_address_and_reach_the_search(open_page, view):
         iterations=15,
         seed=3,
     )
-    assert finds_table(app)["seed"].tolist() == view.test.ids[places[found.seed_index]].tolist()
+    assert disagreement_table(app)["seed"].tolist() == view.test.ids[places[found.seed_index]].tolist()
     assert "two models have no majority" in app.markdown[0].value
-    assert finds_table(app)["L2"].max() <= 4.0 + 1e-5
+    assert disagreement_table(app)["L2"].max() <= 4.0 + 1e-5
 
 
 def test_other_guidance_aims_at_what_the_tests_leave_uncovered(open_page, view):
-    settings = search.Settings(NAMES, count=12, guide="kmnc", weight_coverage=3.0, iterations=15, constraint="linf")
+    settings = search.SearchSettings(
+        NAMES, count=12, guide="kmnc", weight_coverage=3.0, iterations=15, constraint="linf"
+    )
     models = [load_model(name) for name in NAMES]
     guidance = make_guidance("kmnc", models, view.train, view.test)
     found = differential_search(
@@ -101,19 +104,19 @@ def test_other_guidance_aims_at_what_the_tests_leave_uncovered(open_page, view):
         **{"search-weight_coverage": "3.0"},
     )
     assert not app.exception
-    assert search.run(view, settings).finds.iterations.tolist() == found.iterations.tolist()
-    assert finds_table(app)["steps"].tolist() == found.iterations.tolist()
+    assert search.run(view, settings).disagreements.iterations.tolist() == found.iterations.tolist()
+    assert disagreement_table(app)["steps"].tolist() == found.iterations.tolist()
 
 
-def test_choosing_a_row_shows_its_find_and_selects_its_seed(open_page, view):
-    outcome = search.run(view, search.Settings(NAMES))
-    number = int(view.test.ids[outcome.origin[5]])
+def test_choosing_a_row_shows_its_disagreement_and_selects_its_seed(open_page, view):
+    result = search.run(view, search.SearchSettings(NAMES))
+    number = int(view.test.ids[result.origin[5]])
     app = open_page("differential", find=str(number))
     captions = pictures(app)
-    assert f"Seed: test {number}, {shown.truth(view, int(outcome.origin[5]))}" in captions
-    assert sum(caption.startswith("LeNet-1 answers") for caption in captions) == 2
+    assert f"Seed: test {number}, {shown.truth(view, int(result.origin[5]))}" in captions
+    assert sum(caption.startswith("LeNet-1 predicts") for caption in captions) == 2
     other = open_page("differential", input=str(number))
-    assert f"Seed: test {number}, {shown.truth(view, int(outcome.origin[5]))}" in pictures(other)
+    assert f"Seed: test {number}, {shown.truth(view, int(result.origin[5]))}" in pictures(other)
 
 
 def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypatch):
@@ -122,81 +125,81 @@ def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypa
     app = open_page("differential", **SMALL, **{"search-seed": "77"})
     assert not app.exception
     assert not app.error
-    assert "**No difference found: LeNet-5, LeNet-1 and LeNet-4 agree on every picture" in app.markdown[0].value
+    assert "**No disagreement found: LeNet-5, LeNet-1 and LeNet-4 agree on every picture" in app.markdown[0].value
     assert len(app.get("plotly_chart")) == 1
     assert not any("majority" in frame.value for frame in app.dataframe)
 
 
-def test_stop_shows_the_finds_so_far(open_page, view):
+def test_stop_shows_the_disagreements_so_far(open_page, view):
     settings = {**SMALL, "search-seed": "5", "constraint": "L-inf ball"}
     open_page("differential", **settings)
     done = jobs.shelf()._jobs["searches"]
-    (key,) = [key for key in done if isinstance(key[3], search.Settings) and key[3].seed == 5]
-    told = search._told()
-    whole = told[key]
+    (key,) = [key for key in done if isinstance(key[3], search.SearchSettings) and key[3].seed == 5]
+    so_far = search._so_far()
+    whole = so_far[key]
     models = [load_model(name) for name in NAMES]
     early = []
     differential_search(
-        models, view.test.inputs[positions(12, 5)], "linf", iterations=15, seed=5, on_finds=early.append
+        models, view.test.inputs[positions(12, 5)], "linf", iterations=15, seed=5, on_disagreements=early.append
     )
     assert 0 < len(early[0]) < len(whole)
     for held, expected in ((early[0], len(early[0])), (None, 0)):
         app = open_page("differential", **settings)
         del done[key]
-        told.pop(key, None)
+        so_far.pop(key, None)
         if held is not None:
-            told[key] = held
+            so_far[key] = held
         app.session_state[jobs.STOPPED] = True
         app.run()
         assert not app.exception
         if expected:
-            assert "Stopped: these are the finds so far" in text(app)
-            assert len(finds_table(app)) == expected
+            assert "Stopped: these are the disagreements so far" in text(app)
+            assert len(disagreement_table(app)) == expected
         else:
-            assert "Stopped before anything was found." in text(app)
+            assert "Stopped before any disagreement was found." in text(app)
     next(button for button in app.button if button.label == "Start again").click().run()
-    assert len(finds_table(app)) == len(whole)
+    assert len(disagreement_table(app)) == len(whole)
     assert "Stopped" not in text(app)
 
 
-def test_finds_are_kept_as_a_suite_by_votes_or_as_their_seeds(open_page, view, monkeypatch, tmp_path):
+def test_disagreements_are_kept_as_a_suite_by_votes_or_as_their_seeds(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     app = open_page("differential")
-    outcome = search.run(view, search.Settings(NAMES))
+    result = search.run(view, search.SearchSettings(NAMES))
     app.text_input(key="keep-finds-name").set_value("Disagreements").run()
     app.button(key="keep-finds").click().run()
     assert "Kept as \u201cDisagreements\u201d" in text(app)
     (one,) = saved_suites(view.test).values()
     assert one.label == "Disagreements"
     suite = open_saved(one.name)
-    rows = np.flatnonzero(outcome.voted)
-    np.testing.assert_array_equal(suite.targets, outcome.votes[rows])
-    np.testing.assert_array_equal(suite.origin, view.test.ids[outcome.origin[rows]])
-    np.testing.assert_array_equal(suite.take(np.arange(len(rows))), outcome.finds.inputs[rows])
-    next(group for group in app.get("button_group") if group.label == "Right answers").set_value("seeds").run()
+    rows = np.flatnonzero(result.voted)
+    np.testing.assert_array_equal(suite.targets, result.votes[rows])
+    np.testing.assert_array_equal(suite.origin, view.test.ids[result.origin[rows]])
+    np.testing.assert_array_equal(suite.take(np.arange(len(rows))), result.disagreements.inputs[rows])
+    next(group for group in app.get("button_group") if group.label == "Labels").set_value("seeds").run()
     app.button(key="keep-finds").click().run()
     suites = [open_saved(name) for name in saved_suites(view.test)]
-    assert sorted(map(len, suites)) == sorted([len(rows), len(outcome.finds)])
+    assert sorted(map(len, suites)) == sorted([len(rows), len(result.disagreements)])
 
 
-def test_files_hold_the_finds(view):
-    outcome = search.run(view, search.Settings(NAMES))
-    with np.load(io.BytesIO(shown.npz(view, outcome)), allow_pickle=False) as file:
-        np.testing.assert_array_equal(file["inputs"], outcome.finds.inputs)
-        np.testing.assert_array_equal(file["majority"], outcome.votes)
-        assert np.abs(file["seeds"] - view.test.inputs[outcome.origin]).max() < 0.003
+def test_files_hold_the_disagreements(view):
+    result = search.run(view, search.SearchSettings(NAMES))
+    with np.load(io.BytesIO(shown.npz(view, result)), allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["inputs"], result.disagreements.inputs)
+        np.testing.assert_array_equal(file["majority"], result.votes)
+        assert np.abs(file["seeds"] - view.test.inputs[result.origin]).max() < 0.003
         assert json.loads(str(file["settings"]))["iterations"] == "50"
-    assert Image.open(io.BytesIO(shown.sheet(view, outcome))).width <= 1200
+    assert Image.open(io.BytesIO(shown.sheet(view, result))).width <= 1200
 
 
-def test_gain_is_that_of_the_tests_together_with_the_finds(view):
+def test_gain_is_that_of_the_tests_together_with_the_disagreements(view):
     from idc_core.coverage import CRITERIA
     from idc_core.coverage.streamed import measure
 
-    outcome = search.run(view, search.Settings(NAMES))
-    found = search.gain(view, outcome.finds.inputs, ["idc", "kmnc", "tknp"], outcome.key)
+    result = search.run(view, search.SearchSettings(NAMES))
+    found = coverage_gain.gain(view, result.disagreements.inputs, ["idc", "kmnc", "tknp"], result.key)
     assert set(found.scores) == {"idc", "kmnc", "tknp"}
-    both = np.concatenate([view.test.inputs, outcome.finds.inputs])
+    both = np.concatenate([view.test.inputs, result.disagreements.inputs])
     for name in ("kmnc", "tknp"):
         suites = (view.test.inputs, both)
         expected = [measure([CRITERIA[name](view.model, "fc2")], view.train, one)[0] for one in suites]
@@ -234,11 +237,11 @@ def test_every_constraint_can_be_chosen(open_page, name):
 
 
 def test_only_marked_rows_change(open_page, view):
-    settings = search.Settings(
+    settings = search.SearchSettings(
         NAMES, count=12, iterations=15, constraint="only", parameters=(("rows", (4, 12)), ("columns", (0, 28)))
     )
-    outcome = search.run(view, settings)
-    changed = (outcome.finds.inputs != outcome.seeds[outcome.finds.seed_index]).any((0, 1, 3))
+    result = search.run(view, settings)
+    changed = (result.disagreements.inputs != result.seeds[result.disagreements.seed_index]).any((0, 1, 3))
     assert changed[4:12].any()
     assert not changed[:4].any()
     assert not changed[12:].any()
@@ -253,15 +256,15 @@ def test_a_rectangle_outside_the_picture_is_a_sentence(open_page):
 def test_one_model_alone_is_searched_for_a_cell(open_page):
     app = open_page("differential", against="lenet5-digits")
     assert not app.exception
-    assert "LeNet-5 alone has nobody to disagree with" in app.markdown[0].value
-    assert "gave an input in cell" in text(app)
+    assert "LeNet-5 alone cannot disagree" in app.markdown[0].value
+    assert "led to an input in cell" in text(app)
 
 
 def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
     app = open_page("differential", model="dave2-udacity", **{"search-bound": "0.01"}, constraint="L-inf ball")
     assert not app.exception
     assert not app.error
-    table = finds_table(app)
+    table = disagreement_table(app)
     shown = table[["Dave-2", "Dave-2 with 4 bits a weight"]]
     angles = shown.replace("\u2212", "-", regex=True).astype(float).to_numpy()
     assert (np.abs(angles[:, 0] - angles[:, 1]) > 0.0099).all()
@@ -271,7 +274,7 @@ def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
 def test_pinned_bench_is_searched_beside(open_page):
     app = open_page("differential", **SMALL, pin="layer=fc1")
     assert not app.exception
-    assert "of 12 seeds have a find, on the pinned bench" in text(app)
+    assert "of 12 seeds on the pinned setup" in text(app)
     assert len(app.get("plotly_chart")) == 4
 
 
@@ -323,16 +326,21 @@ def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch,
     app = open_page("differential", constraint="L2 ball")
     assert len(app.get("plotly_chart")) == 2
     app.button(key="retrain-begin").click().run()
+    end = time.monotonic() + 240
+    while any(button.key == "retraining-stop" for button in app.button):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        app.run()
     assert not app.exception
     assert not app.error
     spec = figure(app, 2)
     assert {line["name"] for line in spec["data"] if line.get("showlegend")} == set(ADDITIONS.values())
-    assert "Trained with finds" in spec["layout"]["title"]["text"].replace("<br>", " ")
-    assert "On the tests held back, finds against nothing added" in text(app)
+    assert "Trained with disagreements" in spec["layout"]["title"]["text"].replace("<br>", " ")
+    assert "Held-out tests, disagreements against nothing added" in text(app)
     assert open_page("differential", constraint="L2 ball", retrain="1").get("plotly_chart")[2]
 
 
 def test_two_networks_have_no_votes_to_train_with(open_page):
     app = open_page("differential", **SMALL, against="lenet5-digits,lenet1-digits")
-    assert "takes three networks with classes at least" in text(app)
+    assert "choose at least three classifiers" in text(app)
     assert not any(button.key == "retrain-begin" for button in app.button)

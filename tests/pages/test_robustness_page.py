@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.experiments.candidates import usual
-from idc_core.experiments.rq6 import ADDITIONS, RQ6, TESTS
+from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
 from studio.engine import jobs
 from studio.engine.jobs import State
 from studio.engine.results import open_view
+from studio.engine.retraining import RetrainingRun
 from studio.robustness import retraining
-from studio.robustness.retraining import Run
 from studio.shell.bench import DEFAULT, parse
 
 QUICK = {"epochs": "1", "seeds": "2"}
@@ -51,7 +50,7 @@ def figure(app, place=0):
 
 def until_finished(app, some=False):
     """What the polling does in a browser: the page runs again until every unit is there, or some."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + 240
     while any(button.key == "retraining-stop" for button in app.button):
         assert time.monotonic() < end
         if some and app.get("plotly_chart"):
@@ -70,10 +69,10 @@ def reference(view):
     from idc_core import analyze
 
     learnt = analyze(view.model, view.train, view.test, "fc2", 12)
-    ready = RQ6.prepare(view.model, view.train, view.test, learnt, settings)
-    from idc_core.experiments.robustness import retrain
+    ready = prepare_rq6(view.model, view.train, view.test, learnt, settings)
+    from idc_core.experiments.retraining import retrain
 
-    return settings, retrain(view.model, view.train, ready.candidates.additions(), ready.tests, seeds=2, epochs=1)
+    return settings, retrain(view.model, view.train, ready.additions, ready.tests, seeds=2, epochs=1)
 
 
 class Idle:
@@ -84,7 +83,7 @@ class Idle:
 
 def test_page_opens_before_anything_is_finished(open_page, view, monkeypatch):
     """Nothing of it waits: the first network is begun in the background, and said to be."""
-    monkeypatch.setattr(Run, "_job", lambda self, kind, key, work: Idle())
+    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work: Idle())
     app = open_page("robustness", **QUICK)
     assert not app.exception
     assert not app.get("plotly_chart")
@@ -96,10 +95,10 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     settings, expected = reference
     app = until_finished(open_page("robustness", **QUICK), some=True)
     assert len(app.get("plotly_chart")) >= 1
-    first = Run(view, settings, (0, 1))
-    assert 1 <= len(first.result.units) <= 6
+    first = retraining.rq6_run(view, settings, (0, 1))
+    assert 1 <= len(first.result.networks) <= 6
     until_finished(app)
-    run = Run(view, settings, (0, 1))
+    run = retraining.rq6_run(view, settings, (0, 1))
     assert run.left == []
     assert np.array_equal(run.result.values, expected.values)
     table = app.dataframe[0].value
@@ -110,14 +109,14 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     starred = [value.endswith("*") for value in app.dataframe[1].value["raising IDC \u2212 nothing"]]
     assert starred == pair.exceeds.tolist()
     against_random = expected.difference("raising", "random").exceeds
-    assert ("cannot be told from as many random" in text(app)) == (not against_random.any())
+    assert ("do not differ significantly from as many random" in text(app)) == (not against_random.any())
     lines = [trace for trace in figure(app)["data"] if trace.get("name")]
     assert [line["name"] for line in lines[:: len(TESTS)]] == list(ADDITIONS.values())
     assert "How this was computed" in [one.label for one in app.expander]
     sheets = [image for element in app.get("image") for image in element.proto.imgs]
     assert len(sheets) == 2
     for image in sheets:
-        assert "Right answers, row by row" in image.alt
+        assert "True classes by row" in image.alt
         assert image.url.endswith(".png"), "no pixel is made up by compression"
 
 
@@ -127,17 +126,17 @@ def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
     assert not app.exception
     settings = replace(usual(view.train, "fc2", 84), epochs=1, share=0.1)
     time.sleep(0.5)
-    held = Run(view, settings, (0, 1)).result.units
+    held = retraining.rq6_run(view, settings, (0, 1)).result.networks
     assert 1 <= len(held) < 6
     assert len(app.get("plotly_chart")) >= 1
     if ("raising", 1) not in held:
-        assert "Too little is finished" in text(app)
+        assert "No result yet" in text(app)
     next(button for button in app.button if button.key == "retraining-continue").click().run()
     until_finished(app)
-    whole = Run(view, settings, (0, 1)).result
+    whole = retraining.rq6_run(view, settings, (0, 1)).result
     assert whole.complete
     key = ("none", 0)
-    assert np.array_equal(whole.units[key].values, held[key].values)
+    assert np.array_equal(whole.networks[key].values, held[key].values)
 
 
 def test_large_data_waits_and_says_how_to_run_it_in_batch(open_page, monkeypatch):
@@ -145,7 +144,7 @@ def test_large_data_waits_and_says_how_to_run_it_in_batch(open_page, monkeypatch
     app = open_page("robustness", seeds="3")
     assert not app.exception
     assert not app.get("plotly_chart")
-    assert "Nothing is retrained yet" in text(app)
+    assert "No network is retrained yet" in text(app)
     assert app.code[0].value == "python -m idc_core experiment rq6 --models lenet5-digits --seeds 3"
     assert next(button for button in app.button if button.key == "retraining-continue").label == "Retrain here"
 
@@ -159,19 +158,19 @@ def test_clusters_zeros_and_classes_are_the_benchs(open_page):
     assert set(tests.targets.tolist()) == {3, 5}
     clustered = {"clusters": (4,), "drop_zeros": True}
     settings = replace(usual(view.train, "fc1", view.train_traces.activations["fc1"].shape[1]), epochs=1, **clustered)
-    run = Run(view, settings, (0, 1))
-    assert run.result.units, "the page retrains with these settings"
+    run = retraining.rq6_run(view, settings, (0, 1))
+    assert run.result.networks, "the page retrains with these settings"
     from idc_core import analyze
 
     learnt = analyze(view.model, view.train, tests, "fc1", settings.m, **clustered)
-    found = RQ6.prepare(view.model, view.train, tests, learnt, settings)
+    found = prepare_rq6(view.model, view.train, tests, learnt, settings)
     assert found.store.path == run.path
-    assert run.result.units["none", 0].values[0, 0] == np.mean(view.correct[view.chosen])
+    assert run.result.networks["none", 0].values[0, 0] == np.mean(view.correct[view.chosen])
     computed = " ".join(one.value for one in app.expander[-1].markdown)
     assert "m = 12, k-means, k = 4, zeros dropped" in computed
     assert "Tests are those of class 3, 5" in computed
     asked.pop("classes")
-    assert Run(open_view(parse(asked)), settings, (0, 1)).path != run.path
+    assert retraining.rq6_run(open_view(parse(asked)), settings, (0, 1)).path != run.path
 
 
 def test_line_for_the_batch_is_shown_only_where_it_makes_the_same(open_page, monkeypatch):
@@ -179,7 +178,7 @@ def test_line_for_the_batch_is_shown_only_where_it_makes_the_same(open_page, mon
     for other in ({"layer": "fc1"}, {"k": "3"}, {"classes": "3"}, {"epochs": "2"}):
         app = open_page("robustness", **other)
         assert not app.exception
-        assert "Nothing is retrained yet" in text(app)
+        assert "No network is retrained yet" in text(app)
         assert not app.code
 
 
@@ -192,7 +191,7 @@ def test_what_a_batch_has_made_is_shown_without_retraining(open_page, view, monk
 
 def test_nothing_new_to_add_is_said(open_page, monkeypatch):
     from idc_core.errors import DataError
-    from idc_core.experiments.candidates import Candidates
+    from idc_core.experiments.rq6 import Candidates
 
     def nothing(self, seed, on_progress=None):
         raise DataError("None raises IDC. Choose more neurons.")
@@ -210,7 +209,7 @@ def test_nothing_new_to_add_is_said(open_page, monkeypatch):
 def test_pinned_bench_is_told(open_page):
     app = open_page("robustness", **QUICK, pin="layer=fc1")
     assert not app.exception
-    assert "0 on the pinned bench" in text(app)
+    assert "0 on the pinned setup" in text(app)
 
 
 def test_texts_are_said_to_have_nothing_to_add(small_data, open_page):
@@ -227,4 +226,4 @@ def test_regression_is_measured_by_its_error(small_data, open_page, monkeypatch)
     until_finished(app)
     table = app.dataframe[0].value
     assert list(table["test"]) == [TESTS[name] for name in ("clean", "noise", "guided")]
-    assert "RMSE" in text(app) or "cannot be told from" in text(app)
+    assert "RMSE" in text(app) or "do not differ significantly" in text(app)

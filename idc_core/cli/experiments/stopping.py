@@ -63,23 +63,25 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
     return records
 
 
-EXPERIMENT = Experiment(
-    "stopping",
-    "are the scores of inspections that stop early within the stated error of those of all records?",
-    ("charlstm-sql",),
-    (
-        "measure",
-        "records",
-        "hypotheses",
-        "error",
-        "runs",
-        "kept",
-        "scores",
-        "within",
-        "worst",
-        "read",
-        "read_most",
-        "unscored",
+EXPERIMENTS = (
+    Experiment(
+        "stopping",
+        "are the scores of inspections that stop early within the stated error of those of all records?",
+        ("charlstm-sql",),
+        (
+            "measure",
+            "records",
+            "hypotheses",
+            "error",
+            "runs",
+            "kept",
+            "scores",
+            "within",
+            "worst",
+            "read",
+            "read_most",
+            "unscored",
+        ),
+        run,
     ),
-    run,
 )

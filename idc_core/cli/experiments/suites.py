@@ -1,67 +1,96 @@
-"""Records of RQ2 to RQ5: suites, criteria and layers, all read from the same finished units."""
+"""Records of RQ2 to RQ5, and of uncovered cells that searches reach: coverage of suites, criteria and layers."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from idc_core.cli.experiments.base import PAPER, Experiment, Record
+from idc_core.cli.experiments.base import PAPER, Experiment, Record, load
 
 if TYPE_CHECKING:
-    from idc_core.experiments.criterion_scores import Readings
+    from idc_core.experiments.criterion_scores import CriterionScores
     from idc_core.progress import Progress
 
 
-def _readings(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[Readings, Record]:
+def _scores(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[CriterionScores, Record]:
     from idc_core.analysis.layer_sweep import check_ms
-    from idc_core.datasets import load_dataset
-    from idc_core.experiments.criterion_scores import MOST, Readings
-    from idc_core.models import load_model
+    from idc_core.experiments.criterion_scores import MOST, CriterionScores
 
     ms = check_ms(arguments.m)
-    model = load_model(name)
-    train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
-    test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
-    readings = Readings(
+    model, train, test = load(arguments, name, on_progress)
+    scores = CriterionScores(
         model, train, test, rule=arguments.rule, most=max(MOST, *ms), fresh=arguments.fresh, on_progress=on_progress
     )
-    about: Record = {"model": name, "layer": readings.layer, "train": len(train), "tests": len(test)}
-    return readings, about | {"rule": arguments.rule, "fingerprint": model.card.fingerprint}
+    about: Record = {"model": name, "layer": scores.layer, "train": len(train), "tests": len(test)}
+    return scores, about | {"rule": arguments.rule, "fingerprint": model.card.fingerprint}
 
 
 def run_rq2(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a suite and number of neurons."""
-    from idc_core.experiments.rq2 import rq2
+    from idc_core.experiments.suites import rq2
 
-    readings, about = _readings(arguments, name, on_progress)
-    return [about | row for row in rq2(readings, arguments.seeds, arguments.m, arguments.share)]
+    scores, about = _scores(arguments, name, on_progress)
+    return [about | row for row in rq2(scores, arguments.seeds, arguments.m, arguments.share)]
 
 
 def run_rq3(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a number of tests, suite and criterion."""
-    from idc_core.experiments.rq3 import rq3
+    from idc_core.experiments.suites import rq3
 
-    readings, about = _readings(arguments, name, on_progress)
+    scores, about = _scores(arguments, name, on_progress)
     rows = rq3(
-        readings, arguments.seeds, arguments.m, slow=arguments.attacked, paper_cw=arguments.cw, share=arguments.share
+        scores, arguments.seeds, arguments.m, slow=arguments.attacked, paper_cw=arguments.cw, share=arguments.share
     )
     return [about | row for row in rows]
 
 
 def run_rq4(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a set of points, criterion and number of neurons."""
-    from idc_core.experiments.rq4 import rq4
+    from idc_core.experiments.suites import rq4
 
-    readings, about = _readings(arguments, name, on_progress)
-    return [about | row for row in rq4(readings, arguments.m, arguments.share)]
+    scores, about = _scores(arguments, name, on_progress)
+    return [about | row for row in rq4(scores, arguments.m, arguments.share)]
 
 
 def run_rq5(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a suite, layer and number of neurons."""
-    from idc_core.experiments.rq5 import rq5
+    from idc_core.experiments.suites import rq5
 
-    readings, about = _readings(arguments, name, on_progress)
-    return [about | row for row in rq5(readings, arguments.seeds, arguments.m, arguments.share)]
+    scores, about = _scores(arguments, name, on_progress)
+    return [about | row for row in rq5(scores, arguments.seeds, arguments.m, arguments.share)]
+
+
+def run_cells(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Search for 20 uncovered cells of one network: one record for each m."""
+    from idc_core.analysis.analysis import analyze
+    from idc_core.experiments.cells_reached import reach_cells
+
+    model, train, test = load(arguments, name, on_progress)
+    card = model.card
+    records: list[Record] = []
+    for m in arguments.m:
+        analysis = analyze(model, train, test, card.default_layer, m, rule=arguments.rule, on_progress=on_progress)
+        found = reach_cells(model, analysis, test.inputs, on_progress=on_progress)
+        records.append(
+            {
+                "model": name,
+                "layer": card.default_layer,
+                "m": m,
+                "tests": len(test),
+                "covered": analysis.covered,
+                "total": str(analysis.total),
+                "cells": len(found.cells),
+                "seeds": found.seeds,
+                "guided": int((found.guided > 0).sum()),
+                "noise": int((found.noise > 0).sum()),
+                "guided_inputs": int(found.guided.sum()),
+                "noise_inputs": int(found.noise.sum()),
+                "answered_as_seed": int(found.kept.sum()),
+                "farthest": float(found.closest.max(initial=0.0)),
+                "searched": " ".join("-".join(map(str, cell)) for cell in found.cells),
+            }
+        )
+    return records
 
 
 EXPERIMENTS = (
@@ -107,5 +136,25 @@ EXPERIMENTS = (
         ("model", "suite", "layer", "m", "used", "total", "covered", "idc", "idc_deviation", "alone"),
         run_rq5,
         (4, 6),
+    ),
+    Experiment(
+        "cells",
+        "how many uncovered cells beside covered ones does a guided search reach, and how many does random noise?",
+        PAPER,
+        (
+            "model",
+            "layer",
+            "m",
+            "tests",
+            "covered",
+            "total",
+            "cells",
+            "guided",
+            "noise",
+            "guided_inputs",
+            "noise_inputs",
+            "answered_as_seed",
+        ),
+        run_cells,
     ),
 )

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.cache import runs_folder, unit
+from idc_core.cache import runs_folder, stored
 from idc_core.errors import CancelledError, DataError, SettingError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -25,7 +25,7 @@ def test_an_interrupted_run_loses_nothing_and_goes_on(finished):
             made.append(number)
             return {"square": number**2}
 
-        return [unit("squares", {"number": n}, lambda n=n: work(n))["square"] for n in range(6)]
+        return [stored("squares", {"number": n}, lambda n=n: work(n))["square"] for n in range(6)]
 
     with pytest.raises(CancelledError):
         run(4)
@@ -37,50 +37,50 @@ def test_an_interrupted_run_loses_nothing_and_goes_on(finished):
 
 def test_a_unit_comes_back_as_it_went_in_and_as_it_would_from_disk():
     record = {"score": 0.1 + 0.2, "none": None, "rows": ((1, 2), (3, 4)), "of": {6: "six"}}
-    first = unit("kind", {"a": 1, "b": (2, 3)}, lambda: record)
-    again = unit("kind", {"b": [2, 3], "a": 1}, lambda: pytest.fail("it is there"))
+    first = stored("kind", {"a": 1, "b": (2, 3)}, lambda: record)
+    again = stored("kind", {"b": [2, 3], "a": 1}, lambda: pytest.fail("it is there"))
     assert first == again == {"score": 0.1 + 0.2, "none": None, "rows": [[1, 2], [3, 4]], "of": {"6": "six"}}
 
 
 def test_another_key_or_kind_is_another_unit():
-    unit("kind", {"seed": 0}, lambda: {"x": 0})
-    assert unit("kind", {"seed": 1}, lambda: {"x": 1}) == {"x": 1}
-    assert unit("other", {"seed": 0}, lambda: {"x": 2}) == {"x": 2}
-    assert unit("kind", {"seed": 0}, lambda: {"x": 3}) == {"x": 0}
-    assert unit("kind", {"seed": 0}, lambda: {"x": 4}, fresh=True) == {"x": 4}
-    assert unit("kind", {"seed": 0}, lambda: {"x": 5}) == {"x": 4}
+    stored("kind", {"seed": 0}, lambda: {"x": 0})
+    assert stored("kind", {"seed": 1}, lambda: {"x": 1}) == {"x": 1}
+    assert stored("other", {"seed": 0}, lambda: {"x": 2}) == {"x": 2}
+    assert stored("kind", {"seed": 0}, lambda: {"x": 3}) == {"x": 0}
+    assert stored("kind", {"seed": 0}, lambda: {"x": 4}, fresh=True) == {"x": 4}
+    assert stored("kind", {"seed": 0}, lambda: {"x": 5}) == {"x": 4}
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": {"seed": 0}}', '{"key": {"seed": 1}, "record": {"x": 9}}'])
 def test_a_damaged_file_is_made_again(damage):
-    unit("kind", {"seed": 0}, lambda: {"x": 0})
+    stored("kind", {"seed": 0}, lambda: {"x": 0})
     (path,) = runs_folder().glob("kind/*.json")
     path.write_text(damage)
-    assert unit("kind", {"seed": 0}, lambda: {"x": 1}) == {"x": 1}
+    assert stored("kind", {"seed": 0}, lambda: {"x": 1}) == {"x": 1}
     assert json.loads(path.read_text()) == {"key": {"seed": 0}, "record": {"x": 1}}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float32(1), np.zeros(2), {1, 2}])
 def test_what_json_cannot_hold_is_refused_and_leaves_nothing(value):
-    with pytest.raises(SettingError, match="record of a unit 'kind' cannot be kept"):
-        unit("kind", {"seed": 0}, lambda: {"x": value})
-    with pytest.raises(SettingError, match="key of a unit 'kind' cannot be kept"):
-        unit("kind", {"seed": value}, lambda: {"x": 1})
+    with pytest.raises(SettingError, match="record of kind 'kind' cannot be kept"):
+        stored("kind", {"seed": 0}, lambda: {"x": value})
+    with pytest.raises(SettingError, match="key of kind 'kind' cannot be kept"):
+        stored("kind", {"seed": value}, lambda: {"x": 1})
     assert not [path for path in files() if path.is_file()]
 
 
 def test_failed_work_leaves_nothing():
     with pytest.raises(ZeroDivisionError):
-        unit("kind", {"seed": 0}, lambda: {"x": 1 / 0})
+        stored("kind", {"seed": 0}, lambda: {"x": 1 / 0})
     assert not files()
 
 
 def test_a_folder_that_cannot_be_written_is_explained(tmp_path):
     (tmp_path / "runs").write_text("in the way")
     with pytest.raises(DataError, match="IDC_HOME"):
-        unit("kind", {"seed": 0}, lambda: {"x": 1})
+        stored("kind", {"seed": 0}, lambda: {"x": 1})
 
 
 def test_a_kind_cannot_leave_the_folder():
     with pytest.raises(SettingError, match="one word"):
-        unit("../elsewhere", {}, lambda: {})
+        stored("../elsewhere", {}, lambda: {})

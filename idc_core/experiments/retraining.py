@@ -1,26 +1,28 @@
-"""Retraining: what inputs added to the training data are worth, on several kinds of tests, over several seeds."""
+"""Retraining with inputs added to the training data, measured on several kinds of tests, over several seeds."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_seeds
-from idc_core.experiments.retraining_results import Retraining, Unit
+from idc_core.experiments.retraining_results import RetrainedNetwork, Retraining
 from idc_core.models.entry import Recipe
 from idc_core.models.registry import MODELS
 from idc_core.models.training import fit, measure, reproducible
 from idc_core.models.weights import fingerprint
 from idc_core.parameters import whole_number
+from idc_core.perturbation import attack
 from idc_core.progress import Progress, report
 
 Examples = tuple[NDArray[Any], NDArray[Any]]
@@ -35,13 +37,21 @@ Test = Examples | Callable[[nn.Module], Examples]
 Start = Literal["trained", "scratch"]
 
 Store = MutableMapping[str, Mapping[str, NDArray[Any]]]
-"""Where finished units are kept, as arrays by name: a dict, or a folder (`idc_core.cache.UnitFolder`)."""
+"""Where retrained networks are kept, as arrays by name: a dict, or an `idc_core.cache.ArrayFolder`."""
+
+OnResult = Callable[[str, int, RetrainedNetwork], None]
+"""Called with the addition, the seed and the network as soon as one is finished, or read from the store."""
 
 GENTLY = 1 / 3
 """Retraining begins with this share of the learning rate that the network was trained with."""
 
+BIM_STEPS = 10
+
+APART = 1_000_003
+"""Added to the seeds of tests, so that none of them is made with the randomness of an input that was added."""
+
 SHOWN = 24
-"""Inputs of every addition, at even distances, that a unit keeps to be looked at."""
+"""Inputs of every addition, at even distances, that are kept to be shown."""
 
 
 def retrain(
@@ -55,53 +65,17 @@ def retrain(
     start: Start = "trained",
     recipe: Recipe | None = None,
     store: Store | None = None,
-    on_result: Callable[[str, int, Unit], None] | None = None,
+    on_result: OnResult | None = None,
     on_progress: Progress | None = None,
 ) -> Retraining:
     """Train a network further with several additions to its training data, and measure it after every epoch.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found; copies are trained.
-    train : Dataset
-        What the network was trained on.
-    additions : mapping of str to Addition
-        By name, in the order in which they are reported. One that is None, or has no inputs, is the baseline. A
-        function is called with the seed.
-    tests : mapping of str to Test
-        By name. A function is called with the retrained network, in eval mode, after every epoch.
-    seeds : int or sequence of int
-        Each fixes the order of the inputs, dropout, augmentation, first weights where there is no other start, and
-        what a function of `additions` makes.
-    epochs : int
-    start : {"trained", "scratch"}
-        From the network's own weights, or from fresh ones.
-    recipe : Recipe, optional
-        How to train; its epochs are not looked at. Default: the network's own, from trained weights with `GENTLY` of
-        its learning rate.
-    store : Store, optional
-        Finished units are put into it, and those that are in it are not trained again. A store belongs to one
-        experiment: it cannot tell what functions make apart, only their names.
-    on_result : callable, optional
-        Called with the addition, the seed and the unit as soon as one is finished, or found in the store.
-    on_progress : Progress, optional
-        Called with training steps; returning False stops the work.
-
-    Returns
-    -------
-    Retraining
-        Where the work was stopped, with the units that were finished.
-
-    Raises
-    ------
-    SettingError
-        If there are no additions or tests, or a setting is outside its range.
-    DataError
-        If inputs or targets of an addition or test do not fit the training data, or the store holds units of another
-        experiment.
-    ModelError
-        If the network cannot be begun anew, or training diverges.
+    An addition that is None, or has no inputs, is the baseline; a function is called with the seed. A test that is a
+    function is called with the retrained network, in eval mode, after every epoch. A seed fixes the order of inputs,
+    dropout, augmentation, fresh weights and additions. `recipe` is by default the network's own, from trained weights
+    with `GENTLY` of its learning rate; its epochs are ignored. Networks are put into `store` and read from it: a store
+    belongs to one experiment, and of functions it knows the names alone. `on_progress` is called with training steps;
+    where it returns False, the result has the networks that were finished.
 
     Notes
     -----
@@ -118,29 +92,96 @@ def retrain(
     fixed = {name: _as_data(train, test, f"test {name!r}") for name, test in tests.items() if isinstance(test, tuple)}
     work = _Work(model, train, dict(tests), fixed, chosen, start)
     about = work.about()
-    units: dict[tuple[str, int], Unit] = {}
+    networks: dict[tuple[str, int], RetrainedNetwork] = {}
     everything = len(listed) * len(additions)
     try:
         for place, (seed, name) in enumerate((seed, name) for seed in listed for name in additions):
             key = f"{name}-{seed}"
             mine = _digest(about, key, additions[name])
             held = None if store is None else store.get(key)
-            unit = None if held is None else _kept(held, mine, key)
-            if unit is None:
+            network = None if held is None else _stored(held, mine, key)
+            if network is None:
                 inner = _inner(on_progress, place, everything, f"Retraining with {name}, seed {seed}")
-                unit = work.run(additions[name], name, seed, inner)
+                network = work.run(additions[name], name, seed, inner)
                 if store is not None:
-                    store[key] = {**unit.arrays(), "experiment": np.array(mine)}
-            units[name, seed] = unit
+                    store[key] = {**network.arrays(), "experiment": np.array(mine)}
+            networks[name, seed] = network
             if on_result is not None:
-                on_result(name, seed, unit)
+                on_result(name, seed, network)
     except CancelledError:
-        pass  # finished units are the result
-    return Retraining(tuple(additions), listed, tuple(tests), train.task, epochs, work.steps, len(train), start, units)
+        pass  # finished networks are the result
+    return Retraining(
+        tuple(additions), listed, tuple(tests), train.task, epochs, work.steps, len(train), start, networks
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RetrainingPlan:
+    """A comparison that is ready to run; its store keeps every network that is finished."""
+
+    model: nn.Module
+    train: Dataset
+    additions: dict[str, Addition]
+    tests: dict[str, Test]
+    store: Store
+    epochs: int = 5
+    start: Start = "trained"
+
+    def run(
+        self,
+        seeds: Seeds = 5,
+        additions: Sequence[str] | None = None,
+        *,
+        on_result: OnResult | None = None,
+        on_progress: Progress | None = None,
+    ) -> Retraining:
+        """Retrain with all additions, or with some of them, as `retrain`; what is in the store is not run again."""
+        wanted = {name: self.additions[name] for name in additions or self.additions}
+        return retrain(
+            self.model,
+            self.train,
+            wanted,
+            self.tests,
+            seeds=seeds,
+            epochs=self.epochs,
+            start=self.start,
+            store=self.store,
+            on_result=on_result,
+            on_progress=on_progress,
+        )
+
+
+def attacked(
+    model: nn.Module,
+    inputs: NDArray[Any],
+    targets: NDArray[Any],
+    epsilon: float,
+    name: str = "fgsm",
+    on_progress: Progress | None = None,
+) -> Examples:
+    """Attack inputs by FGSM or, in `BIM_STEPS` steps, by BIM; their targets stay.
+
+    Raises
+    ------
+    CancelledError
+        If `on_progress` returned False.
+    """
+    steps: dict[str, Any] = {"step": 2 * epsilon / BIM_STEPS, "steps": BIM_STEPS} if name == "bim" else {}
+    result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
+    if not result.complete:
+        raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
+    return np.asarray(result.inputs, np.float32), targets
+
+
+def reweighted(model: nn.Module, weights: Mapping[str, NDArray[Any]]) -> nn.Module:
+    """Return a copy of a network, in eval mode, with the weights of a retrained one."""
+    network = copy.deepcopy(model)
+    network.load_state_dict({key: torch.as_tensor(np.array(value)) for key, value in weights.items()})
+    return network.eval()
 
 
 def usual_recipe(model: nn.Module, start: Start = "trained") -> Recipe:
-    """Return how a network is retrained unless told otherwise: by the recipe it was trained with, but gently."""
+    """Return the default recipe of retraining: the one that the network was trained with, more gently."""
     entry = MODELS.get(getattr(getattr(model, "card", None), "name", ""))
     own = (entry.recipe if entry else None) or Recipe("adamw", 3e-3, batch=128, epochs=1)
     return replace(own, learning_rate=own.learning_rate * GENTLY) if start == "trained" else own
@@ -148,7 +189,7 @@ def usual_recipe(model: nn.Module, start: Start = "trained") -> Recipe:
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What all units of an experiment share."""
+    """The settings that all networks of an experiment share."""
 
     model: nn.Module
     train: Dataset
@@ -163,19 +204,19 @@ class _Work:
         return len(self.train) // self.recipe.batch
 
     def about(self) -> str:
-        """Return what tells this experiment from others, as far as that can be seen without running it."""
+        """Return a digest of the experiment, as far as it can be known without running it."""
         settings = (fingerprint(self.model), asdict(self.recipe), self.start, list(self.tests), SHOWN)
         data = (self.train, *self.fixed.values())
         return _digest(repr(settings), "", *((one.inputs, one.targets) for one in data))
 
-    def run(self, addition: Addition, name: str, seed: int, on_progress: Progress | None) -> Unit:
+    def run(self, addition: Addition, name: str, seed: int, on_progress: Progress | None) -> RetrainedNetwork:
         """Train and measure one copy of the network."""
         report(on_progress, 0, self.steps * self.recipe.epochs, "inputs to add")
         made = addition(seed) if callable(addition) else addition
         added = made if made is not None and len(made[1]) else None
         data = self.train if added is None else _joined(self.train, added, name)
         with reproducible(seed):
-            network = copy.deepcopy(self.model) if self.start == "trained" else anew(self.model)
+            network = copy.deepcopy(self.model) if self.start == "trained" else with_fresh_weights(self.model)
             for parameter in network.parameters():
                 parameter.requires_grad_(True)
             values = [self.measured(network)]
@@ -192,10 +233,10 @@ class _Work:
         weights = {key: value.detach().contiguous().numpy().copy() for key, value in network.state_dict().items()}
         inputs, targets = (self.train.inputs[:0], self.train.targets[:0]) if added is None else added
         some = np.unique(np.linspace(0, len(targets) - 1, min(SHOWN, len(targets))).round().astype(int))
-        return Unit(np.array(values), len(targets), inputs[some], targets[some], weights)
+        return RetrainedNetwork(np.array(values), len(targets), inputs[some], targets[some], weights)
 
     def measured(self, network: nn.Module) -> list[float]:
-        """Return what a network achieves on every test, and leave it in training mode."""
+        """Return accuracy or error on every test, and leave the network in training mode."""
         network.eval()
         found = []
         for name, test in self.tests.items():
@@ -207,14 +248,8 @@ class _Work:
         return found
 
 
-def anew(model: nn.Module) -> nn.Module:
-    """Return a copy of a network with fresh weights, drawn by torch's own generator.
-
-    Raises
-    ------
-    ModelError
-        If a part of it does not say how it begins.
-    """
+def with_fresh_weights(model: nn.Module) -> nn.Module:
+    """Return a copy of a network with fresh weights, drawn by torch's own generator."""
     network = copy.deepcopy(model)
     for name, part in network.named_modules():
         begin = getattr(part, "reset_parameters", None)
@@ -223,7 +258,7 @@ def anew(model: nn.Module) -> nn.Module:
         elif next(part.parameters(recurse=False), None) is not None:
             raise ModelError(
                 f"Part {name or 'itself'!r} of the network, a {type(part).__name__}, has weights but no "
-                "reset_parameters(): it cannot be begun anew. Retrain it from its weights."
+                "reset_parameters(): it cannot get fresh weights. Retrain it from its own."
             )
     return network
 
@@ -269,18 +304,18 @@ def _digest(about: str, key: str, *parts: Addition) -> str:
     return digest.hexdigest()[:16]
 
 
-def _kept(arrays: Mapping[str, NDArray[Any]], experiment: str, key: str) -> Unit:
-    """Return a unit from a store that holds it for this experiment."""
+def _stored(arrays: Mapping[str, NDArray[Any]], experiment: str, key: str) -> RetrainedNetwork:
+    """Return a network from a store that holds it for this experiment."""
     if str(arrays.get("experiment", "")) != experiment:
         raise DataError(
-            f"The store's unit {key!r} is of another experiment: network, data, additions or settings differ. Give "
+            f"The store's network {key!r} is of another experiment: network, data, additions or settings differ. Give "
             "every experiment a store of its own, or empty this one."
         )
-    return Unit.of(arrays)
+    return RetrainedNetwork.of(arrays)
 
 
-def _inner(on_progress: Progress | None, place: int, units: int, label: str) -> Progress | None:
-    """Return the callback of one unit of several: it counts the steps of all."""
+def _inner(on_progress: Progress | None, place: int, count: int, label: str) -> Progress | None:
+    """Return the callback of one network of several: it counts the steps of all."""
     if on_progress is None:
         return None
-    return lambda done, total, what: on_progress(place * total + done, units * total, f"{label} ({what})")
+    return lambda done, total, what: on_progress(place * total + done, count * total, f"{label} ({what})")

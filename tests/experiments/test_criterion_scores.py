@@ -1,4 +1,4 @@
-"""Readings of suites: the numbers that criteria give one by one, each unit made once, stopped runs that go on."""
+"""Scores of suites: the numbers that criteria give one by one, each made once, stopped runs that go on."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from idc_core.coverage import CRITERIA, IDC
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError
 from idc_core.experiments import criterion_scores as module
-from idc_core.experiments.criterion_scores import Ask, Readings, other_criteria
-from idc_core.experiments.rq2 import noisy, rq2
+from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, other_criteria
+from idc_core.experiments.suites import noisy, rq2
 from idc_core.models import load_model
 from idc_core.perturbation import attack, guided_noise, random_noise
 
@@ -28,28 +28,28 @@ def expected(model, train, original, made, layer, m):
     ("ask", "make"),
     [
         (
-            Ask("S", "noise", 25, 3, 1, {"share": 0.1, "deviation": 0.75}),
+            SuiteSpec("S", "noise", 25, 3, 1, {"share": 0.1, "deviation": 0.75}),
             lambda model, tests: random_noise(tests.inputs[:25], share=0.1, deviation=0.75, seed=3),
         ),
         (
-            Ask("2DI", "guided", 40, 1, 2, {"share": 0.1, "deviation": 0.75}),
+            SuiteSpec("2DI", "guided", 40, 1, 2, {"share": 0.1, "deviation": 0.75}),
             lambda model, tests: np.concatenate(
                 [guided_noise(model, tests.inputs, share=0.1, deviation=0.75, seed=seed) for seed in (1, 2)]
             ),
         ),
         (
-            Ask("BIM", "bim", 30, 0, 1, {"epsilon": 0.3, "step": 0.05, "steps": 10}),
+            SuiteSpec("BIM", "bim", 30, 0, 1, {"epsilon": 0.3, "step": 0.05, "steps": 10}),
             lambda model, tests: (
                 attack(model, tests.inputs[:30], tests.targets[:30], "bim", epsilon=0.3, step=0.05, steps=10).inputs
             ),
         ),
-        (Ask("U_O", "original", 20), lambda model, tests: tests.inputs[:20]),
-        (Ask("train", "train", 30), lambda model, tests: load_dataset("digits", "train", 30).inputs),
+        (SuiteSpec("U_O", "original", 20), lambda model, tests: tests.inputs[:20]),
+        (SuiteSpec("train", "train", 30), lambda model, tests: load_dataset("digits", "train", 30).inputs),
     ],
 )
 def test_a_reading_is_what_every_criterion_says_by_itself(digits, ask, make):
     model, train, test = digits
-    found = Readings(model, train, test).read(ask)
+    found = CriterionScores(model, train, test).of(ask)
     made, original = make(model, test), test.inputs[: ask.tests]
     assert found["inputs"] == len(made)
     for layer, m in (("fc1", 6), ("fc1", 12), ("conv2", 3), ("conv1", 4)):
@@ -71,7 +71,7 @@ def test_a_reading_is_what_every_criterion_says_by_itself(digits, ask, make):
 def test_accuracy_is_the_share_of_right_answers(digits):
     model, train, test = digits
     settings = {"epsilon": 0.3}
-    found = Readings(model, train, test).read(Ask("FGSM", "fgsm", 40, 0, 1, settings))
+    found = CriterionScores(model, train, test).of(SuiteSpec("FGSM", "fgsm", 40, 0, 1, settings))
     fooled = attack(model, test.inputs, test.targets, "fgsm", **settings).success
     assert found["accuracy"] == (~fooled).mean()
     assert found["rmse"] is None
@@ -80,67 +80,67 @@ def test_accuracy_is_the_share_of_right_answers(digits):
 def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch, finished):
     model, train, test = digits
     made = []
-    real = Readings._read
+    real = CriterionScores._score
 
     def counted(self, ask):
         made.append((ask.name, ask.seed, ask.copies))
         return real(self, ask)
 
-    monkeypatch.setattr(Readings, "_read", counted)
+    monkeypatch.setattr(CriterionScores, "_score", counted)
 
     def stop(done, total, label):
         return finished("reading") < 3 or "seed" not in label
 
     with pytest.raises(CancelledError):
-        rq2(Readings(model, train, test, on_progress=stop), seeds=2)
+        rq2(CriterionScores(model, train, test, on_progress=stop), seeds=2)
     assert finished("reading") == 3
     assert len(made) == 4  # three finished, one stopped within
-    resumed = rq2(Readings(model, train, test), seeds=2)
+    resumed = rq2(CriterionScores(model, train, test), seeds=2)
     assert made[4:] == [made[3], *[("U_O+DI", 1, 1), ("U_O+train", 0, 1), ("U_O+2S", 0, 2), ("U_O+2DI", 0, 2)]]
     assert finished("reading") == 8
-    again = Readings(model, train, test)
+    again = CriterionScores(model, train, test)
     assert rq2(again, seeds=2) == resumed
     assert (len(made), "_trained" in vars(again)) == (9, False)  # nothing is made, nothing learnt
-    assert rq2(Readings(model, train, test, fresh=True), seeds=2) == resumed
+    assert rq2(CriterionScores(model, train, test, fresh=True), seeds=2) == resumed
     assert len(made) == 17
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        lambda model, train, test: Readings(model, train, load_dataset("digits", "test", 39)),
-        lambda model, train, test: Readings(model, load_dataset("digits", "train", 199), test),
-        lambda model, train, test: Readings(model, train, test, rule="z"),
-        lambda model, train, test: Readings(model, train, test, most=5),
-        lambda model, train, test: Readings(load_model("lenet5-digits"), train, test),
+        lambda model, train, test: CriterionScores(model, train, load_dataset("digits", "test", 39)),
+        lambda model, train, test: CriterionScores(model, load_dataset("digits", "train", 199), test),
+        lambda model, train, test: CriterionScores(model, train, test, rule="z"),
+        lambda model, train, test: CriterionScores(model, train, test, most=5),
+        lambda model, train, test: CriterionScores(load_model("lenet5-digits"), train, test),
     ],
 )
 def test_other_data_networks_and_settings_are_other_units(digits, other, finished):
-    ask = Ask("S", "noise", 20)
-    Readings(*digits).read(ask)
-    other(*digits).read(ask)
+    ask = SuiteSpec("S", "noise", 20)
+    CriterionScores(*digits).of(ask)
+    other(*digits).of(ask)
     assert finished("reading") == 2
 
 
 def test_every_seed_and_setting_is_a_unit_of_its_own(digits, finished):
-    readings = Readings(*digits)
-    for ask in (*noisy(20, (0, 1)), *noisy(20, (0, 1), 0.3), *noisy(21, (0,)), Ask("U_O", "original", 20)):
-        readings.read(ask)
+    scores = CriterionScores(*digits)
+    for ask in (*noisy(20, (0, 1)), *noisy(20, (0, 1), 0.3), *noisy(21, (0,)), SuiteSpec("U_O", "original", 20)):
+        scores.of(ask)
     assert finished("reading") == 11
 
 
 def test_a_changed_format_makes_units_anew(digits, monkeypatch, finished):
-    ask = Ask("U_O", "original", 20)
-    Readings(*digits).read(ask)
+    ask = SuiteSpec("U_O", "original", 20)
+    CriterionScores(*digits).of(ask)
     monkeypatch.setattr(module, "FORMAT", module.FORMAT + 1)
-    Readings(*digits).read(ask)
+    CriterionScores(*digits).of(ask)
     assert finished("reading") == 2
 
 
 def test_growth_ends_at_the_score_of_all_tests(digits):
-    readings = Readings(*digits)
-    grown = readings.growth((6, 12), orders=3, sizes=4)
-    everything = readings.read(Ask("U_O", "original", 40))
+    scores = CriterionScores(*digits)
+    grown = scores.growth((6, 12), orders=3, sizes=4)
+    everything = scores.of(SuiteSpec("U_O", "original", 40))
     assert grown["sizes"] == [10, 20, 30, 40]
     for name, growth in grown["scores"].items():
         rows = np.array(growth)

@@ -1,4 +1,4 @@
-"""Retraining with finds: halves that do not meet, additions of one size, labels by vote, the same every time."""
+"""Retraining with disagreements: disjoint halves, additions of one size, labels by vote, the same every time."""
 
 import csv
 from dataclasses import replace
@@ -9,12 +9,12 @@ import pytest
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.experiments.disagreements import ADDITIONS, TESTS, Settings, compare_finds, prepare
+from idc_core.experiments.disagreements import ADDITIONS, TESTS, DisagreementSettings, prepare_disagreements
 from idc_core.generation import differential_search, majority
 from idc_core.generation.similar_models import companions
 from idc_core.models import MODELS, load_model
 
-FEW = Settings(added=12, searched=24, iterations=30)
+FEW = DisagreementSettings(added=12, searched=24, iterations=30)
 
 
 def part(data, count):
@@ -32,14 +32,24 @@ def test_half():
     return part(load_dataset("digits", "test"), 160)
 
 
+@pytest.fixture(scope="module")
+def train_half():
+    return part(load_dataset("digits", "train"), 300)
+
+
+def compared(models, train, test, settings=None, *, seeds, epochs=5, store=None, **told):
+    plan = prepare_disagreements(models, train, test, settings, epochs=epochs, store=store)
+    return plan.run(seeds, **told), plan
+
+
 def rows_of(inputs, data):
     """Positions of inputs in a data set; -1 where one is not in it."""
     known = {one.tobytes(): place for place, one in enumerate(data.inputs)}
     return [known.get(one.tobytes(), -1) for one in inputs]
 
 
-def test_what_is_added_and_what_is_measured_come_from_different_tests(models, test_half):
-    ready = prepare(models, test_half, FEW)
+def test_what_is_added_and_what_is_measured_come_from_different_tests(models, train_half, test_half):
+    ready = prepare_disagreements(models, train_half, test_half, FEW)
     assert set(ready.additions) == set(ADDITIONS)
     assert set(ready.tests) == set(TESTS)
     held = set(rows_of(ready.tests["tests"][0], test_half))
@@ -58,8 +68,8 @@ def test_what_is_added_and_what_is_measured_come_from_different_tests(models, te
     assert not np.array_equal(ready.additions["finds"](0)[0], ready.additions["finds"](1)[0])
 
 
-def test_finds_are_labelled_by_the_votes_and_votes_are_counted(models, test_half):
-    ready = prepare(models, test_half, FEW)
+def test_disagreements_are_labelled_by_the_votes_and_votes_are_counted(models, train_half, test_half):
+    ready = prepare_disagreements(models, train_half, test_half, FEW)
     inputs, labels = ready.additions["finds"](3)
     pool = np.setdiff1d(np.arange(160), rows_of(ready.tests["tests"][0], test_half))
     places = np.random.default_rng(3).permutation(pool)[:24]
@@ -72,16 +82,15 @@ def test_finds_are_labelled_by_the_votes_and_votes_are_counted(models, test_half
     assert ready.votes(3) == (right.mean(), 12)
 
 
-def test_training_with_finds_helps_on_finds_and_is_the_same_again(models, test_half):
-    train = part(load_dataset("digits", "train"), 300)
+def test_training_with_disagreements_helps_on_disagreements_and_is_the_same_again(models, train_half, test_half):
     store = {}
-    found, _ = compare_finds(models, train, test_half, FEW, seeds=2, epochs=1, store=store)
+    found, _ = compared(models, train_half, test_half, FEW, seeds=2, epochs=1, store=store)
     assert found.complete
     assert found.added("nothing") == [0, 0]
     assert found.added("finds") == [12, 12]
     finds = found.tests.index("finds")
     assert found.mean()[found.additions.index("finds"), -1, finds] > found.mean()[0, 0, finds]
-    again, _ = compare_finds(models, train, test_half, FEW, seeds=2, epochs=1, store={})
+    again, _ = compared(models, train_half, test_half, FEW, seeds=2, epochs=1, store={})
     np.testing.assert_array_equal(found.values, again.values)
     assert len(store) == 8
 
@@ -95,7 +104,7 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
         stop["after"] -= 1
 
     settings = replace(FEW, searched=12)
-    first, _ = compare_finds(
+    first, _ = compared(
         models,
         train,
         test_half,
@@ -107,7 +116,7 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
     )
     assert not first.complete
     ran = []
-    whole, _ = compare_finds(
+    whole, _ = compared(
         models,
         train,
         test_half,
@@ -127,7 +136,7 @@ def test_command_line_writes_one_record_an_addition_and_test(models, capsys, mon
     assert main(["experiment", "finds", *arguments, "--out", str(file)]) == 0
     records = list(csv.DictReader(file.read_text().splitlines()))
     assert [(one["addition"], one["test"]) for one in records] == [(a, t) for a in ADDITIONS for t in TESTS]
-    found, ready = compare_finds(
+    found, ready = compared(
         models, part(load_dataset("digits", "train"), 100), part(load_dataset("digits", "test"), 160), seeds=1, store={}
     )
     last = records[-3]
@@ -137,13 +146,13 @@ def test_command_line_writes_one_record_an_addition_and_test(models, capsys, mon
     assert float(last["votes_right"]) == pytest.approx(ready.votes(0)[0])
 
 
-def test_refusals(models, test_half):
+def test_refusals(models, train_half, test_half):
     with pytest.raises(SettingError, match="at least three"):
-        prepare(models[:2], test_half)
+        prepare_disagreements(models[:2], train_half, test_half)
     with pytest.raises(DataError, match="pictures with classes"):
-        prepare(models, replace(test_half, task="regression"))
-    with pytest.raises(DataError, match="no finds to measure on"):
-        prepare([models[0]] * 3, test_half, FEW)
+        prepare_disagreements(models, train_half, replace(test_half, task="regression"))
+    with pytest.raises(DataError, match="no disagreements to measure on"):
+        prepare_disagreements([models[0]] * 3, train_half, test_half, FEW)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,37 +1,31 @@
-"""Records of RQ6: what training with inputs that raise IDC is worth, beside as many random ones and none."""
+"""Records of RQ6 and of retraining with disagreements: additions against as many random inputs, and none."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.experiments.base import Experiment, Record, one_m
+from idc_core.cli.experiments.base import Experiment, Record, load, one_m
 
 if TYPE_CHECKING:
     from idc_core.experiments.retraining_results import Difference, Retraining
     from idc_core.progress import Progress
 
 
-def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a test and addition; finished units are found again."""
     from idc_core.analysis.analysis import analyze
-    from idc_core.datasets import load_dataset
-    from idc_core.experiments.candidates import usual
     from idc_core.experiments.random_neurons import check_seeds
-    from idc_core.experiments.rq6 import RQ6
-    from idc_core.models import load_model
+    from idc_core.experiments.rq6 import prepare_rq6, usual
 
     seeds, m = check_seeds(arguments.seeds), one_m(arguments)
-    model = load_model(name)
+    model, train, test = load(arguments, name, on_progress)
     layer = model.card.default_layer
-    train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
-    test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
     settings = replace(usual(train, layer, m), m=m)
     learnt = analyze(model, train, test, layer, settings.m, on_progress=on_progress)
-    found = RQ6.prepare(model, train, test, learnt, settings, on_progress=on_progress).run(
-        seeds, on_progress=on_progress
-    )
+    plan = prepare_rq6(model, train, test, learnt, settings, on_progress=on_progress)
+    found = plan.run(seeds, on_progress=on_progress)
     about: Record = {
         "model": name,
         "layer": layer,
@@ -51,7 +45,7 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
 
 def records(found: Retraining) -> list[Record]:
     """Return a record a test and addition, with the paired differences to nothing and to random inputs."""
-    from idc_core.experiments.candidates import NONE, RANDOM
+    from idc_core.experiments.rq6 import NONE, RANDOM
 
     listed: list[Record] = []
     mean, deviation = found.mean(), found.deviation()
@@ -72,7 +66,7 @@ def records(found: Retraining) -> list[Record]:
                 one = None if other == addition else found.difference(addition, other)
                 record |= _compared(other, one, column, found.task == "classification")
             record |= {
-                f"seed_{seed}": float(found.units[addition, seed].values[-1, column])
+                f"seed_{seed}": float(found.networks[addition, seed].values[-1, column])
                 for seed in found.finished(addition)
             }
             listed.append(record)
@@ -90,13 +84,49 @@ def _compared(other: str, one: Difference | None, column: int, share: bool) -> R
     return {f"over_{other}": f"{mean} ({low} to {high}){star}", **dict(zip(numbers, values, strict=True))}
 
 
-EXPERIMENT = Experiment(
-    "rq6",
-    "does training with inputs that raise IDC help more than with as many random ones, or with none (--rule and "
-    "--share do not apply)?",
-    ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist"),
-    # The last two hold intervals, in points for accuracies, starred where 0 is outside.
-    ("model", "test", "addition", "added", "before", "mean", "deviation", "over_none", "over_random"),
-    run,
-    (12,),
+def run_disagreements(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Retrain one network: one record for each addition and test."""
+    from idc_core.experiments.disagreements import prepare_disagreements
+    from idc_core.generation.similar_models import companions
+    from idc_core.models import load_model
+
+    model, train, test = load(arguments, name, on_progress)
+    models = [model, *(load_model(one) for one in companions(name)[1:])]
+    plan = prepare_disagreements(models, train, test)
+    found = plan.run(arguments.seeds, on_progress=on_progress)
+    votes = [plan.votes(seed)[0] for seed in found.seeds]
+    about: Record = {
+        "model": name,
+        "against": " ".join(companions(name)[1:]),
+        "train": len(train),
+        "votes_right": sum(votes) / len(votes),
+    }
+    rows = found.rows()
+    # An addition has no difference to itself; all records have the same fields.
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    return [about | {key: _plain(row.get(key)) for key in fields} for row in rows]
+
+
+def _plain(value: Any) -> str | int | float | None:
+    return value if value is None or isinstance(value, str | int) else float(value)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "rq6",
+        "does training with inputs that raise IDC help more than with as many random ones, or with none (--rule and "
+        "--share do not apply)?",
+        ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist"),
+        # The last two hold intervals, in points for accuracies, starred where 0 is outside.
+        ("model", "test", "addition", "added", "before", "mean", "deviation", "over_none", "over_random"),
+        run_rq6,
+        (12,),
+    ),
+    Experiment(
+        "finds",
+        "does training with disagreements, labelled by vote, help more than with as many random or adversarial inputs?",
+        ("lenet5-mnist",),
+        ("model", "train", "addition", "test", "seeds", "added", "before", "mean", "deviation", "votes_right"),
+        run_disagreements,
+    ),
 )

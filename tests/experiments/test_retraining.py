@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from idc_core.cache import UnitFolder
+from idc_core.cache import ArrayFolder
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.experiments.retraining_results import Unit, interval
-from idc_core.experiments.robustness import anew, retrain, usual_recipe
+from idc_core.experiments.retraining import retrain, usual_recipe, with_fresh_weights
+from idc_core.experiments.retraining_results import RetrainedNetwork, interval
 from idc_core.models import MODELS, load_model
 from idc_core.models.entry import Recipe
 from idc_core.models.recipes import one_cycle
@@ -81,7 +81,7 @@ def test_equals_a_plain_training_loop(net, train, tests, more):
         states = plainly(net, *data, steps=6, epochs=3, seed=4)
         expected = [[accuracy(one, test) for test in tests.values()] for one in (net, *states)]
         assert found.values[place, 0].tolist() == expected
-        weights = found.units[name, 4].weights
+        weights = found.networks[name, 4].weights
         assert all(np.array_equal(weights[key], value.numpy()) for key, value in states[-1].state_dict().items())
     assert [found.added(name) for name in found.additions] == [[0], [30]]
 
@@ -104,7 +104,7 @@ def test_the_seed_decides_and_the_network_stays_as_it_was(net, train, tests):
     before = fingerprint(net)
     first, again = (retrain(net, train, {"none": None}, tests, seeds=2, epochs=1, recipe=RECIPE) for _ in range(2))
     assert np.array_equal(first.values, again.values)
-    one, other = (first.units["none", seed].weights["1.weight"] for seed in (0, 1))
+    one, other = (first.networks["none", seed].weights["1.weight"] for seed in (0, 1))
     assert not np.array_equal(one, other)
     assert fingerprint(net) == before
     assert not net.training
@@ -127,21 +127,21 @@ def test_additions_may_depend_on_the_seed_and_tests_on_the_network(net, train, t
     assert (asked, found.added("made")) == ([1, 5], [2, 6])
     assert len(set(seen)) == 5  # two networks after two epochs, and the one both began with
     assert np.array_equal(found.values[..., 0], found.values[..., 2])
-    unit = found.units["made", 5]
+    unit = found.networks["made", 5]
     assert np.array_equal(unit.shown, more[0][:6])
     assert np.array_equal(unit.shown_targets, more[1][:6])
 
 
 @pytest.mark.parametrize("kind", ["dict", "folder"])
 def test_a_stop_loses_nothing_that_was_finished(net, train, tests, more, tmp_path, kind):
-    store = {} if kind == "dict" else UnitFolder(tmp_path / "run")
+    store = {} if kind == "dict" else ArrayFolder(tmp_path / "run")
     additions = {"none": None, "more": more}
     settings = {"seeds": 2, "epochs": 2, "recipe": RECIPE}
     whole = retrain(net, train, additions, tests, **settings)
     stopped = retrain(
         net, train, additions, tests, **settings, store=store, on_progress=lambda done, total, label: done < 30
     )
-    assert list(stopped.units) == [("none", 0), ("more", 0)]
+    assert list(stopped.networks) == [("none", 0), ("more", 0)]
     assert not stopped.complete
     assert sorted(store) == ["more-0", "none-0"]
     assert np.isnan(stopped.values[:, 1]).all()
@@ -159,7 +159,7 @@ def test_a_stop_loses_nothing_that_was_finished(net, train, tests, more, tmp_pat
     assert rest.complete
     assert np.array_equal(rest.values, whole.values)
     key = "1.weight"
-    assert np.array_equal(rest.units["more", 0].weights[key], whole.units["more", 0].weights[key])
+    assert np.array_equal(rest.networks["more", 0].weights[key], whole.networks["more", 0].weights[key])
 
 
 @pytest.mark.parametrize("changed", ["network", "data", "addition", "recipe", "tests"])
@@ -182,10 +182,10 @@ def test_a_store_of_another_experiment_is_refused(net, train, tests, more, chang
 
 
 def test_a_damaged_file_counts_as_absent(tmp_path):
-    store = UnitFolder(tmp_path)
-    unit = Unit(np.zeros((2, 1)), 3, np.ones((3, 4)), np.arange(3), {"a.b": np.eye(2, dtype=np.float32)})
+    store = ArrayFolder(tmp_path)
+    unit = RetrainedNetwork(np.zeros((2, 1)), 3, np.ones((3, 4)), np.arange(3), {"a.b": np.eye(2, dtype=np.float32)})
     store["none-0"] = unit.arrays()
-    back = Unit.of(store["none-0"])
+    back = RetrainedNetwork.of(store["none-0"])
     assert (back.added, list(back.weights)) == (3, ["a.b"])
     assert np.array_equal(back.weights["a.b"], np.eye(2))
     assert "none-0" in store
@@ -209,7 +209,7 @@ def test_from_scratch_begins_anew_with_every_seed(net, train, tests):
 def test_every_network_of_the_registry_can_begin_anew(name):
     network = MODELS[name].build()
     old = {key: value.clone() for key, value in network.state_dict().items()}
-    fresh = anew(network).state_dict()
+    fresh = with_fresh_weights(network).state_dict()
     assert all(not torch.equal(fresh[key], value) for key, value in old.items())
     assert all(torch.equal(network.state_dict()[key], value) for key, value in old.items())
 
@@ -221,7 +221,7 @@ def test_weights_without_a_beginning_are_refused(net):
             self.scale = nn.Parameter(torch.ones(10))
 
     with pytest.raises(ModelError, match="'5' of the network, a Scaled, has weights but no reset_parameters"):
-        anew(nn.Sequential(*net, Scaled()))
+        with_fresh_weights(nn.Sequential(*net, Scaled()))
 
 
 def test_retraining_is_gentler_than_training():

@@ -1,0 +1,149 @@
+"""Records of RQ1 and of the ablation: important neurons against random ones."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from idc_core.cli.experiments.base import PAPER, Experiment, Record, load, one_m
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from idc_core.datasets import Dataset
+    from idc_core.experiments.rq1 import RQ1
+    from idc_core.models import Network
+    from idc_core.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class RankedNetwork:
+    """A network with its tests, and the neurons of its default layer ranked on its training inputs."""
+
+    model: Network
+    test: Dataset
+    ranking: NDArray[np.int64]
+    about: Record
+
+    @property
+    def layer(self) -> str:
+        """The network's default layer."""
+        return self.model.card.default_layer
+
+
+def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progress) -> RankedNetwork:
+    """Load a network and its tests, and rank its neurons."""
+    from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
+    from idc_core.lrp.rules import RelevanceSettings
+    from idc_core.tracing.trace import collect
+
+    model, train, test = load(arguments, name, on_progress)
+    layer = model.card.default_layer
+    learnt = collect(model, train, [layer], RelevanceSettings(arguments.rule), on_progress=on_progress)
+    importance = PRIORITIES["sum"].total(learnt.relevance[layer])
+    m = one_m(arguments)
+    check_m(m, len(importance))
+    ranking = most_important(importance, len(importance))
+    about: Record = {
+        "model": name,
+        "layer": layer,
+        "neurons": len(importance),
+        "train": len(train),
+        "tests": len(test),
+        "rule": arguments.rule,
+        "fingerprint": model.card.fingerprint,
+        "important_neurons": " ".join(str(neuron) for neuron in ranking[:m]),
+    }
+    return RankedNetwork(model, test, ranking, about)
+
+
+def run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Answer RQ1 for one network: one record with distances as they are, one in standard deviations."""
+    from idc_core.experiments.rq1 import rq1
+
+    ready = _ranked_network(arguments, name, on_progress)
+    result = rq1(
+        ready.model,
+        ready.test,
+        ready.layer,
+        ready.ranking[: arguments.m[0]],
+        rule=arguments.rule,
+        share=arguments.share,
+        seeds=arguments.seeds,
+        on_progress=on_progress,
+    )
+    about = ready.about | {
+        "m": arguments.m[0],
+        "share": arguments.share,
+        "changed": float(result.changed.mean()),
+        "constant": result.constant,
+    }
+    return [about | _figures(result, scaled) for scaled in (False, True)]
+
+
+def _figures(result: RQ1, scaled: bool) -> Record:
+    found = result.summary(scaled)
+    _, others = result.distances(scaled)
+    return {
+        "unit": "deviations" if scaled else "activation",
+        "important": found.important.mean,
+        "random": found.random.mean,
+        "ratio": found.ratio,
+        "share_more": found.share_more,
+        "effect": found.effect,
+        "seeds_won": f"{found.seeds_won} of {len(result.seeds)}",
+        **{f"important_{key}": value for key, value in asdict(found.important).items() if key != "mean"},
+        **{f"random_{key}": value for key, value in asdict(found.random).items() if key != "mean"},
+        **{f"random_seed_{seed}": float(row.mean()) for seed, row in zip(result.seeds, others, strict=True)},
+    }
+
+
+def run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+    """Silence neurons of one network: one record for each number of neurons, from none to m."""
+    from idc_core.experiments.ablation import ablate
+
+    ready = _ranked_network(arguments, name, on_progress)
+    result = ablate(
+        ready.model,
+        ready.test,
+        ready.test.targets,
+        ready.layer,
+        ready.ranking[: arguments.m[0]],
+        range(arguments.m[0] + 1),
+        arguments.seeds,
+        task=ready.test.task,
+        on_progress=on_progress,
+    )
+    rows = (result.counts, result.important, result.random_mean, result.random_low, result.random_high)
+    return [
+        ready.about
+        | {
+            "unit": result.unit,
+            "silenced": int(count),
+            "important": float(own),
+            "random": float(mean),
+            "lowest": float(low),
+            "highest": float(high),
+        }
+        for count, own, mean, low, high in zip(*rows, strict=True)
+    ]
+
+
+EXPERIMENTS = (
+    Experiment(
+        "rq1",
+        "do important neurons move more than random ones when an input's most relevant pixels change?",
+        PAPER,
+        ("model", "layer", "tests", "m", "unit", "important", "random", "ratio", "share_more", "effect", "seeds_won"),
+        run_rq1,
+    ),
+    Experiment(
+        "ablation",
+        "what does silencing the most important neurons cost, beside silencing as many random ones?",
+        PAPER,
+        ("model", "layer", "tests", "unit", "silenced", "important", "random", "lowest", "highest"),
+        run_ablation,
+    ),
+)

@@ -1,0 +1,157 @@
+"""Coverage that disagreements add to the tests, by IDC and other criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.coverage import CRITERIA
+from idc_core.errors import CancelledError, IdcError
+from idc_core.figures.criteria import suite_scores
+from idc_core.progress import Progress
+from studio.differential.search import SearchResult
+from studio.engine.jobs import Waiting
+from studio.engine.results import View
+from studio.shell import address
+from studio.widgets import layout
+from studio.widgets.text import count, percent, plural
+
+MEASURED = "measured"
+"""Name of the control, also in the address."""
+
+
+def draw_gain(view: View, result: SearchResult) -> dict[str, pd.DataFrame]:
+    """Draw the coverage of the tests before and after disagreements are added. Returns the table."""
+    found = gain(view, result.disagreements.inputs, choose_measured(), result.key)
+    for problem in found.problems:
+        st.warning(problem)
+    if not found.scores:
+        return {}
+    names = list(found.scores)
+    labels = [name.upper() for name in names]
+    scores = np.array([found.scores[name] for name in names])
+    tests, added = len(view.chosen), len(result.disagreements)
+    higher = [label for label, (before, after) in zip(labels, scores, strict=True) if after > before]
+    rise = f"{layout.names(higher)} {'rise' if len(higher) > 1 else 'rises'}" if higher else "no criterion rises"
+    title = f"{plural(added, 'disagreement')} added: {plural(found.new_cells, 'new cell')}; {rise}"
+    suites = [f"Tests ({count(tests)})", f"With disagreements ({count(tests + added)})"]
+    texts = [
+        [percent(score) if found.shares[name] else f"{score:,.3g}" for score in found.scores[name]] for name in names
+    ]
+    layout.chart(
+        view,
+        "search-coverage",
+        lambda dark: suite_scores(scores, labels, suites, texts, title, dark=dark),
+        alt=title,
+        read="Each panel is one criterion with its own scale. Upper bar: coverage of the layer by the tests; lower "
+        "bar: by tests and disagreements. Disagreements are few, so gains are small.",
+        depends=(result.key, tuple(names)),
+    )
+    table = pd.DataFrame({"criterion": labels, "before": scores[:, 0], "after": scores[:, 1]})
+    return {"disagreements-coverage": table}
+
+
+def choose_measured() -> list[str]:
+    """Choose the criteria that coverage is measured by; IDC always is."""
+    fast = [name for name in CRITERIA if not CRITERIA[name].card.pairwise]
+    wanted = address.read(MEASURED).split(",")
+    st.session_state[MEASURED] = [name for name in CRITERIA if name in wanted] or fast
+    slow = layout.names([name.upper() for name in CRITERIA if CRITERIA[name].card.pairwise])
+    st.pills(
+        "Criteria",
+        list(CRITERIA),
+        selection_mode="multi",
+        format_func=str.upper,
+        key=MEASURED,
+        on_change=lambda: address.keep(MEASURED, ",".join(st.session_state[MEASURED])),
+        help=f"Criteria to measure; IDC always is. {slow} compare tests pairwise and take seconds. "
+        f"Default {layout.names([name.upper() for name in fast])}.",
+    )
+    layout.explain_criteria()
+    return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageGain:
+    """Coverage of the tests before and after disagreements are added."""
+
+    scores: dict[str, tuple[float, float]]
+    """By criterion, each in its own unit."""
+    shares: dict[str, bool]
+    """Whether a criterion's score is a share."""
+    new_cells: int
+    """Cells of IDC that only disagreements reach."""
+    problems: list[str]
+    """A sentence for each criterion that is left out."""
+
+
+def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> CoverageGain:
+    """Measure by criteria what some inputs add to the chosen tests, in the setup's layer; show progress."""
+    from idc_core.tracing.trace import Traces
+
+    waiting, layer = Waiting(1 + len(names)), view.bench.layer
+    scores: dict[str, tuple[float, float]] = {}
+    shares: dict[str, bool] = {}
+    problems: list[str] = []
+
+    def passed(report: Progress) -> Any:
+        from idc_core.tracing.trace import collect
+
+        return collect(view.model, inputs, [layer], on_progress=report)
+
+    try:
+        bench = (view.model.card.fingerprint, layer)
+        added = waiting.get("suites", (*bench, "search", depends), "tracing the disagreements", passed)
+        before = view.test_traces.only(view.chosen)
+        after = Traces.joined(before, added)
+        cells = [view.analysis.cell_profiles(one.activations[layer]) for one in (before, after)]
+        scores["idc"], shares["idc"] = (cells[0].coverage(), cells[1].coverage()), True
+        new = len(np.unique(cells[1].targets)) - len(np.unique(cells[0].targets))
+        for name in names:
+            if name != "idc":
+                _measure(waiting, view, name, (before, after), depends, (scores, shares, problems))
+    except CancelledError:
+        left = [name.upper() for name in names if name not in scores]
+        problems.append(f"Stopped before these were measured: {', '.join(left)}.")
+        new = 0 if "idc" not in scores else new
+    return CoverageGain(scores, shares, new, problems)
+
+
+def _measure(
+    waiting: Waiting,
+    view: View,
+    name: str,
+    suites: tuple[Any, Any],
+    depends: Hashable,
+    into: tuple[dict[str, tuple[float, float]], dict[str, bool], list[str]],
+) -> None:
+    """Add the scores of one criterion, or a sentence on why it has none."""
+    from idc_core.coverage.agreement import score_suites
+    from idc_core.coverage.streamed import TargetCriterion
+
+    card = CRITERIA[name].card
+
+    def work(report: Progress) -> tuple[float, float] | str:
+        make: Any = CRITERIA[name]  # each has a constructor of its own
+        try:
+            one = make(view.model, view.bench.layer)
+            found = score_suites([one], view.train_traces, suites, on_progress=report)[0]
+        except CancelledError:
+            raise
+        except IdcError as error:
+            return f"{card.label} is left out. {error}"
+        return float(found[0]), float(found[1])
+
+    key = (*view.key, view.bench.layer, view.bench.classes, name, "search", depends)
+    answer = waiting.get("scores", key, f"measuring {card.label}", work, kept=192)
+    if isinstance(answer, str):
+        into[2].append(answer)
+    else:
+        into[0][name] = answer
+        into[1][name] = issubclass(CRITERIA[name], TargetCriterion)

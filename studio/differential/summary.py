@@ -1,0 +1,158 @@
+"""The result of a search: its finding, the steps it took, other setups, and the case of a single model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+
+from idc_core.errors import IdcError
+from idc_core.figures.differential import disagreements_by_step
+from studio.differential import search
+from studio.differential.search import SearchResult, SearchSettings
+from studio.engine import cell_search
+from studio.engine.results import View
+from studio.shell.pages import PAGES
+from studio.shell.selection import Selection, selected
+from studio.widgets import layout
+from studio.widgets.text import cell_name, count, parse_cell, percent, plural
+
+
+def sentence(result: SearchResult) -> str:
+    """Put the finding into words."""
+    found, names = result.disagreements, layout.names(result.labels)
+    steps = plural(found.settings["iterations"], "step")
+    if not len(found):
+        return (
+            f"**No disagreement found: {names} agree on every picture from {plural(found.seeds, 'seed')} within "
+            f"{steps}.** This does not prove that they always agree. Try another constraint, more seeds or larger "
+            "steps."
+        )
+    text = (
+        f"**{names} disagree on pictures from {count(len(found))} of {plural(found.seeds, 'seed')} "
+        f"({percent(found.share)}){_soon(found.iterations)}.** "
+    )
+    already = int((found.iterations == 0).sum())
+    if already:
+        text += f"They disagree on {plural(already, 'seed')} without any change. "
+    return text + _votes_sentence(result)
+
+
+def _soon(iterations: NDArray[np.int64]) -> str:
+    """Say the median number of steps; of a few disagreements, the largest."""
+    if len(iterations) < 4:
+        return f", after at most {plural(int(iterations.max()), 'step')}"
+    return f", half of them within {plural(int(np.median(iterations)), 'step')}"
+
+
+def _votes_sentence(result: SearchResult) -> str:
+    """Say how often each model is outvoted by the others."""
+    from idc_core.generation import outvoted
+
+    if len(result.labels) < 3:
+        return "At least one of the two models is wrong on each; two models have no majority."
+    against = outvoted(result.disagreements.predictions, result.bound)
+    counts = [f"{label} on {number}" for label, number in zip(result.labels, against, strict=True)]
+    without = int((~result.voted).sum())
+    text = f"Outvoted by the others: {layout.names(counts)}"
+    return f"{text}; {without} have no majority." if without else f"{text}."
+
+
+def draw_steps(view: View, result: SearchResult, key: str) -> None:
+    """Draw the share of the seeds that lead to a disagreement by the number of steps."""
+    found = result.disagreements
+    steps = found.settings["iterations"]
+    title = f"{count(len(found))} of {plural(found.seeds, 'seed')} disagree within {plural(steps, 'step')}"
+    if len(found):
+        title += f"; median {plural(int(np.median(found.iterations)), 'step')}"
+    layout.chart(
+        view,
+        key,
+        lambda dark: disagreements_by_step(found.iterations, found.seeds, steps, title, dark=dark),
+        alt=title,
+        read="x: steps; y: share of the seeds that have led to a disagreement. At 0 steps the models disagree on the "
+        "seed itself. If the curve is level at its end, more steps add little.",
+        depends=result.key,
+    )
+
+
+def draw_side(view: View, settings: SearchSettings, side: View, chosen: Selection, key: str) -> None:
+    """Draw the steps of one of two setups."""
+    result = _other(view, settings, side)
+    if result is None:
+        st.caption("No search is finished for this setup.")
+    else:
+        draw_steps(side, result, f"steps-{key}")
+
+
+def compare_setups(view: View, settings: SearchSettings, here: View, there: View) -> str:
+    """Say on which setup more seeds lead to a disagreement."""
+    results = [_other(view, settings, side) for side in (here, there)]
+    shares = [
+        f"{percent(one.disagreements.share)} of {plural(one.disagreements.seeds, 'seed')}" for one in results if one
+    ]
+    if len(shares) < 2:
+        return "One of the two is not finished."
+    return f"Seeds that lead to a disagreement: {shares[0]} here, {shares[1]} on the pinned setup."
+
+
+def _other(view: View, settings: SearchSettings, side: View) -> SearchResult | None:
+    """Return the search of one of two setups, each with its own models and tests, all else as chosen here."""
+    if side.test.inputs.ndim != 4:
+        return None
+    same = side.bench.model == view.bench.model
+    names = settings.models if same else tuple(search.usual(side))
+    how = settings.how if settings.how == "random" or (same and settings.how != "cell") else "random"
+    try:
+        return search.run(side, replace(settings, models=names, how=how, cell=None))
+    except IdcError as error:
+        st.error(str(error))
+        return None
+
+
+def uncovered_cell(view: View) -> tuple[int, ...] | None:
+    """Return the selected cell if no test reaches it, else an uncovered cell beside the fullest one."""
+    from idc_core.generation.seeds import uncovered_beside
+
+    wanted = parse_cell(selected().cell, view.sizes)
+    covered = {tuple(cell) for cell in view.table.cells.tolist()}
+    return wanted if wanted is not None and wanted not in covered else uncovered_beside(view.table)
+
+
+def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
+    """Search for inputs in an uncovered cell: what can be done with one model."""
+    cell = uncovered_cell(view)
+    label = search.offered(view)[name]
+    if cell is None:
+        finding.markdown("**One model cannot disagree, and the tests reach every cell.** Choose a second model.")
+        return
+    finding.markdown(
+        f"**{label} alone cannot disagree.** The search makes inputs for an uncovered cell instead. Select another "
+        "cell on the Coverage page, or choose a second model."
+    )
+    st.header(f"Inputs made for cell {cell_name(cell)}", anchor=False)
+    cell_search.draw_made(view, cell)
+    if st.button("Choose a cell", key="to-coverage", help="Open the grid of cells to select another one."):
+        st.switch_page(PAGES["coverage"].file)
+
+
+def explain(view: View, result: SearchResult) -> None:
+    """Say how it was computed."""
+    found = result.disagreements
+    rate = f", {len(found) / found.seconds:.0f} disagreements per second" if found.seconds > 0 else ""
+    per_value = 255 * result.distances.diversity / view.test.inputs[0].size
+    diversity = (
+        f"Diversity, the mean L1 distance of a disagreement to its seed, is {result.distances.diversity:.4g} "
+        f"({per_value:.3g} grey levels per value). " * (len(found) > 0)
+    )
+    layout.computed(
+        view,
+        "All seeds advance together. Each step follows the gradient of the objective: the models that keep the seed's "
+        "class, the model that is to lose it (random per seed), and the pull to uncovered targets. Every picture has 8 "
+        "bits, so that a disagreement survives saving. Pei et al., DeepXplore, SOSP 2017, Algorithm 1. The objective "
+        "Margin asks of models that keep the class no more than a safe margin.",
+        f"{diversity}This search took {found.seconds:.2g} s{rate}; that depends on the computer.",
+    )

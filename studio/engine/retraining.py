@@ -1,0 +1,180 @@
+"""Retraining in the background: one network after the other, kept on disk, stopped and continued."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
+from studio.engine.jobs import Job, Waiting, shelf
+from studio.widgets.text import lower
+
+if TYPE_CHECKING:
+    from idc_core.experiments.retraining import RetrainingPlan
+    from idc_core.experiments.retraining_results import RetrainedNetwork
+
+POLL_S = 1.0
+
+CURRENT, FAILED = "retraining-job", "retraining-failed"
+"""The job that this session waits for, and why one failed: in the session."""
+
+
+@dataclass(frozen=True, eq=False)
+class RetrainingRun:
+    """Networks to retrain, one per addition and seed, and those that are finished."""
+
+    path: Path
+    """Folder of the finished networks; its name follows from everything they depend on."""
+    additions: tuple[str, ...]
+    seeds: tuple[int, ...]
+    prepare: Callable[[Progress], RetrainingPlan]
+    """Makes additions and tests, in another thread."""
+    starts: bool = True
+    """Whether it starts without a click."""
+
+    @property
+    def networks(self) -> dict[tuple[str, int], RetrainedNetwork]:
+        """The finished networks."""
+        found = {(name, seed): self._network(name, seed) for seed in self.seeds for name in self.additions}
+        return {key: network for key, network in found.items() if network is not None}
+
+    @property
+    def left(self) -> list[tuple[str, int]]:
+        """The networks that are not finished: all additions of a seed before the next seed."""
+        finished = self.networks
+        return [(name, seed) for seed in self.seeds for name in self.additions if (name, seed) not in finished]
+
+    @property
+    def total(self) -> int:
+        """Number of networks."""
+        return len(self.additions) * len(self.seeds)
+
+    @property
+    def going(self) -> bool:
+        """Whether this session wants the run to go on."""
+        return bool(st.session_state.get(self.flag, self.starts))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Everything that the run depends on beside seeds."""
+        return (self.path.name,)
+
+    @property
+    def flag(self) -> str:
+        """Key of `going` in the session."""
+        return f"retraining-{self.path.name}"
+
+    def go(self, on: bool) -> None:
+        """Start, stop or continue; for callbacks."""
+        st.session_state[self.flag] = on
+        st.session_state.pop(FAILED, None)
+
+    def advance(self) -> Job | None:
+        """Return the job that is waited for now; None where everything is finished.
+
+        Raises
+        ------
+        IdcError
+            If it failed.
+        """
+        for _ in range(3):  # preparation, the next network, and one that was stopping as it was asked for again
+            job = self._current()
+            if job is None or not job.done:
+                return job
+        return self._current()
+
+    def measured(self, kind: str, work: Callable[[RetrainingPlan, Progress], Any]) -> Any:
+        """Return what `work` measures with the plan once everything is finished, or read it again; show progress."""
+        prepared = shelf().finished("retrained-tests", self.key)
+
+        def measuring(report: Progress) -> Any:
+            return work(self.prepare(report) if prepared is None else prepared.result(), report)
+
+        return Waiting(1).get(kind, (*self.key, self.seeds, "measured"), "measuring the retrained networks", measuring)
+
+    def _current(self) -> Job | None:
+        left = self.left
+        if not left:
+            return None
+        prepared = shelf().finished("retrained-tests", self.key)
+        if prepared is None:
+            return self._job("retrained-tests", self.key, lambda: self.prepare)
+        name, seed = left[0]
+        return self._job("retraining", (*self.key, name, seed), lambda: one_network(prepared.result(), name, seed))
+
+    def _job(self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]) -> Job:
+        """Return a job, started unless it runs; one that failed is not tried again and again."""
+        held: tuple[object, Job] | None = st.session_state.get(CURRENT)
+        if held is not None and held[0] == key and held[1].dead:
+            with suppress(CancelledError):  # nobody had waited for it for a while: it is started again
+                held[1].result()
+        job = shelf().job(kind, key, work())
+        job.want()
+        st.session_state[CURRENT] = (key, job)
+        return job
+
+    def _network(self, name: str, seed: int) -> RetrainedNetwork | None:
+        file = self.path / f"{name}-{seed}.npz"
+        return _read(file, file.stat().st_mtime_ns) if file.is_file() else None
+
+
+def one_network(plan: RetrainingPlan, name: str, seed: int) -> Callable[[Progress], int]:
+    """Return the work of one network, which ends on disk."""
+
+    def work(report: Progress) -> int:
+        found = plan.run((seed,), (name,), on_progress=report)
+        if not found.complete:
+            raise CancelledError(f"Stopped while retraining with {name}, seed {seed}.")
+        return len(found.networks)
+
+    return work
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _read(file: Path, changed: int) -> RetrainedNetwork | None:
+    """Read a network once; None where the file is damaged."""
+    from idc_core.cache import ArrayFolder
+    from idc_core.experiments.retraining_results import RetrainedNetwork
+
+    held = ArrayFolder(file.parent).get(file.stem)
+    return None if held is None else RetrainedNetwork.of(held)
+
+
+def watch(run: RetrainingRun) -> None:
+    """Show the run's progress, with buttons that stop and continue it; every network finished redraws the page."""
+    going = run.going and bool(run.left) and FAILED not in st.session_state
+    st.fragment(run_every=POLL_S if going else None)(_watch)(run, len(run.left))
+
+
+def _watch(run: RetrainingRun, before: int) -> None:
+    left = run.left
+    if len(left) < before:
+        st.rerun()
+    if not left:
+        return
+    done = run.total - len(left)
+    if problem := st.session_state.get(FAILED):
+        st.error(problem)
+    if not run.going:
+        st.progress(done / run.total, f"{done} of {run.total} networks are retrained and kept")
+        st.button("Continue" if done else "Retrain here", on_click=run.go, args=(True,), key="retraining-continue")
+        return
+    try:
+        job = run.advance()
+    except IdcError as error:
+        st.session_state[FAILED] = str(error)
+        st.session_state[run.flag] = False
+        st.rerun()
+    if job is None:  # the last one was finished just now: all of them are drawn
+        st.rerun()
+    state = job.state
+    share = min(1.0, state.done / state.total) if state.total else 0.0
+    doing = state.label or "waiting for other work"
+    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained; {lower(doing)}")
+    st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")

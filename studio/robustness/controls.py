@@ -1,0 +1,93 @@
+"""The controls of retraining: additions, training, and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from idc_core.experiments.rq6 import RQ6Settings, usual
+from idc_core.suites import SUITES
+from studio.engine.results import View, clustered
+
+MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
+EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
+STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
+
+V = TypeVar("V", int, float, str)
+
+
+def usual_settings(view: View) -> RQ6Settings:
+    """Return the default settings for a setup."""
+    neurons = view.train_traces.activations[view.bench.layer].shape[1]
+    return usual(view.train, view.bench.layer, neurons)
+
+
+def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
+    """Choose additions, training and tests."""
+    start = replace(usual_settings(view), **clustered(view.bench))
+    neurons = view.train_traces.activations[view.bench.layer].shape[1]
+    ms = sorted({m for m in MS if m <= neurons} | {start.m})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        share = "Share of the training inputs; fewer where not as many raise IDC"
+        added = _one_of("Inputs added (%)", ADDED, round(100 * start.added), "added", share)
+        m = _one_of(
+            "Important neurons (m)", ms, start.m, "combined", "Neurons whose cells decide which inputs raise IDC"
+        )
+        epochs = _one_of("Epochs", EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
+        seeds = _one_of("Seeds", SEEDS, 5, "seeds", "Repetitions with other random choices")
+    with st.expander("Noise, attacks and initial weights"):
+        kinds = st.pills(
+            "Perturbations of training inputs",
+            [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")],
+            selection_mode="multi",
+            default=list(start.kinds),
+            format_func=lambda name: SUITES[name].label,
+            key="perturbed-by",
+            bind="query-params",
+            help="Perturbations that make the candidates. Default Random noise and Relevance-guided noise.",
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            noisy = "Share of a picture's pixels with noise, in additions and tests"
+            share_noisy = _one_of("Pixels with noise (%)", SHARES, round(100 * start.share), "noisy-pixels", noisy)
+            size = "Largest change of a pixel by FGSM and BIM, as a share of its range"
+            epsilon = _one_of("Size of attacks (epsilon)", SIZES, start.epsilon, "attack-size", size)
+            begin = _one_of(
+                "Initial weights",
+                tuple(STARTS),
+                "trained",
+                "begin",
+                "Weights that training starts from",
+                STARTS.__getitem__,
+            )
+    chosen = replace(
+        start,
+        m=m,
+        kinds=tuple(kinds) or start.kinds,
+        share=share_noisy / 100,
+        added=added / 100,
+        epsilon=epsilon,
+        epochs=epochs,
+        start="scratch" if begin == "scratch" else "trained",
+    )
+    return chosen, tuple(range(seeds))
+
+
+def _one_of(
+    label: str, options: Sequence[V], default: V, key: str, what: str, written: Callable[[Any], str] = str
+) -> V:
+    """Choose one of a few values."""
+    ends = "" if isinstance(default, str) else f" {written(options[0])} to {written(options[-1])},"
+    value: V = st.segmented_control(
+        label,
+        options,
+        default=default,
+        required=True,
+        format_func=written,
+        key=key,
+        bind="query-params",
+        help=f"{what};{ends} default {written(default)}.",
+    )
+    return value

@@ -1,0 +1,304 @@
+"""The results of retraining: finding, curves, differences, tables, added inputs and downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.experiments.retraining_results import CONFIDENCE, Difference, RetrainedNetwork
+from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
+from idc_core.figures import input_images
+from idc_core.figures import robustness as figures
+from idc_core.suites import SUITES
+from studio.engine.results import View, clustered
+from studio.robustness.controls import usual_settings
+from studio.robustness.retraining import RQ6Run, rq6_run
+from studio.shell.selection import Selection
+from studio.widgets import layout
+from studio.widgets.text import count, lower, percent, plural, signed
+
+COLUMNS = 6
+AGAINST = {RANDOM: "random", NONE: "nothing"}
+PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
+
+
+def _amount(run: RQ6Run, value: float) -> str:
+    """Write a difference of accuracies in points, or of errors."""
+    share = run.result.task == "classification"
+    return f"{signed(100 * value, '+.1f')} points" if share else f"{signed(value, '+.4f')} rad"
+
+
+def _significant(run: RQ6Run, pair: Difference) -> str:
+    """List the tests on which a difference is significant."""
+    tests = [
+        f"{_amount(run, pair.mean[i])} on {lower(TESTS[name])}"
+        for i, name in enumerate(run.result.tests)
+        if pair.exceeds[i]
+    ]
+    return layout.names(tests) if tests else ""
+
+
+def sentence(run: RQ6Run) -> str:
+    """Put the finding into words."""
+    found = run.result
+    seeds = len(found.finished(*ADDITIONS))
+    if seeds < 2:
+        done = f"{len(found.networks)} of {run.total} networks are retrained"
+        return f"**No result yet: {done}.** Significance needs two finished seeds."
+    added = plural(round(np.mean(found.added(RAISING))), "input")
+    random = _significant(run, found.difference(RAISING, RANDOM))
+    nothing = _significant(run, found.difference(RAISING, NONE))
+    first = (
+        f"**{added} that raise IDC change {found.unit} by {random}, compared with random perturbed inputs.**"
+        if random
+        else f"**{added} that raise IDC do not differ significantly from as many random perturbed inputs** "
+        f"({seeds} seeds)."
+    )
+    second = (
+        f"Compared with nothing added: {nothing}."
+        if nothing
+        else "Compared with nothing added, no difference is significant either."
+    )
+    return f"{first} {second}"
+
+
+def _curves_title(run: RQ6Run) -> str:
+    """Name the largest significant difference of the inputs that raise IDC."""
+    found = run.result
+    seeds = len(found.finished(RAISING, NONE))
+    if seeds < 2:
+        return f"{len(found.networks)} of {run.total} networks are retrained"
+    pair = found.difference(RAISING, NONE)
+    if not pair.exceeds.any():
+        return f"Inputs that raise IDC: no significant difference to nothing added ({seeds} seeds)"
+    place = int(np.argmax(np.where(pair.exceeds, np.abs(pair.mean), 0)))
+    return (
+        f"Inputs that raise IDC change {found.unit} most on {lower(TESTS[found.tests[place]])}: "
+        f"{_amount(run, pair.mean[place])} compared with nothing added ({seeds} seeds)"
+    )
+
+
+def draw_curves(run: RQ6Run, key: str) -> None:
+    """Draw accuracy after every epoch."""
+    found, title = run.result, _curves_title(run)
+    layout.chart(
+        run.view,
+        key,
+        lambda dark: figures.curves(found, ADDITIONS, TESTS, title, dark=dark),
+        alt=title,
+        read="Each line is the mean over the finished seeds, its band one standard deviation to either side. "
+        f"x: epochs, 0 is before retraining; y: {found.unit}, with its own scale per panel.",
+        depends=(run.path.name, run.seeds, tuple(found.networks)),
+    )
+
+
+def draw_differences(run: RQ6Run) -> None:
+    """Draw the differences of the additions at the end."""
+    found = run.result
+    seeds = len(found.finished(*ADDITIONS))
+    if not seeds:
+        st.caption("Differences appear when all three networks of the first seed are retrained.")
+        return
+    pairs = [found.difference(*pair) for pair in PAIRS]
+    significant = _significant(run, pairs[0])
+    title = (
+        f"Compared with random inputs: {significant}" if significant else "No significant difference to random inputs"
+    )
+    if seeds < 2:
+        title = "Confidence intervals need a second seed"
+    layout.chart(
+        run.view,
+        "differences",
+        lambda dark: figures.differences(found, pairs, ADDITIONS, TESTS, title, dark=dark),
+        alt=title,
+        read=f"Each mark is a mean paired difference with its {100 * CONFIDENCE:.0f} % confidence interval (Student's "
+        "t). Intervals that exclude 0 are significant. By chance alone, 1 of 20 does.",
+        depends=(run.path.name, run.seeds, tuple(found.networks)),
+    )
+
+
+def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return one row per test: mean and deviation of every addition; and the paired differences."""
+    found = run.result
+    factor, unit, places = (100, " %", 1) if found.task == "classification" else (1, "", 4)
+    mean, deviation = factor * found.mean(), factor * found.deviation()
+    rows, differences = [], []
+    for column, name in enumerate(found.tests):
+        row = {"test": TESTS[name], "before": f"{np.nanmean(mean[:, 0, column]):.{places}f}{unit}"}
+        for place, addition in enumerate(found.additions):
+            value, spread = mean[place, -1, column], deviation[place, -1, column]
+            around = f" ± {spread:.{places}f}" if np.isfinite(spread) else ""
+            row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
+        rows.append(row)
+        row = {"test": TESTS[name]}
+        for one, other in PAIRS[:2]:
+            pair = found.difference(one, other)
+            how = f"+.{places}f"
+            value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
+            around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
+            text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
+            row[f"raising IDC \u2212 {AGAINST[other]}"] = text
+        differences.append(row)
+    return pd.DataFrame(rows), pd.DataFrame(differences)
+
+
+def draw_tables(run: RQ6Run) -> None:
+    """Show every test with its differences, in two tables: one would be wider than a narrow window."""
+    right = st.column_config.TextColumn(alignment="right")
+    means, differences = tables(run)
+    for table, alt in (
+        (means, "Every test with the accuracy of each addition"),
+        (differences, "Every test with the differences of additions; a star marks significant ones"),
+    ):
+        st.dataframe(
+            table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right), alt=alt
+        )
+    st.caption(
+        "Mean ± standard deviation over the seeds. Differences in percentage points (regression: error units), "
+        f"with {100 * CONFIDENCE:.0f} % confidence intervals. *: significant."
+    )
+
+
+def before_first_result(run: RQ6Run) -> str:
+    """Say what follows where nothing is finished yet."""
+    if run.going:
+        return (
+            f"**The first of {run.total} networks is being retrained.** Results appear with every network; "
+            "significance needs two seeds."
+        )
+    duration = "a minute or two" if run.starts else "minutes to hours"
+    inputs = f"{count(len(run.view.train))} training inputs"
+    return f"**No network is retrained yet.** {run.total} networks on {inputs} take {duration}."
+
+
+def draw_command(run: RQ6Run) -> None:
+    """Show the command line that makes this run, where there is one."""
+    if run.starts or run.going or not _is_usual(run):
+        return
+    st.markdown("To run this in a terminal (results appear here on reload):")
+    name = run.view.model.card.name
+    st.code(f"python -m idc_core experiment rq6 --models {name} --seeds {len(run.seeds)}", language="bash")
+
+
+def _is_usual(run: RQ6Run) -> bool:
+    """Whether everything but the number of seeds is as the command line does it."""
+    card, bench = run.view.model.card, run.view.bench
+    whole = (bench.data, bench.layer, bench.classes) == (card.dataset, card.default_layer, ())
+    return whole and run.settings == usual_settings(run.view)
+
+
+def draw_added(run: RQ6Run) -> None:
+    """Show some of the inputs that were added with the first seed."""
+    st.header("Added inputs", anchor=False)
+    for column, name in zip(st.columns(2, gap="medium"), (RAISING, RANDOM), strict=True):
+        network, label = run.result.networks.get((name, run.seeds[0])), _capital(ADDITIONS[name])
+        with column:
+            if network is None:
+                st.caption(f"{label}: not finished yet.")
+                continue
+            classes = run.view.train.class_names
+            values = [classes[one] if classes else signed(one) for one in network.shown_targets]
+            rows = [" ".join(values[i : i + COLUMNS]) for i in range(0, len(values), COLUMNS)]
+            text = f"{label}: {len(network.shown)} of {count(network.added)}, seed {run.seeds[0]}. "
+            text += f"True {'classes' if classes else 'values'} by row: {', '.join(rows)}."
+            pictures = input_images.spaced(input_images.pictures(network.shown, 56))
+            sheet = input_images.side_by_side(pictures, COLUMNS)
+            st.image(sheet, width="content", output_format="PNG", alt=text)
+            st.caption(text)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def draw_side(run: RQ6Run, side: View, chosen: Selection, key: str) -> None:
+    """Draw the curves of one of two setups, as far as they are finished."""
+    one = _run_of(run, side)
+    if one.result.networks:
+        draw_curves(one, f"curves-{key}")
+    else:
+        st.caption("No network is retrained for this setup yet. Open it (Swap in the sidebar) to start.")
+
+
+def compare_setups(run: RQ6Run, here: View, there: View) -> str:
+    """Say how many networks are retrained on both setups."""
+    numbers = [len(_run_of(run, side).result.networks) for side in (here, there)]
+    return f"Retrained networks: {numbers[0]} here, {numbers[1]} on the pinned setup."
+
+
+def _run_of(run: RQ6Run, side: View) -> RQ6Run:
+    return run if side is run.view else rq6_run(side, _settings_of(run, side), run.seeds)
+
+
+def _settings_of(run: RQ6Run, side: View) -> RQ6Settings:
+    """Return the settings of this page for another setup."""
+    usually = usual_settings(side)
+    neurons = side.train_traces.activations[side.bench.layer].shape[1]
+    clusters = {"clusters": usually.clusters} | clustered(side.bench)
+    return replace(run.settings, layer=side.bench.layer, m=min(run.settings.m, neurons), **clusters)
+
+
+def explain(run: RQ6Run) -> None:
+    """Say how it was computed."""
+    settings, found, view = run.settings, run.result, run.view
+    noise = f"{percent(settings.share)} of the pixels, standard deviation {settings.deviation:g}"
+    cells = f"layer {settings.layer}, m = {settings.m}, {settings.clustering}"
+    if len(settings.clusters) == 1:
+        cells += f", k = {settings.clusters[0]}"
+    cells += ", zeros dropped" if settings.drop_zeros else ""
+    kinds = layout.names([lower(SUITES[name].label) for name in settings.kinds])
+    classes = f" Tests are those of class {view.class_label}; training inputs are of all classes." * bool(
+        view.bench.classes
+    )
+    rate = " The learning rate is a third of the original one." if settings.start == "trained" else ""
+    layout.computed(
+        view,
+        f"Candidates: up to 10,000 training inputs per seed, each perturbed once by {kinds} ({noise}). A candidate "
+        f"raises IDC if no test reaches its cell ({cells}). Of every such cell the candidate nearest to the centroids "
+        "is taken, then the next one, and so on. As many random ones are drawn from all candidates. Targets are those "
+        f"of the original inputs. No test is among the candidates.{classes}",
+        f"Every network is trained for {found.epochs} epochs of {count(found.steps)} steps, with additions or without: "
+        f"additions replace training inputs.{rate} Noise in the tests has the same strength and another seed. "
+        "Relevance and the fixed attacks are of the network before retraining. Attacks change the first "
+        f"{count(min(MOST_ATTACKED, len(run.tests)))} tests by at most {settings.epsilon:g}, BIM in ten steps. The "
+        "paper's FGSM uses 0.3, at which accuracy is close to 0.",
+        "Intervals are over the seeds: the order of training and the noise, not other tests or other networks.",
+    )
+
+
+def epoch_table(run: RQ6Run) -> pd.DataFrame:
+    """Return one row per network, epoch and test."""
+    found = run.result
+    rows = [
+        {"addition": name, "seed": seed, "added": network.added, "epoch": epoch, "test": test, found.unit: value}
+        for (name, seed), network in found.networks.items()
+        for epoch, row in enumerate(network.values)
+        for test, value in zip(found.tests, row, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def weights(network: RetrainedNetwork) -> bytes:
+    """Write a retrained network's weights as safetensors."""
+    from safetensors.numpy import save
+
+    return save(network.weights)
+
+
+def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+    """Offer the retrained weights of the first seed."""
+    seed, name = run.seeds[0], run.view.model.card.name
+
+    def file(addition: str) -> tuple[str, str, Callable[[], bytes]]:
+        network = run.result.networks[addition, seed]
+        return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: weights(network)
+
+    return {
+        f"Weights, {ADDITIONS[addition]} (safetensors)": file(addition)
+        for addition in ADDITIONS
+        if (addition, seed) in run.result.networks
+    }
