@@ -87,7 +87,7 @@ def test_other_test_sets_get_a_panel_and_rows_of_their_own(open_page):
     assert set(table(app)["tests"]) == {"digits", "mnist"}
     cells = table(app)[table(app)["m"] == 6].pivot(index="layer", columns="tests", values="covered")
     digits, mnist = (int((cells[a] > cells[b]).sum()) for a, b in (("digits", "mnist"), ("mnist", "digits")))
-    assert f"reached by Handwritten digits (scikit-learn) in {digits} and by MNIST in {mnist}." in text(app)
+    assert f"Handwritten digits (scikit-learn) in {digits} and MNIST in {mnist}." in text(app)
 
 
 def test_class_filter_counts_only_its_tests(open_page):

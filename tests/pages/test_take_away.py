@@ -112,7 +112,7 @@ def test_pictures_are_buttons_and_one_is_marked(view):
     assert first["selected"] == again["selected"] == view.test.ids[view.chosen[2]]
     assert first["sheet"]["width"] == first["sheet"]["height"] == 84
     assert [tile["places"] for tile in second["tiles"]] == [[0, 2], [1, 3]], "each has a heatmap beside it"
-    assert "Shown are 5 of 7 tests." in app.caption[0].value
+    assert "5 of 7 tests are shown." in app.caption[0].value
     assert app.caption[3].value == "No test to show."
     assert sum(len(data["sheet"]["address"]) for data in (first, second, again)) < 150_000
 
