@@ -37,7 +37,7 @@ def test_the_table_reads_again_with_its_numbers(visitor, view):
 
 
 def test_inputs_of_a_cell_can_be_taken_away(visitor, view, fullest):
-    content = np.load(io.BytesIO(visitor.download("away (npz)")), allow_pickle=False)
+    content = np.load(io.BytesIO(visitor.download(f"these {view.table.counts[fullest]} tests")), allow_pickle=False)
     positions = np.flatnonzero((view.analysis.assignments == view.table.cells[fullest]).all(axis=1))
     assert content["ids"].tolist() == view.test.ids[positions].tolist()
     assert (content["inputs"] == view.test.inputs[positions]).all()
@@ -45,7 +45,7 @@ def test_inputs_of_a_cell_can_be_taken_away(visitor, view, fullest):
 
 def test_the_smallest_set_of_tests_covers_as_much(visitor, view):
     tests = np.load(io.BytesIO(visitor.download(f"These {view.table.covered} tests (npz)")), allow_pickle=False)
-    listed = pd.read_csv(io.BytesIO(visitor.download("Their numbers (CSV)")), dtype={"cell": str})
+    listed = pd.read_csv(io.BytesIO(visitor.download("numbers (CSV)")), dtype={"cell": str})
     assert listed["test"].tolist() == tests["ids"].tolist()
     positions = [view.test.ids.tolist().index(number) for number in tests["ids"]]
     assert (tests["inputs"] == view.test.inputs[positions]).all()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +21,16 @@ def open_page(name: str, **parameters: str | list[str]) -> AppTest:
     return app.switch_page(str(PAGES[name].file)).run()
 
 
+def until_drawn(app: AppTest) -> AppTest:
+    """Run a page again, as a browser does, until what is retrained in the background has something to show."""
+    end = time.monotonic() + 120
+    while not app.get("plotly_chart") and any(button.key == "retraining-stop" for button in app.button):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        app.run()
+    return app
+
+
 def read_page(name: str, **parameters: str) -> AppTest:
     """Return a page that is opened once for all tests that only read it; it cannot be run again."""
     return _read(name, tuple(parameters.items()), os.environ.get("IDC_DATA"))
@@ -27,7 +38,7 @@ def read_page(name: str, **parameters: str) -> AppTest:
 
 @cache
 def _read(name: str, parameters: tuple[tuple[str, str], ...], data: str | None) -> AppTest:
-    app = open_page(name, **dict(parameters))
+    app = until_drawn(open_page(name, **dict(parameters)))
 
     def refuse(*_, **__) -> None:
         raise AssertionError("other tests read this page too: open one of its own with open_page")

@@ -14,7 +14,7 @@ from studio.shell.bench import DEFAULT, Bench
 from studio.shell.pages import PAGES
 from studio.widgets import downloads
 from studio.widgets.gallery import caption, marked_words, text_words
-from tests.pages.reading import read_page
+from tests.pages.reading import read_page, until_drawn
 
 SCRIPT = """
 from studio.widgets import layout
@@ -73,7 +73,7 @@ def test_tables_read_again_as_they_were(open_page, monkeypatch, name):
     written = []
     monkeypatch.setattr(downloads, "csv", lambda table: written.append(table) or "")
     monkeypatch.setattr("streamlit.download_button", _at_once("streamlit.download_button"))
-    app = open_page(name)
+    app = until_drawn(open_page(name))
     assert not app.exception
     monkeypatch.undo()
     assert written
