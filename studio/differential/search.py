@@ -178,7 +178,7 @@ def run(view: View, settings: SearchSettings) -> SearchResult | None:
 
         def publish(some: Disagreements) -> None:
             so_far[key] = some
-            while len(so_far) > KEPT["searches"]:
+            while len(so_far) > KEPT:
                 so_far.popitem(last=False)
 
         inputs = view.test.inputs[positions]

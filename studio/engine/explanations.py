@@ -102,7 +102,7 @@ def explain(
 
     entry = METHODS[method]
     own = [parameter.name for parameter in entry.parameters]
-    chosen = entry.settings({name: value for name, value in settings.items() if name in own})
+    chosen: dict[str, Any] = entry.settings({name: value for name, value in settings.items() if name in own})
 
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
         layers = (*reversed(view.model.card.layers), INPUT)

@@ -104,17 +104,18 @@ class RetrainingRun:
             return None
         prepared = shelf().finished("retrained-tests", self.key)
         if prepared is None:
-            return self._job("retrained-tests", self.key, lambda: self.prepare)
+            return self._job("retrained-tests", self.key, lambda: self.prepare, 2)
         name, seed = left[0]
-        return self._job("retraining", (*self.key, name, seed), lambda: one_network(prepared.result(), name, seed))
+        key = (*self.key, name, seed)
+        return self._job("retraining", key, lambda: one_network(prepared.result(), name, seed), 64)
 
-    def _job(self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]) -> Job:
+    def _job(self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]], kept: int) -> Job:
         """Return a job, started unless it runs; one that failed is not tried again and again."""
         held: tuple[object, Job] | None = st.session_state.get(CURRENT)
         if held is not None and held[0] == key and held[1].dead:
             with suppress(CancelledError):  # nobody had waited for it for a while: it is started again
                 held[1].result()
-        job = shelf().job(kind, key, work())
+        job = shelf().job(kind, key, work(), kept)
         job.want()
         st.session_state[CURRENT] = (key, job)
         return job

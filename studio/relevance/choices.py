@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -155,7 +156,7 @@ def choose_explanation(view: View) -> Asked:
 def _choose_parameter(parameter: Parameter) -> float | str:
     value: float | str
     if not parameter.offered:
-        kind = type(parameter.default)
+        kind: Any = type(parameter.default)
         value = st.number_input(
             parameter.label,
             kind(parameter.low),

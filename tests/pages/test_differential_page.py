@@ -134,7 +134,7 @@ def test_stop_shows_the_disagreements_so_far(open_page, view):
     settings = {**SMALL, "search-seed": "5", "constraint": "L-inf ball"}
     open_page("differential", **settings)
     done = jobs.shelf()._jobs["searches"]
-    (key,) = [key for key in done if isinstance(key[3], search.SearchSettings) and key[3].seed == 5]
+    (key,) = [key for key in done if isinstance(key[2], search.SearchSettings) and key[2].seed == 5]
     so_far = search._so_far()
     whole = so_far[key]
     models = [load_model(name) for name in NAMES]

@@ -150,7 +150,7 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
 
     opened()
     done = shelf()._jobs["epochs"]
-    done.pop(next(key for key in done if key[2] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
+    done.pop(next(key for key in done if key[1] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
     real = jobs.Waiting.get
 
     def halted(self, kind, *rest):
