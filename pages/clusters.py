@@ -6,7 +6,7 @@ from idc_core.clustering.methods import CLUSTERINGS
 from studio.clusters import cluster_choices, histograms, projected_tests
 from studio.shell.frame import current_view
 from studio.shell.pins import beside
-from studio.shell.selection import selected
+from studio.state.selection import selected
 from studio.widgets import layout
 
 view = current_view()

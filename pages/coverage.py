@@ -7,10 +7,9 @@ from idc_core.coverage.growth import growth
 from idc_core.figures.coverage import growth_curve
 from studio.coverage import cell_details
 from studio.coverage.grid_chart import choose_colouring, draw_grid, draw_pinned, sentence
-from studio.engine import cell_search
 from studio.shell.frame import current_view
-from studio.widgets import grid_axes, layout
-from studio.widgets.text import cell_name, count, plural
+from studio.text import cell_name, count, plural
+from studio.widgets import cell_search, grid_axes, layout
 
 view = current_view()
 table = view.table

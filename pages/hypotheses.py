@@ -22,8 +22,8 @@ from studio.hypotheses import (
 from studio.hypotheses.inspections import Measured
 from studio.shell import pins
 from studio.shell.frame import current_view
+from studio.text import count
 from studio.widgets import layout
-from studio.widgets.text import count
 
 view = current_view()
 finding = st.empty()

@@ -7,8 +7,8 @@ from studio.engine.results import of_classes
 from studio.layers.layer_sweep import open_suites, open_sweep
 from studio.layers.sweep_view import choose, draw, draw_pinned, draw_table, sentence, tabulate
 from studio.shell.frame import current_view
+from studio.text import plural
 from studio.widgets import layout
-from studio.widgets.text import plural
 
 view = current_view()
 finding = st.empty()

@@ -9,8 +9,8 @@ from studio.overview.result import draw_side, findings, headline, numbers, small
 from studio.shell import pins
 from studio.shell.frame import current_result, default_line
 from studio.shell.pages import PAGES
+from studio.text import cell_name
 from studio.widgets.layout import explain, take_away
-from studio.widgets.text import cell_name
 
 NEXT = {
     "learn": "Learn: the method on a network of ten neurons",

@@ -17,7 +17,7 @@ from studio.relevance.choices import choose_colours, choose_explanation, choose_
 from studio.relevance.findings import conserved, sentence
 from studio.shell import pins
 from studio.shell.frame import current_view
-from studio.shell.selection import Selection
+from studio.state.selection import Selection
 from studio.widgets import layout, relevance_view
 from studio.widgets.relevance_view import Display
 

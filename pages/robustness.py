@@ -5,12 +5,12 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from studio.engine.retraining import watch
 from studio.robustness import controls, results
 from studio.robustness.retraining import rq6_run
 from studio.shell import pins
 from studio.shell.frame import current_view
 from studio.widgets import layout
+from studio.widgets.retraining import watch
 
 view = current_view()
 finding = st.empty()

@@ -14,8 +14,8 @@ from studio.shell.frame import current_view
 from studio.testsets import added_inputs, comparison_charts, suite_controls
 from studio.testsets.findings import headline
 from studio.testsets.suite_comparison import compare_chosen
+from studio.text import count, plural
 from studio.widgets import layout
-from studio.widgets.text import count, plural
 
 view = current_view()
 finding = st.empty()

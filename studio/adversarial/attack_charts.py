@@ -11,9 +11,9 @@ from idc_core.figures import adversarial as figures
 from studio.adversarial import attack_controls, attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.engine.results import View
-from studio.shell.selection import Selection
+from studio.state.selection import Selection
+from studio.text import count, percent, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import count, percent, plural, signed
 
 SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 

@@ -15,10 +15,10 @@ from idc_core.npz import pack_arrays
 from studio.adversarial.attacks import EXPLAINED, Ints, Run
 from studio.engine.results import View
 from studio.shell.pages import PAGES
-from studio.shell.selection import picked_row, select
+from studio.state.selection import picked_row, select
+from studio.text import cell_name, count, percent, plural, signed, times
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
 from studio.widgets.relevance_view import draw_groups
-from studio.widgets.text import cell_name, count, percent, plural, signed, times
 
 SIDE = 140
 """Width of the large pictures in pixels, at least: six stand in a row."""

@@ -10,9 +10,9 @@ from studio.adversarial import attack_controls, attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.engine import jobs
 from studio.engine.results import View
+from studio.text import plural
 from studio.widgets.keep_suite import keep_row
 from studio.widgets.layout import names
-from studio.widgets.text import plural
 
 SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
 

@@ -15,8 +15,8 @@ from studio.classes import class_errors
 from studio.classes.class_errors import Looked
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.shell import address
-from studio.shell.selection import picked_row
+from studio.state import address
+from studio.state.selection import picked_row
 from studio.widgets import layout
 
 TRIPLETS = 50

@@ -16,8 +16,8 @@ from idc_core.confusion.report import ClassErrors, Kind, find_errors
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.shell import address
-from studio.shell.selection import select
+from studio.state import address
+from studio.state.selection import select
 from studio.widgets import layout
 
 if TYPE_CHECKING:

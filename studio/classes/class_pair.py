@@ -17,9 +17,9 @@ from studio.classes import class_errors
 from studio.classes.class_errors import Looked
 from studio.engine.results import View
 from studio.shell.pages import PAGES
-from studio.shell.selection import picked_row, select
+from studio.state.selection import picked_row, select
+from studio.text import cell_name, percent, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import cell_name, percent, plural, signed
 
 SHOWN, TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each; half as many of those in between."""

@@ -13,11 +13,11 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.classes.class_errors import Looked
 from studio.engine.results import View
-from studio.engine.retraining import RetrainingRun, watch
 from studio.shell.pages import PAGES
+from studio.text import count, plural
 from studio.widgets import layout
 from studio.widgets.keep_suite import keep_row, made_of_tests
-from studio.widgets.text import count, plural
+from studio.widgets.retraining import RetrainingRun, watch
 
 if TYPE_CHECKING:
     from idc_core.experiments.confusion_repair import Repair

@@ -17,10 +17,10 @@ from idc_core.figures import classes as figures
 from studio.classes import class_bias, class_errors
 from studio.classes.class_errors import Looked, Settings
 from studio.engine.results import View
-from studio.shell.selection import Selection, picked_row
+from studio.state.selection import Selection, picked_row
+from studio.text import percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.downloads import csv
-from studio.widgets.text import percent, plural, signed
 
 MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file for download."""

@@ -14,10 +14,10 @@ from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.shell.bench import DEFAULT
-from studio.shell.selection import select
+from studio.state.bench import DEFAULT
+from studio.state.selection import select
+from studio.text import count, lower, percent, plural
 from studio.widgets import layout
-from studio.widgets.text import count, lower, percent, plural
 
 LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 

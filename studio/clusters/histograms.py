@@ -13,11 +13,11 @@ from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cell_table import state_counts, typical
 from idc_core.figures import clusters as figures
 from studio.engine.results import View
-from studio.shell.bench import CLUSTER_COUNTS, DEFAULT, ZEROS
 from studio.shell.pages import PAGES
-from studio.shell.selection import Selection, select, selected
+from studio.state.bench import CLUSTER_COUNTS, DEFAULT, ZEROS
+from studio.state.selection import Selection, select, selected
+from studio.text import cluster_name, plural
 from studio.widgets import layout
-from studio.widgets.text import cluster_name, plural
 
 SHOWN, FEW = 20, 6
 """Tests shown of the selected cluster, and of the others."""

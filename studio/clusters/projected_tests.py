@@ -15,9 +15,9 @@ from idc_core.figures.projection import Groups, gather, plane
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.shell.selection import select, selected
+from studio.state.selection import select, selected
+from studio.text import cell_name, cluster_name, count, percent, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import cell_name, cluster_name, count, percent, plural, signed
 
 LINEAR, UMAP = "principal components", "UMAP"
 CLICK, LASSO = "click", "lasso"

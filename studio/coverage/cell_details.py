@@ -11,14 +11,13 @@ from idc_core.coverage.cell_table import members, nearest
 from idc_core.coverage.closest_inputs import closest, spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
 from idc_core.figures.grid import Grid
-from studio.engine import cell_search
 from studio.engine.results import View
 from studio.shell.pages import PAGES
-from studio.shell.selection import picked_row, select, selected
-from studio.widgets import layout
+from studio.state.selection import picked_row, select, selected
+from studio.text import cell_name, cluster_name, count, parse_cell, percent, plural
+from studio.widgets import cell_search, layout
 from studio.widgets.downloads import csv
 from studio.widgets.grid_axes import around, fix
-from studio.widgets.text import cell_name, cluster_name, count, parse_cell, percent, plural
 
 SHOWN = 12
 """Tests shown of a cell."""

@@ -11,9 +11,9 @@ from idc_core.figures.grid import Grid, default_axes, lay_out
 from studio.coverage import cell_details
 from studio.engine.results import View
 from studio.shell import pins
-from studio.shell.selection import Selection, select, selected
+from studio.state.selection import Selection, select, selected
+from studio.text import cell_name, cluster_name, count, parse_cell, percent, plural
 from studio.widgets import grid_axes, layout
-from studio.widgets.text import cell_name, cluster_name, count, parse_cell, percent, plural
 
 
 def sentence(view: View) -> str:

@@ -14,7 +14,7 @@ from idc_core.tracing.trace import Traces, collect
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.widgets.text import lower
+from studio.text import lower
 
 if TYPE_CHECKING:
     from idc_core.suites.suite import SuitePart

@@ -13,7 +13,7 @@ from studio.criteria.compared_suites import OtherSuite
 from studio.criteria.criterion_scores import CriterionSettings
 from studio.engine import suite_catalog
 from studio.engine.results import View
-from studio.shell import address
+from studio.state import address
 from studio.widgets import layout
 
 CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address

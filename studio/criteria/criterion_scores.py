@@ -24,7 +24,7 @@ from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.widgets.text import percent
+from studio.text import percent
 
 MANY_PAIRS = 20_000_000
 """Pairs of a test and a training input beyond which pairwise criteria wait until they are chosen."""

@@ -12,8 +12,8 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, FaultDetection, Order
 from idc_core.figures import criteria as figures
 from studio.engine.results import View
+from studio.text import lower, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import lower, plural, signed
 
 PICKS, TEXTS = 20, 6
 """First tests of an order that are shown: pictures, and texts, which take a row each."""

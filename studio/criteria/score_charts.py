@@ -17,8 +17,8 @@ from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
 from studio.criteria.criterion_scores import MeasuredCriteria
 from studio.engine.results import View
+from studio.text import count, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import count, plural, signed
 
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of equal size"}
 Name = TypeVar("Name", bound=str)

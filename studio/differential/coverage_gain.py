@@ -18,9 +18,9 @@ from idc_core.progress import Progress
 from studio.differential.search import SearchResult
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.shell import address
+from studio.state import address
+from studio.text import count, percent, plural
 from studio.widgets import layout
-from studio.widgets.text import count, percent, plural
 
 MEASURED = "measured"
 """Name of the control, also in the address."""

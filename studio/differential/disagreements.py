@@ -19,14 +19,14 @@ from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.input_images import contact_sheet, pictures, png
 from idc_core.figures.wording import typeset
 from studio.differential.search import SearchResult, heatmaps
-from studio.engine.cell_search import truth
 from studio.engine.results import View
-from studio.shell import address
-from studio.shell.selection import picked_row, select, selected
+from studio.state import address
+from studio.state.selection import picked_row, select, selected
+from studio.text import plural, times
 from studio.widgets import layout
+from studio.widgets.cell_search import truth
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.relevance_view import draw_groups, draw_pictures
-from studio.widgets.text import plural, times
 
 SHOWN = "find"
 """Number of the test whose disagreement is shown; in the address."""

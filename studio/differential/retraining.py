@@ -14,10 +14,10 @@ from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.results import View
-from studio.engine.retraining import RetrainingRun, watch
-from studio.shell import address
+from studio.state import address
+from studio.text import percent, signed
 from studio.widgets import layout
-from studio.widgets.text import percent, signed
+from studio.widgets.retraining import RetrainingRun, watch
 
 if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan

@@ -9,9 +9,9 @@ import streamlit as st
 from studio.differential.search import SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
 from studio.engine.results import View
-from studio.shell import address
+from studio.state import address
+from studio.text import cell_name, lower
 from studio.widgets import layout
-from studio.widgets.text import cell_name, lower
 
 MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
 MOST_SEEDS = 500

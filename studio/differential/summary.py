@@ -13,12 +13,11 @@ from idc_core.errors import IdcError
 from idc_core.figures.differential import disagreements_by_step
 from studio.differential import search
 from studio.differential.search import SearchResult, SearchSettings
-from studio.engine import cell_search
 from studio.engine.results import View
 from studio.shell.pages import PAGES
-from studio.shell.selection import Selection, selected
-from studio.widgets import layout
-from studio.widgets.text import cell_name, count, parse_cell, percent, plural
+from studio.state.selection import Selection, selected
+from studio.text import cell_name, count, parse_cell, percent, plural
+from studio.widgets import cell_search, layout
 
 
 def sentence(result: SearchResult) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from idc_core.analysis.overview import Overview, rarest_state, shares
 from idc_core.errors import DataError
 from studio.engine.results import View, open_view
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
 
 ASSETS = Path(__file__).parents[2] / "assets"
 SNAPSHOT = ASSETS / "overview.json"

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting, shelf
-from studio.shell.bench import DEFAULT, Bench, bench_line
-from studio.shell.selection import Selection, selected
-from studio.widgets.text import plural
+from studio.state.bench import DEFAULT, Bench, bench_line
+from studio.state.selection import Selection, selected
+from studio.text import plural
 
 if TYPE_CHECKING:
     from idc_core.analysis.analysis import Analysis

@@ -14,9 +14,9 @@ from studio.engine import suite_addresses
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, of_classes, open_data
 from studio.engine.suite_addresses import Recipe
-from studio.shell import address
-from studio.shell.bench import fitting_data
-from studio.widgets.text import lower
+from studio.state import address
+from studio.state.bench import fitting_data
+from studio.text import lower
 
 if TYPE_CHECKING:
     from idc_core.suites import Suite

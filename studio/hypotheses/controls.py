@@ -11,7 +11,7 @@ from idc_core.inspection.result import Grid
 from studio.engine.results import View
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
-from studio.shell import address
+from studio.state import address
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""

@@ -18,8 +18,8 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import Measured, quoted
+from studio.text import percent, plural
 from studio.widgets import layout
-from studio.widgets.text import percent, plural
 
 if TYPE_CHECKING:
     from idc_core.inspection.result import Grid

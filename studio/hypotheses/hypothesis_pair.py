@@ -14,12 +14,12 @@ from idc_core.figures.input_images import pictures
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.neurons.neuron import told
-from studio.shell import address
 from studio.shell.pages import PAGES
-from studio.shell.selection import select, selected
+from studio.state import address
+from studio.state.selection import select, selected
+from studio.text import cluster_name, percent, plural
 from studio.widgets import layout
 from studio.widgets.relevance_view import draw_pictures
-from studio.widgets.text import cluster_name, percent, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

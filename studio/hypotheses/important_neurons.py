@@ -11,8 +11,8 @@ from idc_core.figures import hypotheses as figures
 from idc_core.inspection.result import compare_importance
 from studio.hypotheses import hypothesis_pair
 from studio.hypotheses.inspections import Measured
+from studio.text import signed
 from studio.widgets import layout
-from studio.widgets.text import signed
 
 if TYPE_CHECKING:
     from idc_core.inspection.result import Grid, ImportanceComparison

@@ -15,9 +15,9 @@ from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.controls import Shown
 from studio.hypotheses.inspections import InspectionSettings, Measured, quoted
-from studio.shell.selection import Selection
+from studio.state.selection import Selection
+from studio.text import count, plural
 from studio.widgets import layout
-from studio.widgets.text import count, plural
 
 MOST_UNSCORED = 6
 SIDE_ROWS, SIDE_COLUMNS = 15, 20

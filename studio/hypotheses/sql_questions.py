@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
-from studio.widgets.text import plural
+from studio.text import plural
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured

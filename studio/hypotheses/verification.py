@@ -15,8 +15,8 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
+from studio.text import plural
 from studio.widgets import layout
-from studio.widgets.text import plural
 
 if TYPE_CHECKING:
     from idc_core.inspection import Hypothesis

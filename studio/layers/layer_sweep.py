@@ -9,7 +9,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, of_classes, open_data
-from studio.shell.bench import MOST_NEURONS
+from studio.state.bench import MOST_NEURONS
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep

@@ -14,12 +14,13 @@ from idc_core.figures.layers import sweep_grid
 from idc_core.models import MODELS
 from studio.engine.results import View
 from studio.layers.layer_sweep import open_sweep
-from studio.shell import address, pins
-from studio.shell.bench import MOST_NEURONS, fitting_data
+from studio.shell import pins
 from studio.shell.pages import go_to
-from studio.shell.selection import Selection, picked_row, select
+from studio.state import address
+from studio.state.bench import MOST_NEURONS, fitting_data
+from studio.state.selection import Selection, picked_row, select
+from studio.text import count, percent, plural
 from studio.widgets import layout
-from studio.widgets.text import count, percent, plural
 
 USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
 MS, SUITES = "ms", "suites"  # names of the controls, also in the address

@@ -17,8 +17,8 @@ from idc_core.figures.wording import typeset
 from studio.learn import network
 from studio.learn.network import Played
 from studio.shell.pages import PAGES
+from studio.text import cell_name, percent, plural
 from studio.widgets.layout import is_dark, plot
-from studio.widgets.text import cell_name, percent, plural
 
 DECISION = "the predicted class"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)

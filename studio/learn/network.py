@@ -10,7 +10,7 @@ import streamlit as st
 
 from idc_core.analysis.teaching import LAYERS, MOST_WEIGHT, NAMES, START, START_INPUTS, Floats, Weights
 from idc_core.figures.learn import relevance_signs
-from studio.shell import address
+from studio.state import address
 from studio.widgets.charts import component
 from studio.widgets.layout import how_to_read, is_dark
 

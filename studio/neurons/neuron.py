@@ -11,9 +11,9 @@ from idc_core.figures.neurons import relevance_by_group
 from studio.engine.results import View
 from studio.neurons.rankings import Ranked
 from studio.shell.pages import PAGES
-from studio.shell.selection import select, selected
+from studio.state.selection import select, selected
+from studio.text import count, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import count, plural, signed
 
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking

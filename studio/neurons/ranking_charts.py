@@ -16,9 +16,9 @@ from studio.neurons import rankings
 from studio.neurons.neuron import told
 from studio.neurons.rankings import Ranked
 from studio.neurons.trials import first_neurons
-from studio.shell.selection import Selection, select
+from studio.state.selection import Selection, select
+from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import count, lower, percent, plural, signed
 
 CORRELATED = 0.5
 """Correlation from which relevance is said to correlate with activation."""

@@ -12,7 +12,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.widgets.text import count
+from studio.text import count
 
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking

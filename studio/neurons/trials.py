@@ -14,8 +14,8 @@ from idc_core.figures import experiments
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
+from studio.text import lower, signed
 from studio.widgets import layout
-from studio.widgets.text import lower, signed
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset

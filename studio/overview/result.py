@@ -11,9 +11,9 @@ from idc_core.figures import coverage as figures
 from idc_core.figures.grid import default_axes, lay_out
 from studio.engine.overview import summarise
 from studio.engine.results import View
-from studio.shell.selection import Selection
+from studio.state.selection import Selection
+from studio.text import cell_name, cluster_name, count, percent, plural
 from studio.widgets.layout import grid_chart, is_dark
-from studio.widgets.text import cell_name, cluster_name, count, percent, plural
 
 SMALL = 1024
 """Tiles of the small grid at most."""

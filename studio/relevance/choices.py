@@ -18,8 +18,8 @@ from idc_core.figures.palette import SCHEMES
 from idc_core.parameters import Parameter
 from studio.engine.explanations import Explanation, explain
 from studio.engine.results import PICKS, View, pick
-from studio.shell import address
-from studio.shell.selection import select
+from studio.state import address
+from studio.state.selection import select
 
 WAYS = {**PICKS, "first": "all tests"}
 NOTHING, NEXT = "nothing", "next"
@@ -156,19 +156,19 @@ def choose_explanation(view: View) -> Asked:
 def _choose_parameter(parameter: Parameter) -> float | str:
     value: float | str
     if not parameter.offered:
-        kind: Any = type(parameter.default)
+        default: Any = parameter.default  # an int or a float, as the limits
         value = st.number_input(
             parameter.label,
-            kind(parameter.low),
-            None if math.isinf(parameter.high) else kind(parameter.high),
-            parameter.default,
+            type(default)(parameter.low),
+            None if math.isinf(parameter.high) else type(default)(parameter.high),
+            default,
             key=parameter.name,
             bind="query-params",
             width=130,
-            help=f"{parameter.help} Default {_written(parameter.default)}.",
+            help=f"{parameter.help} Default {_written(default)}.",
         )
         return value
-    first, last, default = map(_written, (parameter.offered[0], parameter.offered[-1], parameter.default))
+    first, last, usual = map(_written, (parameter.offered[0], parameter.offered[-1], parameter.default))
     span = f"Either {first} or {last}" if isinstance(parameter.default, str) else f"From {first} to {last}"
     value = st.selectbox(
         parameter.label,
@@ -178,7 +178,7 @@ def _choose_parameter(parameter: Parameter) -> float | str:
         key=parameter.name,
         bind="query-params",
         width=130,
-        help=f"{parameter.help} {span}; default {default}.",
+        help=f"{parameter.help} {span}; default {usual}.",
     )
     return value
 

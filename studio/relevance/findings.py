@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from idc_core.figures import heatmaps
 from studio.engine.explanations import INPUT, Explanation, baseline_scores
 from studio.engine.results import View
-from studio.widgets.text import count, percent, plural
+from studio.text import count, percent, plural
 
 
 def sentence(

@@ -17,9 +17,9 @@ from idc_core.suites import SUITES
 from studio.engine.results import View, clustered
 from studio.robustness.controls import usual_settings
 from studio.robustness.retraining import RQ6Run, rq6_run
-from studio.shell.selection import Selection
+from studio.state.selection import Selection
+from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
-from studio.widgets.text import count, lower, percent, plural, signed
 
 COLUMNS = 6
 AGAINST = {RANDOM: "random", NONE: "nothing"}

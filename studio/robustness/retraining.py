@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from idc_core.progress import Progress
 from studio.engine.results import View
-from studio.engine.retraining import RetrainingRun
+from studio.widgets.retraining import RetrainingRun
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset

@@ -17,12 +17,13 @@ from idc_core.errors import CancelledError, IdcError
 from studio.engine import jobs
 from studio.engine.overview import snapshot
 from studio.engine.results import View, open_view, warm
-from studio.shell import address, pins, tour
-from studio.shell.bench import DEFAULT, Bench, bench_line, choose, untouched
+from studio.shell import pins, tour
 from studio.shell.pages import PAGES, asked_page, navigation
-from studio.shell.selection import Selection
+from studio.state import address
+from studio.state.bench import DEFAULT, Bench, bench_line, choose, untouched
+from studio.state.selection import Selection
+from studio.text import plural
 from studio.widgets.charts import follow_theme
-from studio.widgets.text import plural
 
 ASSETS = Path(__file__).parents[2] / "assets"
 LAST_GOOD = "last-good-bench"

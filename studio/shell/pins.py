@@ -12,10 +12,10 @@ import streamlit as st
 from idc_core.coverage.cell_table import overlap
 from idc_core.errors import IdcError
 from studio.engine.results import View, open_view
-from studio.shell import address, bench, selection
-from studio.shell.bench import Bench
-from studio.shell.selection import Selection
-from studio.widgets.text import count, percent, plural, signed
+from studio.state import address, bench, selection
+from studio.state.bench import Bench
+from studio.state.selection import Selection
+from studio.text import count, percent, plural, signed
 
 PIN = "pin"
 """Name in the address: the pinned bench and selection, written as an address themselves."""

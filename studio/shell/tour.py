@@ -12,11 +12,11 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.analysis.overview import Overview
 from studio.engine.overview import summarise
 from studio.engine.results import View
-from studio.shell import address
-from studio.shell.bench import DEFAULT
 from studio.shell.pages import PAGES, go_to
-from studio.shell.selection import Selection, select, selected
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
+from studio.state import address
+from studio.state.bench import DEFAULT
+from studio.state.selection import Selection, select, selected
 from studio.widgets import grid_axes
 from studio.widgets.charts import ASSETS, component
 

@@ -12,14 +12,14 @@ from idc_core.errors import CancelledError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
 from studio.engine.results import View
-from studio.shell import address
-from studio.shell.selection import select, selected
+from studio.state import address
+from studio.state.selection import select, selected
 from studio.testsets import suite_comparison
 from studio.testsets.suite_comparison import ComparedSuites
+from studio.text import cell_name, lower, percent, plural, signed, times
 from studio.widgets import gallery
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import keep_row
-from studio.widgets.text import cell_name, lower, percent, plural, signed, times
 
 if TYPE_CHECKING:
     from idc_core.suites import Suite

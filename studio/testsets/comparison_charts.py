@@ -11,13 +11,13 @@ import streamlit as st
 from idc_core.figures import suites as figures
 from studio.engine import suite_catalog
 from studio.engine.results import View
-from studio.shell import address
-from studio.shell.selection import Selection
+from studio.state import address
+from studio.state.selection import Selection
 from studio.testsets import added_inputs
 from studio.testsets.findings import cumulative_title, gains_title
 from studio.testsets.suite_comparison import ComparedSuites, compare_chosen
+from studio.text import count, lower, percent, plural
 from studio.widgets import layout
-from studio.widgets.text import count, lower, percent, plural
 
 
 def _drawn(found: ComparedSuites) -> list[figures.DrawnSuite]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from studio.testsets.suite_comparison import ComparedSuites
+from studio.text import count, lower, plural
 from studio.widgets.layout import names
-from studio.widgets.text import count, lower, plural
 
 
 def headline(found: ComparedSuites) -> str:

@@ -15,8 +15,8 @@ from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, open_analysis
 from studio.engine.suite_catalog import SuiteOption
-from studio.shell.bench import MOST_NEURONS
-from studio.widgets.text import lower
+from studio.state.bench import MOST_NEURONS
+from studio.text import lower
 
 if TYPE_CHECKING:
     from idc_core.analysis.analysis import Analysis

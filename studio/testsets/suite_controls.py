@@ -14,8 +14,8 @@ from studio.engine import suite_addresses, suite_catalog
 from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
 from studio.engine.suite_catalog import SuiteOption
-from studio.shell import address
-from studio.widgets.text import count, lower, plural
+from studio.state import address
+from studio.text import count, lower, plural
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter

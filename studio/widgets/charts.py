@@ -12,7 +12,7 @@ import streamlit as st
 
 from idc_core.figures.palette import palette
 from studio.engine.results import View
-from studio.shell.bench import Bench
+from studio.state.bench import Bench
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from idc_core.figures import input_images
 from studio.engine.results import View
+from studio.text import count
 from studio.widgets.gallery import caption, digest, written
-from studio.widgets.text import count
 
 MOST_PICTURES = 600
 """Pictures on a contact sheet at most."""

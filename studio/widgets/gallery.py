@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from idc_core.figures import input_images
 from studio.engine.results import View
-from studio.shell.selection import select, selected
+from studio.state.selection import select, selected
+from studio.text import plural, signed
 from studio.widgets.charts import component
-from studio.widgets.text import plural, signed
 
 WRONG = "\u00d7"
 """Marks a misclassified test."""

@@ -16,8 +16,8 @@ import streamlit as st
 from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from studio.engine.results import View
-from studio.shell import address
-from studio.widgets.text import cell_name, count, plural
+from studio.state import address
+from studio.text import cell_name, count, plural
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from studio.engine.results import View
-from studio.widgets.text import plural
+from studio.text import plural
 
 if TYPE_CHECKING:
     from idc_core.suites import ProvenanceStep, Suite

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from studio.engine.results import View
+from studio.text import lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery
-from studio.widgets.text import lower
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset

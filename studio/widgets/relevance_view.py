@@ -16,8 +16,8 @@ from idc_core.figures import heatmaps, text_relevance
 from idc_core.figures.input_images import GAP, pictures
 from studio.engine.explanations import INPUT, Explanation
 from studio.engine.results import View
+from studio.text import signed
 from studio.widgets import layout
-from studio.widgets.text import signed
 
 SIDE = 168
 """Width of the large pictures in pixels, at least."""

@@ -16,8 +16,8 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 
 from studio.engine.results import View, open_view
-from studio.shell.bench import DEFAULT
 from studio.shell.pages import PAGES
+from studio.state.bench import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 # The shell without windows takes less processor time than the whole browser.

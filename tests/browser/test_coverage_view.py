@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT, parse
+from studio.state.bench import DEFAULT, parse
+from studio.text import cell_name
 from studio.widgets import grid_axes
-from studio.widgets.text import cell_name
 
 pytestmark = pytest.mark.browser
 

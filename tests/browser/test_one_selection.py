@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from studio.widgets.text import cell_name
+from studio.text import cell_name
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from studio.widgets.text import cell_name
+from studio.text import cell_name
 
 pytestmark = pytest.mark.browser
 

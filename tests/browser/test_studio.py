@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from studio.shell.pages import PAGES
-from studio.widgets.text import cell_name
+from studio.text import cell_name
 
 pytestmark = pytest.mark.browser
 

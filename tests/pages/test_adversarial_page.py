@@ -16,8 +16,8 @@ from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
-from studio.widgets.text import cell_name, percent
+from studio.state.bench import DEFAULT
+from studio.text import cell_name, percent
 from tests.pages.reading import open_page
 
 

@@ -20,7 +20,7 @@ from idc_core.confusion import (
 )
 from idc_core.figures.wording import signed
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
 from tests.pages.reading import open_page
 
 

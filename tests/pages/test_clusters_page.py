@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from idc_core.analysis.projection import Projection, principal_components
 from studio.clusters import histograms, projected_tests
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 CHARTS = 4

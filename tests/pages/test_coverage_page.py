@@ -8,8 +8,8 @@ import pytest
 
 from idc_core.figures.grid import MOST_CELLS
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT, parse
-from studio.widgets.text import cell_name
+from studio.state.bench import DEFAULT, parse
+from studio.text import cell_name
 
 HUGE = {"m": "12", "k": "4"}
 

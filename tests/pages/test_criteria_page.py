@@ -12,8 +12,8 @@ from idc_core.suites import SUITES, make_suite
 from studio.criteria import compared_suites, criterion_controls, criterion_scores
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
-from studio.widgets.text import lower
+from studio.state.bench import DEFAULT
+from studio.text import lower
 
 NAMES = [name.upper() for name in CRITERIA]
 

@@ -15,9 +15,10 @@ from idc_core.models import load_model
 from idc_core.suites.saved_suites import open_saved, saved_suites
 from studio.differential import coverage_gain, retraining, search
 from studio.differential import disagreements as shown
-from studio.engine import cell_search, jobs
+from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
+from studio.widgets import cell_search
 
 NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 SMALL = {"count": "12", "search-iterations": "15"}

@@ -20,7 +20,7 @@ from studio.engine import jobs
 from studio.engine.jobs import shelf
 from studio.engine.results import open_view
 from studio.hypotheses import inspections
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
 from tests.pages.reading import open_page
 
 

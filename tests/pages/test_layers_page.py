@@ -7,7 +7,7 @@ import pytest
 from idc_core.analysis.analysis import analyze
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
 
 LAYERS = ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "logits"]
 

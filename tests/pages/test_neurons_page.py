@@ -15,7 +15,7 @@ from studio.engine.jobs import STOPPED, shelf
 from studio.engine.results import open_view
 from studio.neurons import rankings, trials
 from studio.neurons.neuron import EXAMPLES, told
-from studio.shell.bench import DEFAULT, Bench
+from studio.state.bench import DEFAULT, Bench
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from idc_core.figures.wording import typeset
 from studio.engine.jobs import STOPPED
 from studio.engine.overview import SNAPSHOT, snapshot, summarise
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT
 from studio.shell.pages import PAGES
+from studio.state.bench import DEFAULT
 from tests.pages.reading import ROOT, charts, read_page
 
 BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own

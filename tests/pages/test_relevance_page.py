@@ -10,7 +10,7 @@ import pytest
 from idc_core.attribution.methods import METHODS, attribute
 from studio.engine.explanations import INPUT, baseline_scores, explain, read_tokens, scores
 from studio.engine.results import open_view, pick
-from studio.shell.bench import DEFAULT, Bench
+from studio.state.bench import DEFAULT, Bench
 from studio.widgets.relevance_view import Display
 
 TEXT = "Text CNN on 20 Newsgroups"

@@ -11,9 +11,9 @@ from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
 from studio.engine import jobs
 from studio.engine.jobs import State
 from studio.engine.results import open_view
-from studio.engine.retraining import RetrainingRun
 from studio.robustness import retraining
-from studio.shell.bench import DEFAULT, parse
+from studio.state.bench import DEFAULT, parse
+from studio.widgets.retraining import RetrainingRun
 
 QUICK = {"epochs": "1", "seeds": "2"}
 

@@ -10,12 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from studio.engine.results import open_view
-from studio.shell import selection
-from studio.shell.bench import DEFAULT, Bench, parse
 from studio.shell.pages import PAGES
 from studio.shell.pins import compare, same_cells
-from studio.shell.selection import Selection, picked_row
-from studio.shell.selection import parse as parse_selection
+from studio.state import selection
+from studio.state.bench import DEFAULT, Bench, parse
+from studio.state.selection import Selection, picked_row
+from studio.state.selection import parse as parse_selection
 
 ROOT = Path(__file__).parents[2]
 OTHER = Bench("lenet4-digits", "digits", "fc1", 4, ("3", "5"), "3", "dropped", "k-means")
@@ -156,7 +156,7 @@ def test_benches_are_compared_by_cells_where_cells_mean_the_same():
 
 def test_the_bench_is_told_without_torch():
     code = (
-        "import sys; from studio.shell.bench import parse; "
+        "import sys; from studio.state.bench import parse; "
         "assert parse({'model': 'lenet5-mnist', 'layer': 'fc1'}).layer == 'fc1'; "
         "print([name for name in ('torch', 'sklearn', 'umap') if name in sys.modules])"
     )

@@ -10,15 +10,15 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT, Bench
 from studio.shell.pages import PAGES
+from studio.state.bench import DEFAULT, Bench
 from studio.widgets import downloads
 from studio.widgets.gallery import caption, marked_words, text_words
 from tests.pages.reading import read_page, until_drawn
 
 SCRIPT = """
 from studio.widgets import layout
-from studio.shell.bench import Bench, parse
+from studio.state.bench import Bench, parse
 from studio.engine.results import open_view, heatmaps
 import streamlit as st
 

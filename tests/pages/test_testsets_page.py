@@ -21,7 +21,7 @@ from idc_core.suites import (
 from studio.engine import jobs, suite_addresses, suite_catalog
 from studio.engine.results import open_view
 from studio.engine.suite_addresses import Recipe, parse
-from studio.shell.bench import DEFAULT
+from studio.state.bench import DEFAULT
 
 MS = (6, 8, 10, 12)
 
@@ -350,7 +350,7 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
 
 
 def laboratory_bench(model):
-    from studio.shell.bench import parse as parse_bench
+    from studio.state.bench import parse as parse_bench
 
     return parse_bench({"model": model})
 

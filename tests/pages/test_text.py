@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.widgets.text import lower, percent
+from studio.text import lower, percent
 
 
 @pytest.mark.parametrize(

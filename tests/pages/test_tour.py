@@ -8,11 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from studio.engine.overview import summarise
 from studio.engine.results import open_view
-from studio.shell.bench import DEFAULT, parse
 from studio.shell.pages import PAGES
-from studio.shell.selection import parse as parse_selection
 from studio.shell.tour_steps import STEPS, Story, only_by, overview
-from studio.widgets.text import cell_name, percent
+from studio.state.bench import DEFAULT, parse
+from studio.state.selection import parse as parse_selection
+from studio.text import cell_name, percent
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from studio.shell import address
+from studio.state import address
 
 CLEARS = {
     "model": ("neuron", "cluster", "cell"),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from studio.shell import address
-from studio.shell.selection import select
+from studio.state import address
+from studio.state.selection import select
 
 if TYPE_CHECKING:
     from idc_core.models import ModelEntry

@@ -16,9 +16,9 @@ from idc_core.figures import differential as figures
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.shell import address
+from studio.state import address
+from studio.text import cell_name, plural, times
 from studio.widgets.keep_suite import keep_row, made_of_tests
-from studio.widgets.text import cell_name, plural, times
 
 if TYPE_CHECKING:
     from idc_core.generation import Reached

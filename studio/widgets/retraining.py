@@ -13,7 +13,7 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Job, Waiting, shelf
-from studio.widgets.text import lower
+from studio.text import lower
 
 if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
@@ -109,7 +109,9 @@ class RetrainingRun:
         key = (*self.key, name, seed)
         return self._job("retraining", key, lambda: one_network(prepared.result(), name, seed), 64)
 
-    def _job(self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]], kept: int) -> Job:
+    def _job(
+        self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]], kept: int
+    ) -> Job:
         """Return a job, started unless it runs; one that failed is not tried again and again."""
         held: tuple[object, Job] | None = st.session_state.get(CURRENT)
         if held is not None and held[0] == key and held[1].dead:
