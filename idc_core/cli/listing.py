@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,10 +19,6 @@ def _described(name: str, entry: Any) -> Row:
 
 def _carded(name: str, entry: Any) -> Row:
     return _described(name, entry.card)
-
-
-def _documented(name: str, entry: Any) -> Row:
-    return name, "", (inspect.getdoc(entry) or "").partition("\n")[0]
 
 
 def _experiment(name: str, entry: Any) -> Row:
@@ -63,7 +58,7 @@ KINDS = {
     "transforms": Kind("idc_core.perturbation", "TRANSFORMS"),
     "suites": Kind("idc_core.suites", "SUITES"),
     "constraints": Kind("idc_core.generation", "CONSTRAINTS", _carded),
-    "objectives": Kind("idc_core.generation.objectives", "OBJECTIVES", _documented),
+    "objectives": Kind("idc_core.generation", "OBJECTIVES"),
     "seeds": Kind("idc_core.generation", "SEEDS"),
     "families": Kind("idc_core.inspection", "FAMILIES"),
     "measures": Kind("idc_core.inspection", "MEASURES"),

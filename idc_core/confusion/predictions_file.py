@@ -47,7 +47,9 @@ def own_evidence(
         If the file is damaged or too large, an array is missing or of another form, labels are out of range, or
         activations and labels are of different inputs.
 
-    Notes ----- An npz file holds `probability`, (neurons, classes) in 0..1, or `activations`, (n, neurons), with
+    Notes
+    -----
+    An npz file holds `probability`, (neurons, classes) in 0..1, or `activations`, (n, neurons), with
     `predicted`; optional `true`, `class_names`, and for activations `layer_sizes`, the numbers of neurons of the layers
     that they are scaled over (one layer unless given). Labels are whole numbers (n,) or zeros and ones (n, classes).
     Where `ids` (of the activations' inputs) and `label_ids` (of the labels' inputs) are there, they must be the same. A

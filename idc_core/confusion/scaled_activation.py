@@ -68,7 +68,9 @@ def collect_statistics(
     ModelError, UnsupportedOperationError, DataError, SettingError
         As `idc_core.tracing.trace.trace`; DataError also where an output is not finite.
 
-    Notes ----- Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, "Testing DNN Image Classifiers for Confusion & Bias
+    Notes
+    -----
+    Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, "Testing DNN Image Classifiers for Confusion & Bias
     Errors", ICSE 2020, section 3: the output of a layer is scaled to 0..1 by the smallest and the largest value of this
     input anywhere in the layer; a neuron's number is the mean of its scaled map over positions. A constant output
     scales to zeros. As in the published program, the output is the module's own, before batch norm and activation

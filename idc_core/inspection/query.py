@@ -113,7 +113,9 @@ def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answ
     DataError
         If there is no database yet, or it cannot be opened.
 
-    Notes ----- The database answers in a process of its own, because it can be interrupted between blocks of rows only:
+    Notes
+    -----
+    The database answers in a process of its own, because it can be interrupted between blocks of rows only:
     one value of a billion characters would hold up, and fill, the process that asks.
     """
     import duckdb

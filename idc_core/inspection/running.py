@@ -157,8 +157,10 @@ def inspect(
     DataError
         If a hypothesis does not fit the records or a layer, or the data set has no records.
 
-    Notes ----- T. Sellam, K. Lin, I. Huang, Y. Chen, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks,
-    SIGMOD 2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation, because
+    Notes
+    -----
+    T. Sellam, K. Lin, I. Y. Huang, M. Yang, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks, SIGMOD
+    2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation, because
     symbols of one record are not independent. Probes stop when the jackknife's bound on the held-out score and its
     change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
     bounded by the rule of three.
