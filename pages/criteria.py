@@ -44,9 +44,9 @@ order = prioritised_tests.choose_order(orders)
 if faults is not None:
     tables["criteria-mistakes"] = prioritised_tests.draw_faults(view, faults, orders, order, measured.key)
 elif view.correct is None:
-    st.caption("Orders cannot be compared by misclassified tests: accuracy is not defined for these tests.")
+    st.caption("Orders cannot be compared: accuracy is not defined for these tests.")
 else:
-    st.caption("Orders cannot be compared by misclassified tests: the network classifies all of these correctly.")
+    st.caption("Orders cannot be compared: no test is misclassified.")
 prioritised_tests.draw_first(view, order)
 
 

@@ -132,7 +132,7 @@ def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
         f"**{label} alone cannot disagree.** The search makes inputs for an uncovered cell instead. Select another "
         "cell on the Coverage page, or choose a second model."
     )
-    st.header(f"Inputs made for cell {cell_name(cell)}", anchor=False)
+    st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
     cell_search.draw_made(view, cell)
     if st.button("Choose a cell", key="to-coverage", help="Open the grid of cells to select another one."):
         st.switch_page(PAGES["coverage"].file)

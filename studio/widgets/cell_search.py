@@ -54,7 +54,7 @@ def offer(view: View, cell: tuple[int, ...]) -> None:
     name = cell_name(cell)
     made = address.read(MAKE) == name
     st.button(
-        "Hide inputs" if made else "Make an input for this cell",
+        "Hide inputs" if made else "Generate an input for this cell",
         key="make-inputs",
         on_click=address.keep,
         args=(MAKE, "" if made else name),

@@ -34,4 +34,4 @@ def test_an_uncovered_cell_gets_inputs_by_a_click_and_a_link_opens_them_again(vi
     visitor.settle()
     assert page.locator(".st-key-made-inputs img").count() == 12
     page.get_by_role("button", name="Hide inputs").click()
-    page.get_by_role("heading", name="Inputs made for cell 0-0-0-0-0-0").wait_for(state="detached")
+    page.get_by_role("heading", name="Inputs generated for cell 0-0-0-0-0-0").wait_for(state="detached")

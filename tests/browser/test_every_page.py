@@ -130,7 +130,7 @@ def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
     assert picture.size == pytest.approx([2 * length for length in size], abs=2), "twice as fine as on the screen"
     finding = title_of(visitor).removeprefix("Grid of combinations: ")
     if name == "clusters":
-        finding = "The activations of the important neurons fall into"
+        finding = "The activations of the important neurons form"
     assert finding in re.sub(r"\s+", " ", texts(root))
 
 
@@ -150,7 +150,8 @@ def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_pat
     expect(page.locator(".js-plotly-plot .gtitle")).to_be_visible()
     text = page.locator("body").inner_text()
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in text
-    assert "How to read this:" in text
+    said = visitor.page.locator('[class*="st-key-save-"]').first.get_by_test_id("stCaptionContainer").inner_text()
+    assert said in text
     # What lies under the pointer is said: the figure is alive.
     box = page.locator(".nsewdrag").first.bounding_box()
     for step in range(1, 40):

@@ -156,8 +156,8 @@ def test_tests_are_made_of_the_tests_and_their_noise_is_their_own(few):
         make_tests(model, test, SETTINGS, on_progress=lambda done, total, label: "attacked" not in label)
 
 
-def test_a_run_is_kept_and_goes_on_where_it_stopped(bench):
-    model, train, test, learnt = bench
+def test_a_run_is_kept_and_goes_on_where_it_stopped(few):
+    model, train, test, learnt = few
     ready = prepare_rq6(model, train, test, learnt, SETTINGS)
     one = ready.run((0,), (NONE,))
     assert one.additions == (NONE,)

@@ -52,7 +52,7 @@ class TestChoices:
             for one in try_choices(ACTIVATIONS, ACTIVATIONS[:50], name, drop)
         ]
         figure = choices(found, LABELS, "title", found[3], dark=dark)
-        left = [trace for trace in figure.data if trace.yaxis == "y" and trace.name != "this bench"]
+        left = [trace for trace in figure.data if trace.yaxis == "y" and trace.name != "this setup"]
         assert sum(len(trace.x) for trace in left) == len(found)
         for trace in left:
             for x, y, place in zip(trace.x, trace.y, trace.customdata, strict=True):
@@ -61,7 +61,7 @@ class TestChoices:
                 assert LABELS[one.clustering] in trace.name
         signs = [(trace.marker.symbol, trace.line.dash) for trace in left]
         assert len(set(signs)) == len(signs) == 8
-        ring = [trace for trace in figure.data if trace.name == "this bench"]
+        ring = [trace for trace in figure.data if trace.name == "this setup"]
         assert [trace.y[0] for trace in ring] == [found[3].total, 100 * found[3].score]
 
 

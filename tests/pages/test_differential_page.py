@@ -285,20 +285,20 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     cell = "0-0-0-0-0-0"
     assert tuple(map(int, cell.split("-"))) not in covered
     app = open_page("coverage", cell=cell)
-    assert "Inputs made for cell" not in "".join(header.value for header in app.header)
+    assert "Inputs generated for cell" not in "".join(header.value for header in app.header)
     app.button(key="make-inputs").click().run()
     assert not app.exception
-    assert f"Inputs made for cell {cell}" in [header.value for header in app.header]
+    assert f"Inputs generated for cell {cell}" in [header.value for header in app.header]
     made = cell_search.make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
     found = reach_cell(view.model, view.analysis, cell, view.test.inputs[made.positions])
     np.testing.assert_array_equal(made.reached.inputs, found.inputs)
-    assert f"**{len(found)} of 24 tests gave an input in cell {cell}" in text(app)
+    assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
     app.button(key="keep-made").click().run()
     (one,) = saved_suites(view.test).values()
     suite = open_saved(one.name)
     np.testing.assert_array_equal(suite.targets, view.test.targets[made.origin])
     app.button(key="make-inputs").click().run()
-    assert f"Inputs made for cell {cell}" not in [header.value for header in app.header]
+    assert f"Inputs generated for cell {cell}" not in [header.value for header in app.header]
 
 
 def test_coverage_page_says_plainly_when_no_input_was_reached(open_page):

@@ -153,9 +153,9 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
     done.pop(next(key for key in done if key[1] == read_series(NAME, SHIPPED_FOLDER / NAME).open(2).card.fingerprint))
     real = jobs.Waiting.get
 
-    def halted(self, kind, *rest):
+    def halted(self, kind, *rest, **more):
         st.session_state[jobs.HALTED] = kind == "epochs"
-        return real(self, kind, *rest)
+        return real(self, kind, *rest, **more)
 
     monkeypatch.setattr(jobs.Waiting, "get", halted)
     app = opened()

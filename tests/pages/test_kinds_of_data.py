@@ -32,7 +32,7 @@ def test_numbers_instead_of_classes(small_data, open_page, name):
         assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells reached only by misclassified tests"]
     if name == "neurons":
         assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
-        assert "true steering angle" in words(app)
+        assert "true → predicted steering angle" in words(app)
 
 
 @pytest.mark.parametrize("name", BENCHED)

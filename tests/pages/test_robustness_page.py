@@ -83,7 +83,7 @@ class Idle:
 
 def test_page_opens_before_anything_is_finished(open_page, view, monkeypatch):
     """Nothing of it waits: the first network is begun in the background, and said to be."""
-    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work: Idle())
+    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work, kept: Idle())
     app = open_page("robustness", **QUICK)
     assert not app.exception
     assert not app.get("plotly_chart")

@@ -13,7 +13,7 @@ from idc_core.errors import SettingError
 from idc_core.lrp.rules import RULES
 from tests.lrp import test_conservation as laws
 from tests.lrp.networks import CASES
-from tests.pages.conftest import front_door, open_page  # noqa: F401
+from tests.pages.conftest import front_door, open_page_fixture  # noqa: F401
 
 NAME = "toy-mix"
 
@@ -55,7 +55,7 @@ def test_its_parameter_reaches_every_entrance():
     assert IDC(network, layer, 2, NAME, evenness=0.75).settings == IDC(network, layer, 2, settings).settings == settings
 
 
-def test_the_page_offers_it(open_page):  # noqa: F811
+def test_the_page_offers_it(open_page):
     app = open_page("relevance", method="Toy mix")
     assert not app.exception
     assert app.selectbox(key="method").value == NAME
