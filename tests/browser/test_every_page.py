@@ -40,7 +40,7 @@ MARK = """() => {
     ];
     const usable = within(document).filter(one =>
         !one.disabled && one.checkVisibility({visibilityProperty: true, opacityProperty: false})
-        && !one.closest('.js-plotly-plot, [aria-hidden="true"], [data-testid="stElementToolbar"]')
+        && !one.closest('.js-plotly-plot, .plotly-notifier, [aria-hidden="true"], [data-testid="stElementToolbar"]')
         && one.getAttribute('tabindex') !== '-1' && one.type !== 'file');
     // The keys of a choice of several move within it, so that it is one stop.
     const stops = usable.filter((one, index) => {
