@@ -57,9 +57,7 @@ class _OneNumber(Constraint):
     label="Light",
     help="One change of brightness for the whole picture.",
     citation="Pei et al. (DeepXplore), SOSP 2017, section 6.2",
-    parameters=(
-        Parameter("limit", "Largest change of brightness", "At 1, black turns into white.", 1.0, 0.02, 1.0),
-    ),
+    parameters=(Parameter("limit", "Largest change of brightness", "At 1, black turns into white.", 1.0, 0.02, 1.0),),
 )
 @dataclass(frozen=True)
 class Light(_OneNumber):
