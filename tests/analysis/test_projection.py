@@ -52,8 +52,8 @@ class TestPrincipalComponents:
         assert apart <= np.linalg.norm(values[0] - values[-1]) + 1e-6, "a projection brings inputs no further apart"
 
 
+@pytest.mark.slow  # UMAP compiles for twenty seconds
 class TestUmap:
-    @pytest.mark.slow
     def test_same_seed_same_picture_and_groups_stay_apart(self):
         values = clumps()
         first, second = umap(values, seed=3), umap(values, seed=3)
@@ -68,7 +68,6 @@ class TestUmap:
     def test_few_inputs(self):
         assert umap(clumps(5)).points.shape == (5, 2)
 
-    @pytest.mark.slow
     def test_says_which_step_runs_and_stops_before_it(self):
         steps = []
         umap(clumps(30), on_progress=lambda done, total, label: steps.append((done, total, label)))
