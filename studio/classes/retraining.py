@@ -1,4 +1,4 @@
-"""What to do about confused classes: their inputs as a suite, for the laboratory and for training."""
+"""What to do about confused classes: keep their inputs as a suite, and retrain with them."""
 
 from __future__ import annotations
 
