@@ -38,7 +38,7 @@ st.header("The tests in two dimensions", anchor=False)
 places = projected_tests.draw_plane(view, rank)
 
 beside(view, histograms.draw_side)
-entry = CLUSTERINGS[view.bench.clustering]
+entry = CLUSTERINGS[view.setup.clustering]
 layout.computed(
     view,
     f"Each neuron's activations over the training inputs are clustered. {entry.label}: {entry.help} "

@@ -65,7 +65,7 @@ pins.beside(
 )
 layout.computed(
     view,
-    f"All criteria look at layer {view.bench.layer}. Training inputs and tests pass through the network once. The "
+    f"All criteria look at layer {view.setup.layer}. Training inputs and tests pass through the network once. The "
     "targets that each test covers are kept; scores of parts, subsets and orders are counted from them. NLC has no "
     "targets and is computed for each part and subset. The clusters of CC are those of all tests in their order.",
     "An order by new coverage always runs the test next that adds most to those before it. Surprise criteria also give "

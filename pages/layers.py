@@ -21,7 +21,7 @@ try:
 except IdcError as error:
     st.error(str(error))
     st.stop()
-table = tabulate(sweep, {name: len(of_classes(test, view.bench.classes)) for name, test in opened.items()})
+table = tabulate(sweep, {name: len(of_classes(test, view.setup.classes)) for name, test in opened.items()})
 finding.markdown(sentence(view, sweep))
 if len(sweep.cells) < len(sweep.suites) * len(sweep.layers) * len(sweep.ms):
     done = plural(len({cell.layer for cell in sweep.cells}), "layer")

@@ -57,7 +57,7 @@ pins.beside(
 layout.computed(
     view,
     f"Neurons and clusters are learnt once from the training inputs, for {max(found.comparison.ms)} neurons of layer "
-    f"{view.bench.layer}. A smaller m uses the first of them. Inputs are made block by block when they are needed; "
+    f"{view.setup.layer}. A smaller m uses the first of them. Inputs are made block by block when they are needed; "
     "random numbers depend only on the seed and the test's number.",
     "Noise on random pixels (U_O+S) and on the most relevant pixels (U_O+DI) follows RQ2 of the paper: the same values "
     "on 2 % of the pixels. A suite adds a cell if it reaches it and no original test does.",

@@ -1,4 +1,4 @@
-"""The whole method on one bench: model, training data, tests, layer and m in; everything a page shows out."""
+"""The whole method on one setup: model, training data, tests, layer and m in; everything a page shows out."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from idc_core.errors import DataError
 
 @dataclass(frozen=True)
 class Overview:
-    """The result of a bench at a glance.
+    """The result of a setup at a glance.
 
     `fingerprints`: of the weights, the training inputs and the tests; `tests`: number of tests; `accuracy`: share of
     tests classified correctly, 0..1; None where there is no right class; `rmse`: root mean square error in the target's

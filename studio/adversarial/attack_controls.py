@@ -237,8 +237,8 @@ def forget(view: View, *plans: Plan) -> None:
 
 def _tests(view: View, plan: Plan) -> tuple[object, ...]:
     """Name the tests of a plan; with a goal they are other ones."""
-    card, bench = view.model.card, view.bench
-    return card.fingerprint, view.test.fingerprint, bench.classes, plan.goal, plan.seed, plan.numbers, plan.every
+    card, setup = view.model.card, view.setup
+    return card.fingerprint, view.test.fingerprint, setup.classes, plan.goal, plan.seed, plan.numbers, plan.every
 
 
 def all_plans(plan: Plan) -> list[Plan]:

@@ -26,7 +26,7 @@ def open_or_resume(view: View, plan: Plan, explained: str) -> Run:
         st.error(str(error))
         st.stop()
     if st.session_state.get(jobs.HALTED) and (run is None or not run.result.complete):
-        st.session_state[jobs.PAUSED] = (view.bench, plan)
+        st.session_state[jobs.PAUSED] = (view.setup, plan)
         paused = True
     if paused:
         done, total = (0 if run is None else run.result.done), len(attacks.sample(view, plan))
@@ -64,7 +64,7 @@ def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run
 
 def _is_paused(view: View, plan: Plan) -> bool:
     """Whether an attack was stopped, and is not to be resumed yet."""
-    return bool(st.session_state.get(jobs.PAUSED) == (view.bench, plan))
+    return bool(st.session_state.get(jobs.PAUSED) == (view.setup, plan))
 
 
 def open_session(view: View, run: Run) -> list[Run]:

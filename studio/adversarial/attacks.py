@@ -1,4 +1,4 @@
-"""Attacks on a bench's tests: what is chosen, and one job a block, so that stopping loses no block that is finished."""
+"""Attacks on a setup's tests: what is chosen, and one job a block, so that stopping loses no block that is finished."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Run:
 
     @property
     def key(self) -> Hashable:
-        """What the run depends on beside the bench."""
+        """What the run depends on beside the setup."""
         return self.plan, self.result.done
 
     @property
@@ -198,7 +198,7 @@ def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found
 
     scores, activations = (
         np.concatenate(parts)
-        for parts in zip(*((one.scores, one.activations[view.bench.layer]) for _, one, _ in found), strict=True)
+        for parts in zip(*((one.scores, one.activations[view.setup.layer]) for _, one, _ in found), strict=True)
     )
     before, after = (np.concatenate(maps) for maps in zip(*(maps for _, _, maps in found), strict=True))
     assignments = view.analysis.assign(activations)
@@ -232,7 +232,7 @@ class _Steps:
 
     @property
     def trace_key(self) -> Hashable:
-        return self.key, self.view.bench.layer
+        return self.key, self.view.setup.layer
 
     @property
     def maps_key(self) -> Hashable:
@@ -257,7 +257,7 @@ class _Steps:
         def work(report: Progress) -> Traces:
             from idc_core.tracing.trace import collect
 
-            return collect(self.view.model, result.inputs, [self.view.bench.layer], on_progress=report)
+            return collect(self.view.model, result.inputs, [self.view.setup.layer], on_progress=report)
 
         return work
 

@@ -237,8 +237,8 @@ def look(view: View, settings: Settings, own: Evidence | None) -> Looked:
         view.test.targets[rows] if view.is_comparable else None,
         values=statistics.values[rows],
     )
-    bench = (*view.key, view.bench.classes)
-    key = (*bench, settings.layers, settings.groups)
+    setup = (*view.key, view.setup.classes)
+    key = (*setup, settings.layers, settings.groups)
     return _find(evidence, settings, statistics, rows, key)
 
 

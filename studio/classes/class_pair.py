@@ -71,7 +71,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
             "active for others (%)": 100 * others[index],
         }
         if relevance is not None:
-            own = layer == view.bench.layer
+            own = layer == view.setup.layer
             for name, values in zip((first, second), relevance, strict=True):
                 row[f"relevance for {name}"] = float(values[neuron]) if own else np.nan
         rows.append(row)
@@ -111,7 +111,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
         st.caption(
             "Sorted by how much more the two classes activate a neuron than the others do. Choose a row to select its "
             "neuron and layer on all pages. Relevance: sum over positions, mean over the tests classified as the "
-            f"class, for the setup's layer {view.bench.layer}."
+            f"class, for the setup's layer {view.setup.layer}."
         )
         with st.container(horizontal=True):
             for name in ("neurons", "clusters"):
@@ -124,7 +124,7 @@ def _relevance(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     if looked.positions is None:
         return None
-    values = view.test_traces.relevance[view.bench.layer]
+    values = view.test_traces.relevance[view.setup.layer]
     first, second = (layer_relevance(values, looked.positions[looked.of_class(one)]) for one in pair)
     return first, second
 
@@ -187,7 +187,7 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     cells, counts = shared_cells(view.analysis.assignments[first], view.analysis.assignments[second])
     inside = counts.sum(0)
     names = [looked.names[one] for one in pair]
-    st.subheader(f"Clusters and cells in layer {view.bench.layer}", anchor=False)
+    st.subheader(f"Clusters and cells in layer {view.setup.layer}", anchor=False)
     _clusters(view, looked, pair, looked.positions)
     st.markdown(
         f"Both classes reach **{plural(len(cells), 'cell')}**. These hold {inside[0]:,} of {len(first):,} tests "

@@ -57,7 +57,7 @@ def draw(view: View, looked: Looked) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_row(
-            f"{plural(len(rows), 'test')} of {view.bench.data} confused by {view.bench.model}",
+            f"{plural(len(rows), 'test')} of {view.setup.data} confused by {view.setup.model}",
             len(rows),
             "keep-confused",
             lambda: made_of_tests(view, view.test.inputs[rows], view.test.targets[rows], rows, step),

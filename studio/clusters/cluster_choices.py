@@ -14,8 +14,8 @@ from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.state.bench import DEFAULT
 from studio.state.selection import select
+from studio.state.setup import DEFAULT
 from studio.text import count, lower, percent, plural
 from studio.widgets import layout
 
@@ -30,7 +30,7 @@ def draw_choices(view: View) -> pd.DataFrame:
         bind="query-params",
         help="Adds all clustering methods, which takes seconds to minutes on large training sets. Default off.",
     )
-    own = view.bench.clustering
+    own = view.setup.clustering
     names = [own, *(name for name in CLUSTERINGS if name != own)] if others else [own]
     waiting = Waiting(2 * len(names))
     found = [one for name in names for drop in (False, True) for one in _outcomes(waiting, view, name, drop)]
@@ -67,7 +67,7 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
         tests = analysis.test_activations[chosen]
         return try_choices(analysis.train_activations, tests, name, drop, on_progress=report)
 
-    key = (*view.key, analysis.layer, analysis.m, view.bench.classes, name, drop)
+    key = (*view.key, analysis.layer, analysis.m, view.setup.classes, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
     found: tuple[ClusterChoice, ...] = waiting.get("alternatives", key, doing, work, kept=64)
     return found
@@ -83,7 +83,7 @@ def _settings(one: ClusterChoice) -> dict[str, str]:
 
 
 def _held(view: View) -> dict[str, str]:
-    return {"k": view.bench.k, "zeros": view.bench.zeros, "clustering": view.bench.clustering}
+    return {"k": view.setup.k, "zeros": view.setup.zeros, "clustering": view.setup.clustering}
 
 
 def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:

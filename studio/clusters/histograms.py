@@ -14,8 +14,8 @@ from idc_core.coverage.cell_table import state_counts, typical
 from idc_core.figures import clusters as figures
 from studio.engine.results import View
 from studio.shell.pages import PAGES
-from studio.state.bench import CLUSTER_COUNTS, DEFAULT, ZEROS
 from studio.state.selection import Selection, select, selected
+from studio.state.setup import CLUSTER_COUNTS, DEFAULT, ZEROS
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
@@ -31,10 +31,10 @@ MOST_STATES = 8
 
 def controls(view: View) -> None:
     """Choose how the clusters are found; all pages follow."""
-    bench = view.bench
-    entry = CLUSTERINGS[bench.clustering]
+    setup = view.setup
+    entry = CLUSTERINGS[setup.clustering]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for name, value in (("k", bench.k), ("zeros", bench.zeros), ("clustering", bench.clustering)):
+        for name, value in (("k", setup.k), ("zeros", setup.zeros), ("clustering", setup.clustering)):
             st.session_state[name] = value
         st.selectbox(
             "Number of clusters k",

@@ -35,7 +35,7 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
     Parameters
     ----------
     view : View
-        The bench.
+        The setup.
     rank : int
         The important neuron whose clusters can be coloured.
     """
@@ -112,7 +112,7 @@ def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
 
             doing = "computing UMAP, usually under a minute"
             return drawn, Waiting(1).get(
-                "projections", (*view.key, view.bench.layer, view.analysis.m, view.bench.classes), doing, work
+                "projections", (*view.key, view.setup.layer, view.analysis.m, view.setup.classes), doing, work
             )
         st.caption(f"UMAP needs at least {FEWEST_POINTS} tests. Principal components are shown.")
     if view.position is not None and view.position in view.chosen:
@@ -179,7 +179,7 @@ def _take(view: View, points: list[dict[str, Any]]) -> None:
     """Keep the selected tests; a single one is selected on all pages."""
     numbers = sorted({int(np.ravel(point["customdata"])[0]) for point in points if point.get("customdata") is not None})
     if numbers:
-        st.session_state[CHOSEN] = (view.bench.data, numbers)
+        st.session_state[CHOSEN] = (view.setup.data, numbers)
     if len(numbers) == 1:
         select(input=numbers[0])
 
@@ -191,7 +191,7 @@ def _forget() -> None:
 def _behind(view: View) -> None:
     """Show the selected tests."""
     data, numbers = st.session_state.get(CHOSEN, ("", []))
-    mine = numbers if data == view.bench.data else []
+    mine = numbers if data == view.setup.data else []
     positions = view.chosen[np.isin(view.test.ids[view.chosen], mine)]
     if not len(positions):
         st.caption("No test is selected in this chart yet.")

@@ -233,7 +233,7 @@ def covered_cells(view: View, grid: Grid) -> None:
     if view.is_classifier:
         extra["most frequent class"] = np.array(view.test.class_names)[table.by_class[rows].argmax(axis=1)]
     shown = rows[:MOST_LISTED]
-    key = f"cells-{hash((view.bench, tuple(grid.fixed.items())))}"
+    key = f"cells-{hash((view.setup, tuple(grid.fixed.items())))}"
     cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
     left = f" The table shows {count(len(shown))} of {count(len(rows))}; the downloaded file holds all." * (
         len(rows) > len(shown)

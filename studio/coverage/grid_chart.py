@@ -78,7 +78,7 @@ def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, t
         cell = cell_details.choose_cell(view, grid)
         cell_details.draw_cell(view, grid, cell)
     with left:
-        key = f"grid-{hash((view.bench, held.axes, tuple(held.fixed.items())))}"
+        key = f"grid-{hash((view.setup, held.axes, tuple(held.fixed.items())))}"
         click = "Click a tile to zoom in." if grid.folded else "Click a cell to see its tests."
         option = figures.coverage_grid(
             grid,

@@ -140,7 +140,7 @@ def _opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
 
 def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
     """Return the traces of a part of a suite in the setup's layer, passed through the network once."""
-    layer = view.bench.layer
+    layer = view.setup.layer
 
     def work(report: Progress) -> Traces:
         from idc_core.suites.responses import part_blocks

@@ -110,25 +110,25 @@ def measure_criteria(
         problems.append(f"Stopped before it was finished{': ' + ', '.join(left) if left else ''}.")
     scores = view.test_traces.scores[view.chosen]
     orders += orders_by({}, scores if view.is_classifier else None)
-    key = (_setup(view), tuple(results), repr(settings), tuple(counts.items()))
+    key = (_setup_key(view), tuple(results), repr(settings), tuple(counts.items()))
     return MeasuredCriteria(results, orders, counts, random_subsets(len(view.chosen)), problems, key)
 
 
-def _setup(view: View) -> tuple[Hashable, ...]:
-    return (*view.key, view.bench.layer, view.bench.classes)
+def _setup_key(view: View) -> tuple[Hashable, ...]:
+    return (*view.key, view.setup.layer, view.setup.classes)
 
 
 def _depends(view: View, name: str, settings: CriterionSettings) -> tuple[Hashable, ...]:
     own: tuple[Hashable, ...] = tuple(settings.items())
     if name == "idc":
         own = (view.analysis.m, *view.analysis.settings.items())
-    return (*_setup(view), name, *own)
+    return (*_setup_key(view), name, *own)
 
 
 def _evaluate(
     waiting: Waiting, view: View, name: str, settings: CriterionSettings
 ) -> tuple[CriterionResult, list[Order]] | str:
-    layer, kind = view.bench.layer, CRITERIA[name]
+    layer, kind = view.setup.layer, CRITERIA[name]
     make: Any = kind  # each has a constructor of its own
 
     def work(report: Progress) -> tuple[CriterionResult, list[Order]] | str:
@@ -173,7 +173,7 @@ def _add(
     if not len(traces.scores):
         problems.append(f"{other.label} has no test of class {view.class_label}, so it is left out.")
         return
-    layer = view.bench.layer
+    layer = view.setup.layer
 
     def score(name: str) -> float:
         make: Any = CRITERIA[name]

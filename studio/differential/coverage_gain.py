@@ -95,7 +95,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
     """Measure by criteria what some inputs add to the chosen tests, in the setup's layer; show progress."""
     from idc_core.tracing.trace import Traces
 
-    waiting, layer = Waiting(1 + len(names)), view.bench.layer
+    waiting, layer = Waiting(1 + len(names)), view.setup.layer
     scores: dict[str, tuple[float, float]] = {}
     shares: dict[str, bool] = {}
     problems: list[str] = []
@@ -106,8 +106,8 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
         return collect(view.model, inputs, [layer], on_progress=report)
 
     try:
-        bench = (view.model.card.fingerprint, layer)
-        added = waiting.get("suites", (*bench, "search", depends), "tracing the disagreements", passed)
+        setup = (view.model.card.fingerprint, layer)
+        added = waiting.get("suites", (*setup, "search", depends), "tracing the disagreements", passed)
         before = view.test_traces.only(view.chosen)
         after = Traces.joined(before, added)
         cells = [view.analysis.cell_profiles(one.activations[layer]) for one in (before, after)]
@@ -140,7 +140,7 @@ def _measure(
     def work(report: Progress) -> tuple[float, float] | str:
         make: Any = CRITERIA[name]  # each has a constructor of its own
         try:
-            one = make(view.model, view.bench.layer)
+            one = make(view.model, view.setup.layer)
             found = score_suites([one], view.train_traces, suites, on_progress=report)[0]
         except CancelledError:
             raise
@@ -148,7 +148,7 @@ def _measure(
             return f"{card.label} is left out. {error}"
         return float(found[0]), float(found[1])
 
-    key = (*view.key, view.bench.layer, view.bench.classes, name, "search", depends)
+    key = (*view.key, view.setup.layer, view.setup.classes, name, "search", depends)
     answer = waiting.get("scores", key, f"measuring {card.label}", work, kept=192)
     if isinstance(answer, str):
         into[2].append(answer)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from idc_core.models import ModelEntry
 
 COPY, BITS = "copy", 4
-"""Name of the bench's own network with weights of few bits, and of how many."""
+"""Name of the setup's own network with weights of few bits, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class SearchResult:
 
 
 def offered(view: View) -> dict[str, str]:
-    """Return the models of the bench's task that are here, with their names for a person; the bench's own first."""
+    """Return the models of the setup's task that are here, with their names for a person; the setup's own first."""
     from idc_core.models import MODELS
 
-    own = MODELS[view.bench.model]
-    found = {view.bench.model: _short(own)}
+    own = MODELS[view.setup.model]
+    found = {view.setup.model: _short(own)}
     for name, entry in MODELS.items():
         if entry.dataset == own.dataset and name not in found and _is_here(entry):
             found[name] = _short(entry)
@@ -116,8 +116,8 @@ def usual(view: View) -> list[str]:
     """Return what a search opens with: networks of the task that were trained here, else a coarser copy of the one."""
     from idc_core.generation.similar_models import companions
 
-    trained = companions(view.bench.model)
-    return list(trained) if len(trained) > 1 else [view.bench.model, COPY]
+    trained = companions(view.setup.model)
+    return list(trained) if len(trained) > 1 else [view.setup.model, COPY]
 
 
 def _short(entry: ModelEntry) -> str:
@@ -225,7 +225,7 @@ def _so_far() -> OrderedDict[Hashable, Disagreements]:
 
 
 def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
-    if name == view.bench.model:
+    if name == view.setup.model:
         return view.model
 
     def work(report: Progress) -> nn.Module:
@@ -252,7 +252,7 @@ def _guided(view: View, settings: SearchSettings) -> Hashable:
     """Return what guidance depends on beyond the models."""
     if settings.guide in ("", "nc"):
         return None
-    return view.bench, crc32(view.chosen.tobytes())
+    return view.setup, crc32(view.chosen.tobytes())
 
 
 def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress) -> Any:
@@ -263,14 +263,14 @@ def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module],
         return None
     cards = [getattr(model, "card", view.model.card) for model in models]
     own = view.model.card.fingerprint
-    layers = [view.bench.layer if card.fingerprint == own else card.default_layer for card in cards]
+    layers = [view.setup.layer if card.fingerprint == own else card.default_layer for card in cards]
     return make_guidance(
         settings.guide,
         models,
         view.train,
         view.test.inputs[view.chosen],
         layers=layers,
-        m=view.bench.m,
+        m=view.setup.m,
         on_progress=report,
     )
 

@@ -31,7 +31,7 @@ def choose(view: View) -> SearchSettings:
 
 
 def choose_models(view: View) -> tuple[str, ...]:
-    """Choose the models; the bench's network always is one of them."""
+    """Choose the models; the setup's network always is one of them."""
     labels, opened = offered(view), usual(view)
     wanted = address.read(MODELS).split(",")
     st.session_state[MODELS] = [name for name in labels if name in wanted] or opened
@@ -42,12 +42,12 @@ def choose_models(view: View) -> tuple[str, ...]:
         selection_mode="multi",
         format_func=labels.__getitem__,
         key=MODELS,
-        on_change=lambda: address.keep(MODELS, ",".join(st.session_state[MODELS]) or view.bench.model),
+        on_change=lambda: address.keep(MODELS, ",".join(st.session_state[MODELS]) or view.setup.model),
         help="Networks for the same task to compare, and a copy of this network with coarser weights, as on a small "
         "device. This network is always one of them; alone, it is searched for inputs in an uncovered cell. "
         f"Default {usually}.",
     )
-    return tuple(name for name in labels if name == view.bench.model or name in chosen)
+    return tuple(name for name in labels if name == view.setup.model or name in chosen)
 
 
 def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:

@@ -102,7 +102,7 @@ def _other(view: View, settings: SearchSettings, side: View) -> SearchResult | N
     """Return the search of one of two setups, each with its own models and tests, all else as chosen here."""
     if side.test.inputs.ndim != 4:
         return None
-    same = side.bench.model == view.bench.model
+    same = side.setup.model == view.setup.model
     names = settings.models if same else tuple(search.usual(side))
     how = settings.how if settings.how == "random" or (same and settings.how != "cell") else "random"
     try:

@@ -1,4 +1,4 @@
-"""The Overview's data: live, or for the default bench from a file made beforehand, so that it paints at once.
+"""The Overview's data: live, or for the default setup from a file made beforehand, so that it paints at once.
 
 ``python -m studio.engine.overview`` writes that file anew; a test compares it with the live result.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from idc_core.analysis.overview import Overview, rarest_state, shares
 from idc_core.errors import DataError
 from studio.engine.results import View, open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 
 ASSETS = Path(__file__).parents[2] / "assets"
 SNAPSHOT = ASSETS / "overview.json"
@@ -41,7 +41,7 @@ def summarise(view: View) -> Overview:
 
 
 def snapshot() -> Overview | None:
-    """Return the default bench's overview from its file, or None where that is not of the present weights."""
+    """Return the default setup's overview from its file, or None where that is not of the present weights."""
     try:
         kept = Overview.from_json(SNAPSHOT.read_text(encoding="utf-8"))
         card = json.loads((ASSETS / "weights" / f"{DEFAULT.model}.json").read_text(encoding="utf-8"))

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting, shelf
-from studio.state.bench import DEFAULT, Bench, bench_line
 from studio.state.selection import Selection, selected
+from studio.state.setup import DEFAULT, Setup, setup_line
 from studio.text import plural
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class View:
 
     Attributes
     ----------
-    bench : Bench
+    setup : Setup
         What was chosen.
     model : Network
         The network, with its card.
@@ -53,7 +53,7 @@ class View:
         Positions of the tests whose true class is looked at.
     """
 
-    bench: Bench
+    setup: Setup
     model: Network
     train: Dataset
     test: Dataset
@@ -128,10 +128,10 @@ class View:
 
     @property
     def line(self) -> str:
-        """The bench in one line, so that a screenshot explains itself."""
+        """The setup in one line, so that a screenshot explains itself."""
         network = self.model.card.label.partition(" on ")[0]
-        classes = f" of class {self.class_label}" if self.bench.classes else ""
-        line = f"{bench_line(network, self.bench, self.analysis.m)}{self._learnt_from}"
+        classes = f" of class {self.class_label}" if self.setup.classes else ""
+        line = f"{setup_line(network, self.setup, self.analysis.m)}{self._learnt_from}"
         return f"{line} · {plural(len(self.chosen), 'test')}{classes}"
 
     @property
@@ -145,11 +145,11 @@ class View:
     @property
     def class_label(self) -> str:
         """The class filter in words; empty where there is none."""
-        return ", ".join(self.bench.classes)
+        return ", ".join(self.setup.classes)
 
 
-def open_view(bench: Bench) -> View:
-    """Compute what the pages show of a bench, or find it again; show progress while it takes long.
+def open_view(setup: Setup) -> View:
+    """Compute what the pages show of a setup, or find it again; show progress while it takes long.
 
     Raises
     ------
@@ -159,56 +159,56 @@ def open_view(bench: Bench) -> View:
     from idc_core.models import MODELS
 
     waiting = Waiting(STEPS)
-    own = MODELS[bench.model].dataset
+    own = MODELS[setup.model].dataset
     waiting.begin("data", (own, "train"), _reader(own, "train"), kept=4)
-    waiting.begin("data", (bench.data, "test"), _reader(bench.data, "test"), kept=4)
-    model = waiting.get("model", bench.model, "loading the network", lambda report: _load_model(bench.model), kept=4)
+    waiting.begin("data", (setup.data, "test"), _reader(setup.data, "test"), kept=4)
+    model = waiting.get("model", setup.model, "loading the network", lambda report: _load_model(setup.model), kept=4)
     card = model.card
     train = open_data(waiting, card.dataset, "train")
-    test = open_data(waiting, bench.data, "test")
-    train_traces = open_traces(waiting, model, train, bench.layer, "training inputs")
-    test_traces = open_traces(waiting, model, test, bench.layer, "tests")
-    analysis = _analysis(waiting, bench, bench.m, model, (train, test), (train_traces, test_traces))
-    return View(bench, model, train, test, train_traces, test_traces, analysis, of_classes(test, bench.classes))
+    test = open_data(waiting, setup.data, "test")
+    train_traces = open_traces(waiting, model, train, setup.layer, "training inputs")
+    test_traces = open_traces(waiting, model, test, setup.layer, "tests")
+    analysis = _analysis(waiting, setup, setup.m, model, (train, test), (train_traces, test_traces))
+    return View(setup, model, train, test, train_traces, test_traces, analysis, of_classes(test, setup.classes))
 
 
 def open_analysis(waiting: Waiting, view: View, m: int) -> Analysis:
-    """Analyse a bench with another number of important neurons, at most all of its layer."""
+    """Analyse a setup with another number of important neurons, at most all of its layer."""
     traces = (view.train_traces, view.test_traces)
-    return _analysis(waiting, view.bench, m, view.model, (view.train, view.test), traces)
+    return _analysis(waiting, view.setup, m, view.model, (view.train, view.test), traces)
 
 
 def _analysis(
-    waiting: Waiting, bench: Bench, m: int, model: Network, data: tuple[Dataset, Dataset], traces: tuple[Traces, Traces]
+    waiting: Waiting, setup: Setup, m: int, model: Network, data: tuple[Dataset, Dataset], traces: tuple[Traces, Traces]
 ) -> Analysis:
-    m = min(m, traces[0].activations[bench.layer].shape[1])
-    settings = clustered(bench)
+    m = min(m, traces[0].activations[setup.layer].shape[1])
+    settings = clustered(setup)
     fingerprints = (model.card.fingerprint, *(one.fingerprint for one in data))
-    key = (*fingerprints, bench.layer, m, *settings.items())
+    key = (*fingerprints, setup.layer, m, *settings.items())
 
     def work(report: Progress) -> Analysis:
         from idc_core.analysis.analysis import analyze
 
-        return analyze(model, *data, bench.layer, m, traces=traces, on_progress=report, **settings)
+        return analyze(model, *data, setup.layer, m, traces=traces, on_progress=report, **settings)
 
     found: Analysis = waiting.get("analysis", key, "clustering the neurons", work)
     return found
 
 
-def clustered(bench: Bench) -> dict[str, Any]:
-    """Return how a bench's neurons are clustered, by the names that `analyze` takes; clusters only where chosen."""
-    settings: dict[str, Any] = {"drop_zeros": bench.zeros == "dropped", "clustering": bench.clustering}
-    if bench.k != DEFAULT.k:
-        settings["clusters"] = (int(bench.k),)
+def clustered(setup: Setup) -> dict[str, Any]:
+    """Return how a setup's neurons are clustered, by the names that `analyze` takes; clusters only where chosen."""
+    settings: dict[str, Any] = {"drop_zeros": setup.zeros == "dropped", "clustering": setup.clustering}
+    if setup.k != DEFAULT.k:
+        settings["clusters"] = (int(setup.k),)
     return settings
 
 
-def warm(bench: Bench) -> None:
+def warm(setup: Setup) -> None:
     """Begin to load what the other pages will need, without waiting for it."""
     jobs = shelf()
     for split in ("train", "test"):
-        jobs.job("data", (bench.data, split), _reader(bench.data, split), kept=4)
-    jobs.job("model", bench.model, lambda report: _load_model(bench.model), kept=4)
+        jobs.job("data", (setup.data, split), _reader(setup.data, split), kept=4)
+    jobs.job("model", setup.model, lambda report: _load_model(setup.model), kept=4)
 
 
 def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The suites that a bench can be challenged with, and how each is opened: one catalogue for all pages."""
+"""The suites that a setup can be challenged with, and how each is opened: one catalogue for all pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View, of_classes, open_data
 from studio.engine.suite_addresses import Recipe
 from studio.state import address
-from studio.state.bench import fitting_data
+from studio.state.setup import fitting_data
 from studio.text import lower
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SuiteOption:
 
 
 def catalogue(view: View) -> dict[str, SuiteOption]:
-    """Return what can be chosen for a bench, by name: kinds, parts of the tests, other data sets, the person's own."""
+    """Return what can be chosen for a setup, by name: kinds, parts of the tests, other data sets, the person's own."""
     return {one.name: one for one in (*perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
 
 
@@ -91,7 +91,7 @@ def keep_names(names: Sequence[str]) -> None:
 
 
 def usual(view: View) -> list[str]:
-    """Return the suites that the bench is compared on when none is named."""
+    """Return the suites that the setup is compared on when none is named."""
     found = catalogue(view)
     wanted = ("noise", "guided") if "noise" in found else ("original~answers=wrong", "original~answers=right")
     return [name for name in wanted if name in found]
@@ -111,7 +111,7 @@ def usual_count(view: View) -> int:
 
 
 def base_suite(view: View) -> Suite:
-    """Return the bench's own tests, of the chosen classes."""
+    """Return the setup's own tests, of the chosen classes."""
     from idc_core.suites import original, select_tests
 
     suite = original(view.test)
@@ -181,10 +181,10 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
 
 
 def _of_classes(view: View, suite: Suite) -> Suite:
-    """Return the tests of the classes that the bench looks at."""
+    """Return the tests of the classes that the setup looks at."""
     from idc_core.suites import select_tests
 
-    return select_tests(suite, of_classes(suite, view.bench.classes)) if view.bench.classes else suite
+    return select_tests(suite, of_classes(suite, view.setup.classes)) if view.setup.classes else suite
 
 
 def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
@@ -244,8 +244,8 @@ def _data_sets(view: View) -> list[SuiteOption]:
             joins=False,
             judged=tuple(DATASETS[name].class_names) == view.train.class_names,
         )
-        for name in fitting_data(MODELS[view.bench.model])
-        if name != view.bench.data
+        for name in fitting_data(MODELS[view.setup.model])
+        if name != view.setup.data
     ]
 
 

@@ -82,7 +82,7 @@ def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help:
 
 def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
-    own = view.bench.layer
+    own = view.setup.layer
     said = address.read(LAYERS).split(",")
     st.session_state[LAYERS] = [name for name in view.model.layers if name in said] or [own]
     layers = st.multiselect(
@@ -147,7 +147,7 @@ def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], .
 def choose_shown(view: View, settings: InspectionSettings) -> Shown:
     """Choose the measure, layer, false-discovery rate, rows and columns of the map."""
     single = [name for name in settings.measures if name in PAIR_MEASURES]
-    measure, layer = single[0], view.bench.layer if view.bench.layer in settings.layers else settings.layers[0]
+    measure, layer = single[0], view.setup.layer if view.setup.layer in settings.layers else settings.layers[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(single) > 1:
             measure = st.segmented_control(

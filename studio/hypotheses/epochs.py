@@ -54,7 +54,7 @@ def draw_epochs(
     view = measured.view
     try:
         kept = there(view)
-        series = _whole(view.bench.model, kept)
+        series = _whole(view.setup.model, kept)
         found, missing = follow(measured, series, grid, measure, layer)
         st.markdown(sentence(found))
         say_source(view, kept, series)
@@ -73,7 +73,7 @@ def draw_epochs(
 
 def there(view: View) -> Series | None:
     """Return the best training whose checkpoints are there, after training again where that was asked for."""
-    name = view.bench.model
+    name = view.setup.model
     if st.session_state.get(TRAIN) == name:
         train_again(view)
     found = all_series(name)
@@ -87,7 +87,7 @@ def _whole(name: str, kept: Series | None) -> Series:
 
 def say_source(view: View, kept: Series | None, series: Series) -> None:
     """Say where the epochs come from, and offer to train again where there are none between the ends."""
-    if find_entry(view.bench.model).recipe is None:
+    if find_entry(view.setup.model).recipe is None:
         st.caption(
             "These weights were published without those of earlier epochs. They are compared with random initial "
             "weights (seed 0)."
@@ -109,7 +109,7 @@ def say_source(view: View, kept: Series | None, series: Series) -> None:
 
 def train_again(view: View) -> None:
     """Train the setup's network again and keep its epochs, or wait for the training in progress."""
-    name = view.bench.model
+    name = view.setup.model
 
     def work(report: Progress) -> bool:
         from idc_core.models import CheckpointRecorder, train
@@ -136,7 +136,7 @@ def train_again(view: View) -> None:
 
 def offer(view: View, part: Series | None) -> None:
     """Say what is missing, and offer to train again where that is quick."""
-    name, recipe = view.bench.model, find_entry(view.bench.model).recipe
+    name, recipe = view.setup.model, find_entry(view.setup.model).recipe
     epochs = 0 if recipe is None else recipe.epochs
     text = f"No weights between the {epochs} epochs of this network's training were kept."
     if part is not None:
@@ -173,9 +173,9 @@ def expected(view: View) -> float:
     def work(report: Progress) -> float:
         from idc_core.models.training import expected_seconds
 
-        return expected_seconds(view.bench.model, view.train)
+        return expected_seconds(view.setup.model, view.train)
 
-    key = ("expected", view.bench.model)
+    key = ("expected", view.setup.model)
     return float(Waiting(1).get("epochs", key, "trying a few steps of training", work, kept=48))
 
 
@@ -219,7 +219,7 @@ def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoi
         return grid(inspect(models, part, hypotheses, [measure], [layer], on_progress=report), measure, "epoch", layer)
 
     asked = (settings.families, settings.words, settings.masks, measure, layer)
-    key = (view.bench.model, one.card.fingerprint, part.fingerprint, *asked)
+    key = (view.setup.model, one.card.fingerprint, part.fingerprint, *asked)
     result: Grid = waiting.get("epochs", key, f"comparing units with hypotheses after epoch {one.epoch}", work, kept=48)
     return result
 

@@ -49,7 +49,7 @@ def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
     known = grid.score.shape[1]
     name = address.read(HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
-    if layer == measured.view.bench.layer:
+    if layer == measured.view.setup.layer:
         unit = selected().neuron
     else:
         text = address.read(UNIT)
@@ -69,7 +69,7 @@ def pick(measured: Measured, grid: Grid, layer: str, hypothesis: int | None = No
         address.keep(HYPOTHESIS, grid.names[hypothesis])
     if unit is None:
         return
-    if layer == measured.view.bench.layer:
+    if layer == measured.view.setup.layer:
         select(neuron=unit)
     else:
         address.keep(UNIT, str(unit))
@@ -203,7 +203,7 @@ def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothes
         draw_by_truth(measured, seen, layer, unit, hypothesis)
     if hypothesis.kind == "classes":
         draw_by_class(measured, seen, layer, unit, hypothesis)
-    if layer == view.bench.layer and unit in view.analysis.important and hypothesis.kind != "classes":
+    if layer == view.setup.layer and unit in view.analysis.important and hypothesis.kind != "classes":
         draw_clusters(measured, seen, positions, unit, hypothesis)
 
 
@@ -390,7 +390,7 @@ def draw_clusters(
 
 def draw_links(measured: Measured, layer: str, unit: int) -> None:
     """Offer the pages that show more of the unit."""
-    if layer != measured.view.bench.layer:
+    if layer != measured.view.setup.layer:
         st.button(
             f"Make {layer} the setup's layer",
             key="take-layer",

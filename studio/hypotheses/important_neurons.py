@@ -24,7 +24,7 @@ CHANCE = 0.05
 def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> None:
     """Say and draw whether important neurons correlate more strongly with hypotheses than others."""
     view = measured.view
-    if layer != view.bench.layer:
+    if layer != view.setup.layer:
         return
     st.header("Are important neurons interpretable?", anchor=False)
     analysis = view.analysis

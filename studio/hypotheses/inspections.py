@@ -76,7 +76,7 @@ class Measured:
     @property
     def key(self) -> tuple[Any, ...]:
         """What charts of it depend on."""
-        return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.bench.classes)
+        return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.setup.classes)
 
     def grid(self, measure: str, layer: str, rate: float) -> Grid:
         """Return one measure of one layer as a table of hypotheses by units."""
@@ -137,7 +137,7 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
 def fitting(view: View, settings: InspectionSettings) -> InspectionSettings:
     """Return the same settings for another setup: its own layer, and families that have hypotheses for its tests."""
     families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
-    return replace(settings, families=families, words=(), masks=(), layers=(view.bench.layer,))
+    return replace(settings, families=families, words=(), masks=(), layers=(view.setup.layer,))
 
 
 def measure(
@@ -194,7 +194,7 @@ def measure(
 
 def tests_of(view: View) -> Dataset:
     """Return the tests of the chosen classes."""
-    return view.test.only(view.chosen) if view.bench.classes else view.test
+    return view.test.only(view.chosen) if view.setup.classes else view.test
 
 
 def records_of(view: View, settings: InspectionSettings) -> Dataset:

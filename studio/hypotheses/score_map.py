@@ -150,7 +150,7 @@ def draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Sel
     """Draw the map of one of two setups."""
     found = inspections.measure(one, inspections.fitting(one, settings))
     if found is not None:
-        own = replace(shown, layer=one.bench.layer, rows=SIDE_ROWS, columns=SIDE_COLUMNS)
+        own = replace(shown, layer=one.setup.layer, rows=SIDE_ROWS, columns=SIDE_COLUMNS)
         draw_map(found, own, None, f"scores-{key}")
 
 
@@ -161,7 +161,7 @@ def compare(settings: InspectionSettings, shown: Shown, here: View, there: View)
         found = inspections.measure(one, inspections.fitting(one, settings))
         if found is None:
             return "One of the two is not finished."
-        grid = replace(shown, layer=one.bench.layer).grid(found)
+        grid = replace(shown, layer=one.setup.layer).grid(found)
         visible = hypothesis_pair.significant(grid)
         units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
         told.append(f"{units} (strongest {grid.strength.max():.2f})")

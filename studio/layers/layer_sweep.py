@@ -9,7 +9,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, of_classes, open_data
-from studio.state.bench import MOST_NEURONS
+from studio.state.setup import MOST_NEURONS
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep
@@ -23,11 +23,11 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
     waiting = Waiting(len(names))
     for name in names:
         try:
-            test = view.test if name == view.bench.data else open_data(waiting, name, "test")
+            test = view.test if name == view.setup.data else open_data(waiting, name, "test")
         except IdcError as error:
             problems.append(str(error))
             continue
-        if len(of_classes(test, view.bench.classes)):
+        if len(of_classes(test, view.setup.classes)):
             suites[name] = test
         else:
             problems.append(f"{name} has no test of class {view.class_label}, so it is left out.")
@@ -35,7 +35,7 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
 
 
 def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Sweep:
-    """Sweep over all layers of a bench's network, or find again what was swept; show progress while it takes long.
+    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
             states: LayerClusters
             states = waiting.get("states", key, f"clustering the neurons of layer {layer}", work, kept=96)
             for suite, test in suites.items():
-                cells += _count(states, suite, responses[suite], of_classes(test, view.bench.classes), ms)
+                cells += _count(states, suite, responses[suite], of_classes(test, view.setup.classes), ms)
     except CancelledError:
         pass  # the layers that were finished are shown
     return Sweep(

@@ -17,8 +17,8 @@ from studio.layers.layer_sweep import open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to
 from studio.state import address
-from studio.state.bench import MOST_NEURONS, fitting_data
 from studio.state.selection import Selection, picked_row, select
+from studio.state.setup import MOST_NEURONS, fitting_data
 from studio.text import count, percent, plural
 from studio.widgets import layout
 
@@ -30,7 +30,7 @@ TABLE = "sweep-table"
 def _look_into(view: View, suite: str, layer: str, m: int) -> None:
     """Open a cell of the sweep on the Coverage page."""
     changes: dict[str, str | int] = {"layer": layer, "m": m}
-    if suite != view.bench.data:
+    if suite != view.setup.data:
         changes["data"] = suite
     select(**changes)
     go_to("coverage")
@@ -43,7 +43,7 @@ def _clicked(view: View, points: list[dict[str, Any]]) -> None:
 
 def choose(view: View) -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
-    others = [name for name in fitting_data(MODELS[view.bench.model]) if name != view.bench.data]
+    others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
     said = address.read(MS).split(",")
     st.session_state[MS] = [m for m in range(1, MOST_NEURONS + 1) if str(m) in said] or list(USUAL)
     st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
@@ -69,7 +69,7 @@ def choose(view: View) -> tuple[list[str], list[int]]:
                 width=360,
                 help="Other test sets that fit the network, one panel each. Default none.",
             )
-    return [view.bench.data, *more], sorted({*ms, view.bench.m})
+    return [view.setup.data, *more], sorted({*ms, view.setup.m})
 
 
 def _weakest_first(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
@@ -79,7 +79,7 @@ def _weakest_first(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
 
 def sentence(view: View, sweep: Sweep) -> str:
     """Put the finding into words."""
-    suite, m = view.bench.data, view.bench.m
+    suite, m = view.setup.data, view.setup.m
     ranked = _weakest_first(sweep, suite, m)
     if not ranked:
         return "No layer is finished yet."
@@ -117,8 +117,8 @@ def _compare_suites(sweep: Sweep, m: int) -> str:
 
 def draw(sweep: Sweep, one: View, key: str, *, clickable: bool) -> None:
     """Draw the figure of a sweep."""
-    m = one.bench.m
-    ranked = _weakest_first(sweep, one.bench.data, m)
+    m = one.setup.m
+    ranked = _weakest_first(sweep, one.setup.data, m)
     title = f"At m = {m} layer {ranked[0].layer} is covered least: IDC {percent(ranked[0].score)}" if ranked else ""
     small = min((cell.used for cell in sweep.cells if cell.used < cell.m), default=0)
     layout.chart(
@@ -128,7 +128,7 @@ def draw(sweep: Sweep, one: View, key: str, *, clickable: bool) -> None:
             sweep,
             title,
             labels={suite: _panel_title(sweep, suite) for suite in sweep.suites},
-            selected=(one.bench.data, one.bench.layer, m),
+            selected=(one.setup.data, one.setup.layer, m),
             dark=dark,
         ),
         alt=title,
@@ -204,18 +204,18 @@ def draw_pinned(view: View, sweep: Sweep) -> None:
     def of(shown: View) -> Sweep:
         if shown is view:
             return sweep
-        return open_sweep(shown, {shown.bench.data: shown.test}, sorted({*sweep.ms, shown.bench.m}))
+        return open_sweep(shown, {shown.setup.data: shown.test}, sorted({*sweep.ms, shown.setup.m}))
 
     def side(shown: View, chosen: Selection, key: str) -> None:
         draw(of(shown), shown, f"sweep-{key}", clickable=False)
 
     def compare(here: View, there: View) -> str:
-        mine, theirs = (_weakest_first(of(one), one.bench.data, one.bench.m) for one in (here, there))
+        mine, theirs = (_weakest_first(of(one), one.setup.data, one.setup.m) for one in (here, there))
         if not mine or not theirs:
             return "One of the two is not finished."
         return (
-            f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {here.bench.m}. On the "
-            f"pinned setup it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {there.bench.m}."
+            f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {here.setup.m}. On the "
+            f"pinned setup it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {there.setup.m}."
         )
 
     pins.beside(view, side, compare)

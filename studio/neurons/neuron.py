@@ -94,7 +94,7 @@ def draw_classes(view: View, found: Ranked, neuron: int) -> None:
     layout.chart(
         view,
         "classes-of-neuron",
-        lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.bench.classes, dark=dark),
+        lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.setup.classes, dark=dark),
         alt=title,
         read=f"Each bar is one true {what}. Height: the neuron's mean relevance for the prediction over its training "
         "inputs; "

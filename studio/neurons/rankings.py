@@ -54,7 +54,7 @@ class Ranked:
 
 def ranked(view: View) -> Ranked:
     """Return every ranking that needs no further pass through the network."""
-    layer, chosen = view.bench.layer, view.bench.classes if view.is_comparable else ()
+    layer, chosen = view.setup.layer, view.setup.classes if view.is_comparable else ()
 
     def work(report: Progress) -> Ranked:
         from idc_core.importance.ranking import Ranking, by_group, by_relevance, group_inputs, group_means
@@ -85,8 +85,8 @@ def default_second(view: View, found: Ranked) -> str:
     """Return the ranking to compare with: the chosen classes, where there are any."""
     if "chosen" in found.rankings:
         return "chosen"
-    if len(view.bench.classes) == 1 and view.is_comparable:
-        return f"group-{found.labels.index(view.bench.classes[0])}"
+    if len(view.setup.classes) == 1 and view.is_comparable:
+        return f"group-{found.labels.index(view.setup.classes[0])}"
     return "absolute"
 
 
@@ -116,14 +116,14 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
 
         try:
             inputs = view.train.inputs[sample_inputs(view.train, SAMPLE)]
-            return by_method(view.model, inputs, view.bench.layer, name, on_progress=report)
+            return by_method(view.model, inputs, view.setup.layer, name, on_progress=report)
         except CancelledError:
             raise
         except IdcError as error:
             # Kept like a result: it would be the same the next time.
             return f"{METHODS[name].label} is left out. {error}"
 
-    key = (*view.learnt_key, view.bench.layer, name)
+    key = (*view.learnt_key, view.setup.layer, name)
     answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work, kept=48)
     return answer
 

@@ -65,7 +65,7 @@ def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
     Parameters
     ----------
     view : View
-        The bench.
+        The setup.
     order : ndarray of int64 (neurons,)
         All neurons, the first one to be silenced first.
     number : int
@@ -82,7 +82,7 @@ def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
             view.model,
             tests.inputs,
             tests.targets,
-            view.bench.layer,
+            view.setup.layer,
             order[:most],
             counts,
             task=tests.task,
@@ -109,14 +109,14 @@ def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
     def work(report: Progress) -> Changes:
         from idc_core.experiments.rq1 import measure
 
-        return measure(view.model, some_tests(view, number), view.bench.layer, share=share / 100, on_progress=report)
+        return measure(view.model, some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
 
     changes = Waiting(1).get("trials", ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
     return compare_neurons(changes, order[: comparable(view.analysis.m, len(order))])
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:
-    return *view.key, view.bench.layer, view.bench.classes, number
+    return *view.key, view.setup.layer, view.setup.classes, number
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,14 @@ V = TypeVar("V", int, float, str)
 
 def usual_settings(view: View) -> RQ6Settings:
     """Return the default settings for a setup."""
-    neurons = view.train_traces.activations[view.bench.layer].shape[1]
-    return usual(view.train, view.bench.layer, neurons)
+    neurons = view.train_traces.activations[view.setup.layer].shape[1]
+    return usual(view.train, view.setup.layer, neurons)
 
 
 def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     """Choose additions, training and tests."""
-    start = replace(usual_settings(view), **clustered(view.bench))
-    neurons = view.train_traces.activations[view.bench.layer].shape[1]
+    start = replace(usual_settings(view), **clustered(view.setup))
+    neurons = view.train_traces.activations[view.setup.layer].shape[1]
     ms = sorted({m for m in MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         share = "Share of the training inputs; fewer where not as many raise IDC"

@@ -186,8 +186,8 @@ def draw_command(run: RQ6Run) -> None:
 
 def _is_usual(run: RQ6Run) -> bool:
     """Whether everything but the number of seeds is as the command line does it."""
-    card, bench = run.view.model.card, run.view.bench
-    whole = (bench.data, bench.layer, bench.classes) == (card.dataset, card.default_layer, ())
+    card, setup = run.view.model.card, run.view.setup
+    whole = (setup.data, setup.layer, setup.classes) == (card.dataset, card.default_layer, ())
     return whole and run.settings == usual_settings(run.view)
 
 
@@ -237,9 +237,9 @@ def _run_of(run: RQ6Run, side: View) -> RQ6Run:
 def _settings_of(run: RQ6Run, side: View) -> RQ6Settings:
     """Return the settings of this page for another setup."""
     usually = usual_settings(side)
-    neurons = side.train_traces.activations[side.bench.layer].shape[1]
-    clusters = {"clusters": usually.clusters} | clustered(side.bench)
-    return replace(run.settings, layer=side.bench.layer, m=min(run.settings.m, neurons), **clusters)
+    neurons = side.train_traces.activations[side.setup.layer].shape[1]
+    clusters = {"clusters": usually.clusters} | clustered(side.setup)
+    return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), **clusters)
 
 
 def explain(run: RQ6Run) -> None:
@@ -252,7 +252,7 @@ def explain(run: RQ6Run) -> None:
     cells += ", zeros dropped" if settings.drop_zeros else ""
     kinds = layout.names([lower(SUITES[name].label) for name in settings.kinds])
     classes = f" Tests are those of class {view.class_label}; training inputs are of all classes." * bool(
-        view.bench.classes
+        view.setup.classes
     )
     rate = " The learning rate is a third of the original one." if settings.start == "trained" else ""
     layout.computed(

@@ -20,13 +20,13 @@ from studio.engine.results import View, open_view, warm
 from studio.shell import pins, tour
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address
-from studio.state.bench import DEFAULT, Bench, bench_line, choose, untouched
 from studio.state.selection import Selection
+from studio.state.setup import DEFAULT, Setup, choose, setup_line, untouched
 from studio.text import plural
 from studio.widgets.charts import follow_theme
 
 ASSETS = Path(__file__).parents[2] / "assets"
-LAST_GOOD = "last-good-bench"
+LAST_GOOD = "last-good-setup"
 TRIED = "front-door-tried"
 
 # Of the thread that runs the script: nothing of it stays in the session.
@@ -109,8 +109,8 @@ def current_view() -> View:
 
 
 def default_line(result: Overview) -> str:
-    """Write the default bench's line without loading the registry of networks."""
-    return f"{bench_line('LeNet-5', DEFAULT, len(result.important))} · {plural(result.tests, 'test')}"
+    """Write the default setup's line without loading the registry of networks."""
+    return f"{setup_line('LeNet-5', DEFAULT, len(result.important))} · {plural(result.tests, 'test')}"
 
 
 def _instant() -> Overview | None:
@@ -120,44 +120,44 @@ def _instant() -> Overview | None:
 
 def _open_setup() -> View:
     """Draw the sidebar and return what to show; where that fails, say why and return the last good result."""
-    bench = choose()
-    _draw_sidebar(bench)
+    setup = choose()
+    _draw_sidebar(setup)
     stopped = st.session_state[jobs.HALTED] = st.session_state.pop(jobs.STOPPED, False)
     if stopped:
         st.info("Stopped. Finished results are kept. Start again, or change the setup.")
         st.button("Start again", on_click=jobs.go_on)
     try:
-        view = open_view(bench)
+        view = open_view(setup)
     except CancelledError:
-        return _last_good(bench)
+        return _last_good(setup)
     except IdcError as error:
         st.error(str(error))
-        return _last_good(bench)
-    st.session_state[LAST_GOOD] = bench
+        return _last_good(setup)
+    st.session_state[LAST_GOOD] = setup
     return view
 
 
-def _draw_sidebar(bench: Bench) -> None:
-    pins.draw_sidebar(bench)
+def _draw_sidebar(setup: Setup) -> None:
+    pins.draw_sidebar(setup)
     tour.draw_sidebar()
 
 
-def _last_good(failed: Bench) -> View:
+def _last_good(failed: Setup) -> View:
     """Return the last result of this session, or end the page."""
-    bench = st.session_state.get(LAST_GOOD)
-    if bench is None or bench == failed:
+    setup = st.session_state.get(LAST_GOOD)
+    if setup is None or setup == failed:
         st.stop()
     st.caption("The last successful result is shown; the line above the heading names its setup.")
     try:
-        return open_view(bench)
+        return open_view(setup)
     except IdcError:
         st.stop()
 
 
 def _note(view: View) -> None:
-    """Say what is unusual about a bench."""
-    if view.analysis.m < view.bench.m:
-        st.caption(f"Layer {view.bench.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
+    """Say what is unusual about a setup."""
+    if view.analysis.m < view.setup.m:
+        st.caption(f"Layer {view.setup.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:
         st.caption(
             f"The network predicts classes of {view.train.name}, the tests are {view.test.name}. "

@@ -12,21 +12,21 @@ import streamlit as st
 from idc_core.coverage.cell_table import overlap
 from idc_core.errors import IdcError
 from studio.engine.results import View, open_view
-from studio.state import address, bench, selection
-from studio.state.bench import Bench
+from studio.state import address, selection, setup
 from studio.state.selection import Selection
+from studio.state.setup import Setup
 from studio.text import count, percent, plural, signed
 
 PIN = "pin"
-"""Name in the address: the pinned bench and selection, written as an address themselves."""
+"""Name in the address: the pinned setup and selection, written as an address themselves."""
 
 NOTHING_ELSE = "default"
-"""Stands for a pinned bench on which everything is as the studio opens."""
+"""Stands for a pinned setup on which everything is as the studio opens."""
 
 
 @dataclass(frozen=True)
 class Pinned:
-    """A bench with its results and what is selected on it.
+    """A setup with its results and what is selected on it.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Pinned:
 
     @property
     def line(self) -> str:
-        """Bench and selection in one line."""
+        """Setup and selection in one line."""
         return " · ".join((self.view.line, *self.selection.words.values()))
 
 
-def pin(chosen: Bench, chosen_selection: Selection) -> None:
-    """Pin a bench and a selection; for callbacks."""
+def pin(chosen: Setup, chosen_selection: Selection) -> None:
+    """Pin a setup and a selection; for callbacks."""
     texts = {name: text for name, text in (chosen.texts | chosen_selection.texts).items() if text}
     address.keep(PIN, urlencode(texts) or NOTHING_ELSE)
 
@@ -56,16 +56,16 @@ def unpin() -> None:
     address.keep(PIN, "")
 
 
-def pinned() -> tuple[Bench, Selection] | None:
+def pinned() -> tuple[Setup, Selection] | None:
     """Return what is pinned, without its results."""
     text = address.read(PIN)
     if not text:
         return None
     texts = dict(parse_qsl(text))
-    return bench.parse(texts), selection.parse(texts)
+    return setup.parse(texts), selection.parse(texts)
 
 
-def swap(present: Bench, present_selection: Selection) -> None:
+def swap(present: Setup, present_selection: Selection) -> None:
     """Open what is pinned, and pin what is open; for callbacks."""
     found = pinned()
     if found is None:
@@ -76,7 +76,7 @@ def swap(present: Bench, present_selection: Selection) -> None:
 
 
 def open_pinned() -> Pinned | None:
-    """Return the pinned bench with its results; None where there is none, or where it fails, which is said."""
+    """Return the pinned setup with its results; None where there is none, or where it fails, which is said."""
     found = pinned()
     if found is None:
         return None
@@ -99,7 +99,7 @@ def beside(
     Parameters
     ----------
     view : View
-        The present bench.
+        The present setup.
     draw : callable
         Draws the picture of a view with its selection; the third value goes into the keys of its elements.
     sentence : callable, optional
@@ -118,7 +118,7 @@ def beside(
 
 
 def compare(here: View, there: View) -> str:
-    """Say in a sentence or two how two benches differ."""
+    """Say in a sentence or two how two setups differ."""
     mine, theirs = here.table, there.table
     score, other_score = mine.covered / mine.total, theirs.covered / theirs.total
     change = score - other_score
@@ -134,17 +134,17 @@ def compare(here: View, there: View) -> str:
 
 
 def same_cells(here: View, there: View) -> bool:
-    """Whether a cell of one bench means the same on the other."""
+    """Whether a cell of one setup means the same on the other."""
     one, other = here.analysis, there.analysis
     return (
-        (here.model.card.fingerprint, here.bench.layer) == (there.model.card.fingerprint, there.bench.layer)
+        (here.model.card.fingerprint, here.setup.layer) == (there.model.card.fingerprint, there.setup.layer)
         and np.array_equal(one.important, other.important)
         and here.sizes == there.sizes
         and all(np.array_equal(a, b) for a, b in zip(one.centroids, other.centroids, strict=True))
     )
 
 
-def draw_sidebar(chosen: Bench) -> None:
+def draw_sidebar(chosen: Setup) -> None:
     """Show in the sidebar what is selected, and what is pinned."""
     present = selection.selected()
     with st.sidebar:
@@ -168,7 +168,7 @@ def draw_sidebar(chosen: Bench) -> None:
         _draw_pinned(chosen, present)
 
 
-def _draw_pinned(chosen: Bench, present: Selection) -> None:
+def _draw_pinned(chosen: Setup, present: Selection) -> None:
     found = pinned()
     if found is None:
         st.button(

@@ -15,8 +15,8 @@ from studio.engine.results import View
 from studio.shell.pages import PAGES, go_to
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
 from studio.state import address
-from studio.state.bench import DEFAULT
 from studio.state.selection import Selection, select, selected
+from studio.state.setup import DEFAULT
 from studio.widgets import grid_axes
 from studio.widgets.charts import ASSETS, component
 
@@ -45,7 +45,7 @@ def number() -> int:
 
 
 def go(to: int) -> None:
-    """Go to a step, on the default bench; for callbacks."""
+    """Go to a step, on the default setup; for callbacks."""
     for part in vars(DEFAULT):
         address.keep(part, "")
     address.keep(STEP, str(to))
@@ -103,7 +103,7 @@ def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
     page : str
         The page's name in the registry.
     shown : View or Overview
-        The bench's results; on the Overview what is shown there.
+        The setup's results; on the Overview what is shown there.
     """
     now = number()
     if not now and page == STEPS[0].page and ENDED not in st.session_state:
@@ -186,7 +186,7 @@ def _elsewhere(now: int) -> None:
 
 
 def _strayed(now: int) -> None:
-    """Say that the bench is not the one that the tour is about."""
+    """Say that the setup is not the one that the tour is about."""
     _short(now, "uses the default setup. Another one is chosen in the sidebar.", "Back to the default setup")
 
 

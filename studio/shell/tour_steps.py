@@ -28,12 +28,12 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """A bench as the tour tells of it; every number is taken from its results.
+    """A setup as the tour tells of it; every number is taken from its results.
 
     Attributes
     ----------
     view : View
-        The bench.
+        The setup.
     """
 
     view: View

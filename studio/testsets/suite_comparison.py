@@ -15,7 +15,7 @@ from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, open_analysis
 from studio.engine.suite_catalog import SuiteOption
-from studio.state.bench import MOST_NEURONS
+from studio.state.setup import MOST_NEURONS
 from studio.text import lower
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ComparedSuites:
         return [len(one.cells[m].added) for one in self.results]
 
     def first_m(self) -> int:
-        """Return the bench's m where a suite adds cells there, else the first other one where one does."""
+        """Return the setup's m where a suite adds cells there, else the first other one where one does."""
         adds = [m for m in self.comparison.ms if any(self.added(m))]
         return self.m if self.m in adds or not adds else adds[0]
 
@@ -87,7 +87,7 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
     # Neurons and clusters of the first m are those of every smaller one, so that one analysis serves all.
     learnt: Analysis = view.analysis
     try:
-        learnt = open_analysis(waiting, view, max(view.bench.m, MOST_NEURONS))
+        learnt = open_analysis(waiting, view, max(view.setup.m, MOST_NEURONS))
     except CancelledError:
         problems.append(f"Stopped before more neurons than {view.analysis.m} were clustered.")
     ms = sorted({view.analysis.m, *(m for m in MS if m <= len(learnt.important))})
@@ -115,11 +115,11 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
 
 
 def _of_tests(view: View, learnt: Analysis) -> PartResponses:
-    """Return the responses to the bench's own tests, which are traced already."""
+    """Return the responses to the setup's own tests, which are traced already."""
     from idc_core.suites import responses_from_traces
 
     rows, traces = view.chosen, view.test_traces
-    scores, activations = traces.scores[rows], traces.activations[view.bench.layer][rows]
+    scores, activations = traces.scores[rows], traces.activations[view.setup.layer][rows]
     return responses_from_traces(scores, activations, view.test.targets[rows], view.test.task, learnt.important)
 
 
@@ -131,9 +131,9 @@ def _respond(
     def work(report: Progress) -> PartResponses:
         from idc_core.suites import part_responses
 
-        return part_responses(view.model, part, targets, suite.task, view.bench.layer, learnt.important, report)
+        return part_responses(view.model, part, targets, suite.task, view.setup.layer, learnt.important, report)
 
-    key = (view.model.card.fingerprint, part.fingerprint, view.bench.layer, len(learnt.important))
+    key = (view.model.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
     found: PartResponses = waiting.get("seen", key, f"making and running {lower(suite.label)}", work, kept=64)
     return found
 
@@ -150,7 +150,7 @@ def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]
 
 
 def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return at which position among the bench's tests the source of each input is; -1 where it is none of them."""
+    """Return at which position among the setup's tests the source of each input is; -1 where it is none of them."""
     own = any(step.settings.get("fingerprint") == view.test.fingerprint for step in suite.provenance)
     places = np.full(len(positions), -1, np.int64)
     if not own:

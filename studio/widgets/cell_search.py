@@ -133,7 +133,7 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
             raise CancelledError("Nobody waited for the search.")
         return found
 
-    key = (*view.key, view.bench, cell, epsilon, tuple(positions.tolist()))
+    key = (*view.key, view.setup, cell, epsilon, tuple(positions.tolist()))
     reached: Reached = Waiting(1).get("searches", key, f"searching for cell {cell_name(cell)}, step", work)
     return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 
@@ -174,7 +174,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
     step = ProvenanceStep(
         "reach-cell",
         f"changed until they lie in cell {name}",
-        {"cell": name, "epsilon": epsilon, "layer": view.bench.layer},
+        {"cell": name, "epsilon": epsilon, "layer": view.setup.layer},
         None,
         view.model.card.fingerprint,
     )

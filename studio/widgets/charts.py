@@ -12,7 +12,7 @@ import streamlit as st
 
 from idc_core.figures.palette import palette
 from studio.engine.results import View
-from studio.state.bench import Bench
+from studio.state.setup import Setup
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -76,13 +76,13 @@ def chart(
     modes : sequence of str
         How points can be selected.
     """
-    figure, drawn = _figure(key, view.bench, depends, is_dark(), clicked is not None, build)
+    figure, drawn = _figure(key, view.setup, depends, is_dark(), clicked is not None, build)
     plot(key, figure, alt, read, (view.line,), clicked, modes, drawn)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _figure(
-    key: str, bench: Bench, depends: Hashable, dark: bool, clickable: bool, _build: Callable[[bool], go.Figure]
+    key: str, setup: Setup, depends: Hashable, dark: bool, clickable: bool, _build: Callable[[bool], go.Figure]
 ) -> tuple[go.Figure, go.Figure]:
     """Build a figure once, as it is saved and as it is drawn: plotly takes longer to check it than its numbers take."""
     figure = _build(dark)

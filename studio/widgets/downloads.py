@@ -46,7 +46,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
     Parameters
     ----------
     view : View
-        The bench.
+        The setup.
     positions : ndarray of int64 (k,)
         Which tests.
     key : str, optional

@@ -83,7 +83,7 @@ def gallery(
 
 @dataclass(frozen=True)
 class Tile:
-    """One input of a gallery that is no gallery of the bench's tests.
+    """One input of a gallery that is no gallery of the setup's tests.
 
     Attributes
     ----------
@@ -127,8 +127,8 @@ def choices(
 
 
 def digest(view: View, positions: NDArray[np.int64]) -> str:
-    """Name some tests of a bench in a key, so that several galleries of a page differ."""
-    return f"{crc32(repr((view.bench, np.asarray(positions).tolist())).encode()):08x}"
+    """Name some tests of a setup in a key, so that several galleries of a page differ."""
+    return f"{crc32(repr((view.setup, np.asarray(positions).tolist())).encode()):08x}"
 
 
 def legend(view: View) -> str:

@@ -66,7 +66,7 @@ def read_zoom(view: View) -> Zoom:
 def _parts(view: View, name: str) -> list[str] | None:
     """Read a value of this layer; None where there is none."""
     layer, *parts = address.read(name).split(MARK)
-    return parts if layer == view.bench.layer else None
+    return parts if layer == view.setup.layer else None
 
 
 def _rank(view: View, neuron: str) -> int | None:
@@ -82,14 +82,14 @@ def _free(view: View, name: str, fixed: Mapping[int, int]) -> list[int]:
 def fix(view: View, fixed: Mapping[int, int]) -> None:
     """Hold these neurons, by their rank, in these clusters and no others; for callbacks."""
     parts = [f"{view.analysis.important[rank]}-{cluster}" for rank, cluster in sorted(fixed.items())]
-    address.keep(FIXED, MARK.join([view.bench.layer, *parts]) if parts else "")
+    address.keep(FIXED, MARK.join([view.setup.layer, *parts]) if parts else "")
 
 
 def put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
     """Put neurons, by their rank, on rows and columns; none at all for what fits best; for callbacks."""
     for name, ranks in ((ROWS, rows), (COLUMNS, columns)):
         parts = [str(view.analysis.important[rank]) for rank in ranks]
-        address.keep(name, MARK.join([view.bench.layer, *parts]) if rows or columns else "")
+        address.keep(name, MARK.join([view.setup.layer, *parts]) if rows or columns else "")
 
 
 def around(sizes: Sequence[int], cell: Sequence[int]) -> dict[int, int]:

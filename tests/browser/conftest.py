@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sy
 
 from studio.engine.results import View, open_view
 from studio.shell.pages import PAGES
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 # The shell without windows takes less processor time than the whole browser.
@@ -67,7 +67,7 @@ def serve(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def view() -> View:
-    """What the default bench shows, computed in this process."""
+    """What the default setup shows, computed in this process."""
     return open_view(DEFAULT)
 
 
@@ -187,8 +187,8 @@ class Visitor(NamedTuple):
             self.page.get_by_role("button", name=label).click()
         return download.value.path().read_bytes()
 
-    def bench(self) -> str:
-        """Return the bench line."""
+    def setup(self) -> str:
+        """Return the setup line."""
         return self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first.inner_text()
 
 

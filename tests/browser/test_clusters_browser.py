@@ -52,15 +52,15 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
     visitor.settle()
     assert "clustering=hierarchical" in visitor.page.url
-    assert "· hierarchical ·" in visitor.bench()
+    assert "· hierarchical ·" in visitor.setup()
     click_mark(
         visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
     )
     assert "k=3" in visitor.page.url
     assert "3 clusters each, 729 combinations" in visitor.text()
     stranger.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
-    assert "k = 3 · " in stranger.bench()
-    assert "· hierarchical ·" in stranger.bench()
+    assert "k = 3 · " in stranger.setup()
+    assert "· hierarchical ·" in stranger.setup()
     assert "of 729 cells are covered" in stranger.text()
 
 

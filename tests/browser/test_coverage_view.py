@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT, parse
+from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
 from studio.widgets import grid_axes
 

@@ -19,7 +19,7 @@ def test_a_click_on_a_square_opens_its_layer_and_m(visitor):
     assert visitor.page.locator(".js-plotly-plot .bars .point path").count() == 7 * 7, "m = 3 beside the six usual ones"
     click_square(visitor.page, 0, 2 * 7 + 2)  # the third layer, the third of 2, 3, 4, 6, 8, 10, 12
     visitor.settle()
-    assert "layer conv2 · m = 4" in visitor.bench()
+    assert "layer conv2 · m = 4" in visitor.setup()
     assert "layer=conv2" in visitor.page.url
     assert "m=4" in visitor.page.url
 
@@ -28,7 +28,7 @@ def test_another_test_set_is_opened_with_its_layer(visitor):
     visitor.open("layers?suites=mnist&ms=6")
     click_square(visitor.page, 1, 0)
     visitor.settle()
-    assert "LeNet-5 · mnist · layer conv1 · m = 6" in visitor.bench()
+    assert "LeNet-5 · mnist · layer conv1 · m = 6" in visitor.setup()
 
 
 def test_a_row_is_opened_with_the_keyboard(visitor):
@@ -42,4 +42,4 @@ def test_a_row_is_opened_with_the_keyboard(visitor):
     visitor.page.keyboard.press("Shift+Space")
     visitor.page.wait_for_url("**/coverage*")
     visitor.settle()
-    assert "layer conv1 · m = 4" in visitor.bench()
+    assert "layer conv1 · m = 4" in visitor.setup()

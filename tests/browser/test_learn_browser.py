@@ -160,9 +160,9 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
 
 
 @pytest.mark.parametrize("first", ["", "learn"])
-def test_the_bench_waits_on_the_other_pages(visitor, first):
+def test_the_setup_waits_on_the_other_pages(visitor, first):
     visitor.open(f"{first}?m=3")
     for name in ("learn", "coverage"):
         visitor.follow(name)
-    assert "m = 3" in visitor.bench()
+    assert "m = 3" in visitor.setup()
     assert "m=3" in visitor.page.url

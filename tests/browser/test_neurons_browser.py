@@ -45,7 +45,7 @@ def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
 def test_a_class_bar_looks_only_at_its_tests(visitor):
     visitor.open("neurons")
     click_mark(visitor, "classes-of-neuron", ".bars .point path", 0)
-    assert re.search(r"tests of class \d$", visitor.bench()), visitor.bench()
+    assert re.search(r"tests of class \d$", visitor.setup()), visitor.setup()
     assert "classes=" in visitor.page.url
 
 

@@ -69,7 +69,7 @@ def test_the_finding_points_to_its_page_and_every_page_opens_without_an_error_an
         visitor.follow(name)
         assert visitor.page.get_by_test_id("stException").count() == 0
         if name != "learn":  # it brings a network of its own
-            assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.bench()
+            assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.setup()
         assert entry.title in visitor.page.title()
     visitor.page.remove_listener("request", note)
     assert visitor.errors == []
@@ -111,20 +111,20 @@ def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view, b
 def test_an_address_reopens_the_view(visitor, view):
     cell = cell_name(view.table.cells[-1])
     visitor.open(f"coverage?cell={cell}&colour=how+often&classes=3&classes=5")
-    assert "tests of class 3, 5" in visitor.bench()
+    assert "tests of class 3, 5" in visitor.setup()
     expect(visitor.page.get_by_role("heading", name=f"Cell {cell}", exact=True)).to_be_visible()
     visitor.page.reload()
     visitor.settle()
-    assert "tests of class 3, 5" in visitor.bench()
+    assert "tests of class 3, 5" in visitor.setup()
     expect(visitor.page.get_by_role("heading", name=f"Cell {cell}", exact=True)).to_be_visible()
 
 
 def test_what_an_address_chose_survives_a_change_of_page(visitor):
     visitor.open("clusters?m=3&layer=fc1")
-    assert "layer fc1 · m = 3" in visitor.bench()
+    assert "layer fc1 · m = 3" in visitor.setup()
     for name in ("coverage", "neurons", "overview", "clusters"):
         visitor.follow(name)
-        assert "layer fc1 · m = 3" in visitor.bench(), name
+        assert "layer fc1 · m = 3" in visitor.setup(), name
 
 
 def test_moving_m_changes_the_result_and_the_address(visitor):

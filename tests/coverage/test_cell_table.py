@@ -14,7 +14,7 @@ SIZES = (2, 3, 2)
 
 
 @st.composite
-def benches(draw):
+def setups(draw):
     """Assignments, classes and whether each test is right."""
     n = draw(st.integers(1, 40))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
@@ -22,9 +22,9 @@ def benches(draw):
     return assignments, rng.integers(0, 4, n), rng.random(n) < 0.7
 
 
-@given(benches())
-def test_every_cell_holds_its_tests(bench):
-    assignments, targets, correct = bench
+@given(setups())
+def test_every_cell_holds_its_tests(setup):
+    assignments, targets, correct = setup
     table = tabulate(assignments, SIZES, targets, correct, classes=4)
     held = {tuple(cell): row for row, cell in enumerate(table.cells.tolist())}
     assert set(held) == {tuple(cell) for cell in assignments.tolist()}
@@ -44,9 +44,9 @@ def test_without_right_answers_nothing_is_wrong():
     assert table.by_class.shape == (2, 0)
 
 
-@given(benches())
-def test_nearest_cells_are_the_nearest(bench):
-    table = tabulate(bench[0], SIZES)
+@given(setups())
+def test_nearest_cells_are_the_nearest(setup):
+    table = tabulate(setup[0], SIZES)
     for cell in itertools.product(*map(range, SIZES)):
         rows, steps = nearest(table, cell, count=4)
         away = {
@@ -65,9 +65,9 @@ def test_of_equally_near_cells_the_fuller_one_comes_first():
     assert steps.tolist() == [1, 1]
 
 
-@given(benches())
-def test_widest_gap_is_the_thinnest_state(bench):
-    table = tabulate(bench[0], SIZES)
+@given(setups())
+def test_widest_gap_is_the_thinnest_state(setup):
+    table = tabulate(setup[0], SIZES)
     gap = widest_gap(table)
     cells = {tuple(cell) for cell in table.cells.tolist()}
     if len(cells) == table.total:
@@ -83,10 +83,10 @@ def test_widest_gap_is_the_thinnest_state(bench):
     assert gap.covered / gap.total == pytest.approx(share)
 
 
-@given(benches())
-def test_state_counts_count_tests(bench):
-    for neuron, counts in enumerate(state_counts(bench[0], SIZES)):
-        assert counts.tolist() == [sum(bench[0][:, neuron] == c) for c in range(SIZES[neuron])]
+@given(setups())
+def test_state_counts_count_tests(setup):
+    for neuron, counts in enumerate(state_counts(setup[0], SIZES)):
+        assert counts.tolist() == [sum(setup[0][:, neuron] == c) for c in range(SIZES[neuron])]
 
 
 def test_typical_inputs_lie_closest_to_the_centroid():

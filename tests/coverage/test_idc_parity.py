@@ -21,7 +21,7 @@ M = (6, 8, 10, 12)
 
 
 @pytest.fixture(scope="module", params=["LeNet1", "LeNet5"])
-def bench(request, reference_folder):
+def setup(request, reference_folder):
     folder = reference_folder / "deepimportance"
     correct = np.load(folder / f"{request.param}_activations.npz")["train_correct"]
     labels = np.load(folder / "images.npz", allow_pickle=False)["train_labels"]
@@ -34,9 +34,9 @@ def rows(folder, name, **wanted):
 
 
 @pytest.fixture(scope="module")
-def observed(bench):
+def observed(setup):
     """The network, and what its layers show on the training inputs it gets right and on the tests, traced once."""
-    name, folder, train, _, correct, test = bench
+    name, folder, train, _, correct, test = setup
     network = load_network(folder, name)
     wanted = rows(folder, name, ranking="net/z/correct", train_set="correct")
     layers = sorted({row["layer"] for row in wanted} | {LAYER[name]})
@@ -57,14 +57,14 @@ def counted(observed, layer, m, **settings):
 
 
 @pytest.mark.parametrize("m", M)
-def test_table(bench, observed, m):
-    name = bench[0]
+def test_table(setup, observed, m):
+    name = setup[0]
     criterion = counted(observed, LAYER[name], m, drop_zeros=name == "LeNet5")
     assert (criterion.covered, criterion.total) == TABLE[name][M.index(m)]
 
 
-def test_fitted_is_as_counted(bench, observed):
-    name, folder, train, _, correct, test = bench
+def test_fitted_is_as_counted(setup, observed):
+    name, folder, train, _, correct, test = setup
     criterion = IDC(load_network(folder, name), LAYER[name], m=12, rule="z", drop_zeros=name == "LeNet5")
     criterion.fit(train[correct]).update(test)
     assert criterion.important.tolist() == counted(observed, LAYER[name], 12).important.tolist()
@@ -72,9 +72,9 @@ def test_fitted_is_as_counted(bench, observed):
 
 
 @pytest.mark.parametrize("m", M)
-def test_original(bench, observed, m):
+def test_original(setup, observed, m):
     # Zeros are dropped in dense layers only; wrongly classified training images are left out by the option itself.
-    name, folder = bench[:2]
+    name, folder = setup[:2]
     criterion = counted(observed, LAYER[name], m, original=True)
     zeros = "kept" if name == "LeNet1" else "dropped"
     (row,) = rows(folder, name, layer=LAYER[name], m=m, train_set="correct", zeros=zeros, rounded=True)
@@ -82,8 +82,8 @@ def test_original(bench, observed, m):
     assert (criterion.covered, criterion.total) == (row["exact_covered"], row["exact_max"])
 
 
-def test_original_assignments(bench):
-    name, folder, train, labels, _, test = bench
+def test_original_assignments(setup):
+    name, folder, train, labels, _, test = setup
     network = load_network(folder, name)
     criterion = IDC(network, LAYER[name], m=12, rule="z", original=True).fit(train, labels)
     stored = np.load(folder / f"{name}_assignments.npz")
@@ -93,8 +93,8 @@ def test_original_assignments(bench):
     assert criterion.covered == len(np.unique(stored["exact_rounded"], axis=0))
 
 
-def test_every_layer_and_number(bench, observed):
-    name, folder = bench[:2]
+def test_every_layer_and_number(setup, observed):
+    name, folder = setup[:2]
     wanted = rows(folder, name, ranking="net/z/correct", train_set="correct", rounded=False)
     assert {row["m"] for row in wanted if (row["layer"], row["zeros"]) == (LAYER[name], "dropped")} >= set(M)
     assert len({row["layer"] for row in wanted}) > 1
@@ -105,8 +105,8 @@ def test_every_layer_and_number(bench, observed):
         assert 100 * criterion.score == pytest.approx(row["exact_idc"])
 
 
-def test_single_precision(bench):
-    name, folder, train, _, correct, test = bench
+def test_single_precision(setup):
+    name, folder, train, _, correct, test = setup
     network = load_network(folder, name, torch.float32)
     criterion = IDC(network, LAYER[name], m=12, rule="z", drop_zeros=name == "LeNet5")
     criterion.fit(train[correct]).update(test)

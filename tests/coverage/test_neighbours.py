@@ -22,7 +22,7 @@ def distance(row, cell, unit):
 
 
 @st.composite
-def benches(draw):
+def setups(draw):
     """Activations with many ties, a cell, units, and how many tests to find."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     activations = rng.integers(-3, 4, (draw(st.integers(0, 40)), 3)).astype(np.float32)
@@ -30,9 +30,9 @@ def benches(draw):
     return activations, cell, rng.uniform(0.5, 3, 3), draw(st.integers(1, 12))
 
 
-@given(benches(), st.integers(1, 50))
-def test_the_closest_tests_come_first_whatever_the_size_of_the_blocks(bench, block):
-    activations, cell, unit, count = bench
+@given(setups(), st.integers(1, 50))
+def test_the_closest_tests_come_first_whatever_the_size_of_the_blocks(setup, block):
+    activations, cell, unit, count = setup
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(closest_inputs, "_ROWS", block)
         positions, distances = closest(activations, CENTROIDS, cell, unit, count)
@@ -49,9 +49,9 @@ def test_of_equally_close_tests_the_first_one_comes_first():
         assert positions.tolist() == [3, 1, 2, 4, 0][:count]
 
 
-@given(benches())
-def test_the_distance_to_its_own_cell_is_the_one_to_its_centroids(bench):
-    activations, _, unit, _ = bench
+@given(setups())
+def test_the_distance_to_its_own_cell_is_the_one_to_its_centroids(setup):
+    activations, _, unit, _ = setup
     rng = np.random.default_rng(len(activations))
     assignments = np.stack([rng.integers(0, len(v), len(activations)) for v in CENTROIDS], axis=1).astype(np.uint8)
     found = to_own_cell(activations, CENTROIDS, assignments, unit)

@@ -17,13 +17,13 @@ from idc_core.models import load_model
 
 
 @pytest.fixture(scope="module")
-def bench():
+def setup():
     model, test = load_model("lenet5-digits"), load_dataset("digits", "test")
     return model, analyze(model, load_dataset("digits", "train"), test, "fc2", 6), test.inputs
 
 
-def test_cells_are_uncovered_and_each_is_searched_from_its_closest_tests(bench):
-    model, analysis, inputs = bench
+def test_cells_are_uncovered_and_each_is_searched_from_its_closest_tests(setup):
+    model, analysis, inputs = setup
     found = reach_cells(model, analysis, inputs, cells=3, seeds=6, epsilon=0.1, iterations=8, seed=2)
     covered = {tuple(cell) for cell in analysis.assignments.tolist()}
     assert len(found.cells) == 3
@@ -40,16 +40,16 @@ def test_cells_are_uncovered_and_each_is_searched_from_its_closest_tests(bench):
     np.testing.assert_array_equal(again.guided, found.guided)
 
 
-def test_search_beats_noise_and_can_be_stopped(bench):
-    model, analysis, inputs = bench
+def test_search_beats_noise_and_can_be_stopped(setup):
+    model, analysis, inputs = setup
     found = reach_cells(model, analysis, inputs, cells=5)
     assert (found.guided > 0).sum() > (found.noise > 0).sum()
     with pytest.raises(CancelledError):
         reach_cells(model, analysis, inputs, on_progress=lambda *state: False)
 
 
-def test_command_line_counts_them(bench, tmp_path, monkeypatch):
-    model, analysis, inputs = bench
+def test_command_line_counts_them(setup, tmp_path, monkeypatch):
+    model, analysis, inputs = setup
     few = partial(reach_cells, cells=4, seeds=6)
     monkeypatch.setattr("idc_core.experiments.cells_reached.reach_cells", few)
     file = tmp_path / "cells.csv"

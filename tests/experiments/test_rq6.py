@@ -27,7 +27,7 @@ SETTINGS = RQ6Settings("fc2", m=12, epochs=1)
 
 
 @pytest.fixture(scope="module")
-def bench():
+def setup():
     model, train, test = (
         idc.load_model("lenet5-digits"),
         idc.load_dataset("digits", "train"),
@@ -48,8 +48,8 @@ def few():
 
 
 @pytest.fixture(scope="module")
-def candidates(bench):
-    model, train, _, learnt = bench
+def candidates(setup):
+    model, train, _, learnt = setup
     return Candidates(model, train, learnt, SETTINGS)
 
 
@@ -58,8 +58,8 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
 
 
-def test_what_is_added_raises_idc_and_random_inputs_are_as_many(bench, candidates):
-    model, train, test, learnt = bench
+def test_what_is_added_raises_idc_and_random_inputs_are_as_many(setup, candidates):
+    model, train, test, learnt = setup
     criterion = idc.IDC(model, "fc2", 12).fit(train.inputs)
     criterion.update(test.inputs)
     before = criterion.covered
@@ -75,8 +75,8 @@ def test_what_is_added_raises_idc_and_random_inputs_are_as_many(bench, candidate
     assert reached & set(pool.codes[pool.random].tolist())
 
 
-def test_candidates_are_the_training_inputs_with_noise(bench, candidates):
-    model, train, _, _ = bench
+def test_candidates_are_the_training_inputs_with_noise(setup, candidates):
+    model, train, _, _ = setup
     pool = candidates.pool(3)
     assert len(pool.inputs) == 2 * 1257
     assert np.array_equal(pool.targets, train.targets[pool.origin])
@@ -98,11 +98,11 @@ def test_seeds_draw_others(few):
     assert np.array_equal(first.random, again.random)
 
 
-def test_cells_of_candidates_are_those_of_the_criterion(bench, candidates):
-    pool, learnt = candidates.pool(0), bench[3]
-    criterion = idc.IDC(bench[0], "fc2", 12).fit(bench[1].inputs)
+def test_cells_of_candidates_are_those_of_the_criterion(setup, candidates):
+    pool, learnt = candidates.pool(0), setup[3]
+    criterion = idc.IDC(setup[0], "fc2", 12).fit(setup[1].inputs)
     some = pool.inputs[::50]
-    active = idc.analyze(bench[0], bench[1], replace(bench[2], inputs=some, targets=pool.targets[::50]), "fc2", 12)
+    active = idc.analyze(setup[0], setup[1], replace(setup[2], inputs=some, targets=pool.targets[::50]), "fc2", 12)
     assert criterion.centroids[0].tolist() == learnt.centroids[0].tolist()
     expected = encode(active.assignments, [len(one) for one in learnt.centroids])
     assert np.array_equal(pool.codes[::50], expected)
@@ -133,8 +133,8 @@ def test_rounds_give_every_cell_one_before_any_gets_a_second(most):
     assert whole <= found <= whole | last
 
 
-def test_nothing_new_is_said(bench):
-    model, train, _, learnt = bench
+def test_nothing_new_is_said(setup):
+    model, train, _, learnt = setup
     everywhere = replace(learnt, codes=np.arange(learnt.total))
     with pytest.raises(DataError, match="None of the 2,514 perturbed training inputs reaches a cell of layer fc2"):
         Candidates(model, train, everywhere, SETTINGS).pool(0)
@@ -172,16 +172,16 @@ def test_a_run_is_kept_and_goes_on_where_it_stopped(few):
     assert list(other.store) == []
 
 
-def test_settings_and_cells_must_be_of_one_bench(bench):
-    model, train, test, learnt = bench
+def test_settings_and_cells_must_be_of_one_setup(setup):
+    model, train, test, learnt = setup
     with pytest.raises(SettingError, match="m = 12; the settings ask for layer fc2 with m = 6"):
         prepare_rq6(model, train, test, learnt, replace(SETTINGS, m=6))
     with pytest.raises(SettingError, match="cannot be made by 'fgsm'"):
         Candidates(model, train, learnt, replace(SETTINGS, kinds=("fgsm",)))
 
 
-def test_larger_data_gets_fewer_epochs(bench):
-    small = usual(bench[1], "fc2", 84)
+def test_larger_data_gets_fewer_epochs(setup):
+    small = usual(setup[1], "fc2", 84)
     assert (small.m, small.epochs, small.added) == (12, 5, 0.1)
-    many = replace(bench[1], targets=np.zeros(10_000, np.int64))
+    many = replace(setup[1], targets=np.zeros(10_000, np.int64))
     assert (usual(many, "fc2", 6).m, usual(many, "fc2", 6).epochs) == (6, 3)

@@ -60,7 +60,7 @@ def test_one_panel_a_test_set_and_two_a_row():
     assert figure.layout.height > sweep_grid(swept(("a", "b")), "Title").layout.height
 
 
-def test_the_bench_is_framed_and_nothing_else():
+def test_the_setup_is_framed_and_nothing_else():
     bars = sweep_grid(swept(), "Title", selected=("digits", "fc1", 2)).data[0]
     assert [width > 0 for width in bars.marker.line.width] == [False, False, True, False]
 

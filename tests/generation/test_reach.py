@@ -12,7 +12,7 @@ from idc_core.generation import noise_to_cell, reach_cell
 
 
 @pytest.fixture(scope="module")
-def bench():
+def setup():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10), nn.ReLU(), nn.Linear(10, 3)).eval()
     train = torch.rand(600, 1, 8, 8, generator=torch.Generator().manual_seed(1))
@@ -27,8 +27,8 @@ def own_cells(criterion, model, pictures):
     return np.stack(nearest, 1)
 
 
-def test_pictures_lie_in_the_cell_and_in_the_ball(bench):
-    model, criterion, seeds = bench
+def test_pictures_lie_in_the_cell_and_in_the_ball(setup):
+    model, criterion, seeds = setup
     rounded = np.round(seeds.numpy() * 255) / np.float32(255)
     reached = 0
     for code in criterion.counts.codes[:4]:
@@ -45,8 +45,8 @@ def test_pictures_lie_in_the_cell_and_in_the_ball(bench):
     assert reached > 40
 
 
-def test_gradients_reach_more_than_noise(bench):
-    model, criterion, seeds = bench
+def test_gradients_reach_more_than_noise(setup):
+    model, criterion, seeds = setup
     cells = [decode(np.array([code]), criterion.counts.sizes)[0] for code in criterion.counts.codes[:4]]
     guided, noise = (
         sum(len(way(model, criterion, cell, seeds, 0.1)) for cell in cells) for way in (reach_cell, noise_to_cell)
@@ -54,8 +54,8 @@ def test_gradients_reach_more_than_noise(bench):
     assert guided > 1.5 * noise
 
 
-def test_noise_is_repeatable_and_valid(bench):
-    model, criterion, seeds = bench
+def test_noise_is_repeatable_and_valid(setup):
+    model, criterion, seeds = setup
     cell = decode(criterion.counts.codes[:1], criterion.counts.sizes)[0]
     one, two = (noise_to_cell(model, criterion, cell, seeds, 0.2, seed=4) for _ in range(2))
     np.testing.assert_array_equal(one.inputs, two.inputs)
@@ -63,8 +63,8 @@ def test_noise_is_repeatable_and_valid(bench):
     assert np.abs(one.inputs - rounded[one.seed_index]).max() <= 0.2 + 1e-6
 
 
-def test_stop_keeps_the_first_step(bench):
-    model, criterion, seeds = bench
+def test_stop_keeps_the_first_step(setup):
+    model, criterion, seeds = setup
     cell = tuple(size - 1 for size in criterion.counts.sizes)
     whole = reach_cell(model, criterion, cell, seeds, 0.5)
     found = reach_cell(model, criterion, cell, seeds, 0.5, on_progress=lambda *_: False)
@@ -74,8 +74,8 @@ def test_stop_keeps_the_first_step(bench):
     assert len(found) == (whole.iterations <= 1).sum()
 
 
-def test_nothing_found_is_said(bench):
-    model, criterion, seeds = bench
+def test_nothing_found_is_said(setup):
+    model, criterion, seeds = setup
     cells = own_cells(criterion, model, seeds[:1])[0]
     other = tuple((cells + 1) % np.array(criterion.counts.sizes))
     nothing = reach_cell(model, criterion, other, seeds[:1], 1 / 255)
@@ -84,8 +84,8 @@ def test_nothing_found_is_said(bench):
     assert nothing.message.startswith("No picture reached cell")
 
 
-def test_refusals(bench):
-    model, criterion, seeds = bench
+def test_refusals(setup):
+    model, criterion, seeds = setup
     with pytest.raises(SettingError, match="Expected a cell"):
         reach_cell(model, criterion, "9-9-9", seeds)
     with pytest.raises(SettingError, match="Expected a cell"):

@@ -16,7 +16,7 @@ from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 from studio.text import cell_name, percent
 from tests.pages.reading import open_page
 
@@ -266,20 +266,20 @@ def test_heatmaps_can_explain_the_right_class_both_times(view):
 
 
 @pytest.mark.parametrize(
-    ("bench", "said", "link"),
+    ("setup", "said", "link"),
     [
         ({"model": "textcnn-20newsgroups", "data": "20newsgroups"}, "There are no attacks on texts", "relevance"),
         ({"model": "dave2-udacity", "data": "udacity"}, "it predicts an angle", "testsets"),
     ],
 )
-def test_benches_that_cannot_be_attacked_say_why_and_where_to_go(small_data, bench, said, link):
-    app = opened(**bench)
+def test_setups_that_cannot_be_attacked_say_why_and_where_to_go(small_data, setup, said, link):
+    app = opened(**setup)
     assert not app.error
     assert said in app.markdown[0].value
     assert [one.proto.page for one in app.get("page_link")] == [link]
 
 
-def test_pinned_bench_is_attacked_in_the_same_way():
+def test_pinned_setup_is_attacked_in_the_same_way():
     app = opened(pin="layer=fc1", attacked="32")
     assert "on the pinned setup. It adds" in text(app)
     assert len(app.get("plotly_chart")) == 5

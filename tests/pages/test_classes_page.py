@@ -20,7 +20,7 @@ from idc_core.confusion import (
 )
 from idc_core.figures.wording import signed
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 from tests.pages.reading import open_page
 
 
@@ -51,7 +51,7 @@ def title(figure) -> str:
 
 @pytest.fixture(scope="module")
 def found():
-    """Distances and truth of the default bench, from the network."""
+    """Distances and truth of the default setup, from the network."""
     view = open_view(DEFAULT)
     probability = activation_probability(view.model, view.test, countable_layers(view.model))
     truth = pair_confusion(type1_confusion(view.test.targets, view.analysis.predictions, 10))
@@ -223,7 +223,7 @@ def test_a_class_that_is_never_predicted_is_named():
     assert len(table(app, "suspicion")) == 3
 
 
-def test_pinned_bench_beside():
+def test_pinned_setup_beside():
     app = opened(pin="layer=fc1")
     assert "In both setups" in words(app)
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from idc_core.analysis.projection import Projection, principal_components
 from studio.clusters import histograms, projected_tests
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 CHARTS = 4
@@ -78,7 +78,7 @@ class TestControls:
         assert "k = 4" not in words(app)
 
     @pytest.mark.parametrize("name", ["hierarchical", "dbscan", "gaussian-mixture"])
-    def test_every_way_is_named_in_the_bench(self, open_page, name):
+    def test_every_way_is_named_in_the_setup(self, open_page, name):
         app = open_page("clusters", clustering=name)
         assert not app.exception
         assert not app.error
@@ -164,14 +164,14 @@ class TestSelection:
 
 
 class TestChoices:
-    def test_table_holds_what_each_bench_measures(self, open_page):
+    def test_table_holds_what_each_setup_measures(self, open_page):
         app = open_page("clusters")
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
         assert len(table) == 16
         for k, zeros in (("automatic", "kept"), ("2", "kept"), ("5", "dropped"), ("automatic", "dropped")):
             row = table[(table["k"] == k) & (table["zeros"] == zeros)].iloc[0]
-            bench = DEFAULT.__class__(**{**vars(DEFAULT), "k": k.replace("automatic", "auto"), "zeros": zeros})
-            measured = open_view(bench).analysis
+            setup = DEFAULT.__class__(**{**vars(DEFAULT), "k": k.replace("automatic", "auto"), "zeros": zeros})
+            measured = open_view(setup).analysis
             assert (row["cells"], row["covered"]) == (measured.total, measured.covered)
 
     def test_the_other_ways_are_added_when_asked_for(self, open_page):
@@ -185,8 +185,8 @@ class TestChoices:
     def test_class_filter_counts_the_chosen_tests_only(self, open_page):
         app = open_page("clusters", classes=["3"])
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
-        bench = DEFAULT.__class__(**{**vars(DEFAULT), "classes": ("3",)})
-        assert table.iloc[0]["covered"] == open_view(bench).table.covered
+        setup = DEFAULT.__class__(**{**vars(DEFAULT), "classes": ("3",)})
+        assert table.iloc[0]["covered"] == open_view(setup).table.covered
 
 
 class TestPlane:
@@ -242,7 +242,7 @@ class TestPlane:
         assert "variance" not in json.dumps(figure["layout"]["xaxis"])
 
 
-def test_pinned_bench_is_shown_beside_this_one(open_page):
+def test_pinned_setup_is_shown_beside_this_one(open_page):
     app = open_page("clusters", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == CHARTS + 2

@@ -8,7 +8,7 @@ import pytest
 
 from idc_core.figures.grid import MOST_CELLS
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT, parse
+from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
 
 HUGE = {"m": "12", "k": "4"}
@@ -207,7 +207,7 @@ def test_the_smallest_set_is_said_with_its_share(open_page, view):
     assert f"**{covered} tests of {tests}" in words(app)
 
 
-def test_a_pinned_bench_with_the_same_cells_is_told_cell_by_cell(open_page, view):
+def test_a_pinned_setup_with_the_same_cells_is_told_cell_by_cell(open_page, view):
     app = open_page("coverage", classes="3", pin="classes=5")
     assert not app.exception
     mine, theirs = (open_view(parse({"classes": name})).table.cells.tolist() for name in ("3", "5"))
@@ -220,7 +220,7 @@ def test_a_pinned_bench_with_the_same_cells_is_told_cell_by_cell(open_page, view
         assert (any(both in label for label in found), any(only in label for label in found)) == (bool(shared), True)
 
 
-def test_a_pinned_bench_with_other_cells_keeps_the_chosen_colour(open_page):
+def test_a_pinned_setup_with_other_cells_keeps_the_chosen_colour(open_page):
     app = open_page("coverage", pin="m=3", colour="how often")
     assert not app.exception
     assert len(grids(app)) == 3

@@ -12,7 +12,7 @@ from idc_core.suites import SUITES, make_suite
 from studio.criteria import compared_suites, criterion_controls, criterion_scores
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 from studio.text import lower
 
 NAMES = [name.upper() for name in CRITERIA]
@@ -186,7 +186,7 @@ def test_stop_keeps_what_was_finished(open_page):
     assert list(table(app, "All tests")["criterion"]) == NAMES
 
 
-def test_pinned_bench_is_drawn_beside(open_page):
+def test_pinned_setup_is_drawn_beside(open_page):
     app = open_page("criteria", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 6

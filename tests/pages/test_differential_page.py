@@ -17,7 +17,7 @@ from studio.differential import coverage_gain, retraining, search
 from studio.differential import disagreements as shown
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 from studio.widgets import cell_search
 
 NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
@@ -215,16 +215,16 @@ def test_published_networks_are_offered_where_their_weights_are(monkeypatch, tmp
     from dataclasses import replace
     from types import SimpleNamespace
 
-    one = SimpleNamespace(bench=replace(DEFAULT, model="lenet5-mnist"))
+    one = SimpleNamespace(setup=replace(DEFAULT, model="lenet5-mnist"))
     assert not any(name.startswith("deep") for name in search.offered(one))
     assert search.usual(one) == ["lenet5-mnist", "lenet1-mnist", "lenet4-mnist"]
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "deepxplore-model2.npz").touch()
     assert search.offered(one)["deepxplore-model2"] == "LeNet-4 of DeepXplore"
     assert next(iter(search.offered(one))) == "lenet5-mnist"
-    published = SimpleNamespace(bench=replace(DEFAULT, model="deepxplore-model2"))
+    published = SimpleNamespace(setup=replace(DEFAULT, model="deepxplore-model2"))
     assert search.usual(published)[0] == "deepxplore-model2"
-    alone = SimpleNamespace(bench=replace(DEFAULT, model="convnet-cifar10"))
+    alone = SimpleNamespace(setup=replace(DEFAULT, model="convnet-cifar10"))
     assert search.usual(alone) == ["convnet-cifar10", search.COPY]
 
 
@@ -272,7 +272,7 @@ def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
     assert "classes" not in [box.key for box in app.multiselect]
 
 
-def test_pinned_bench_is_searched_beside(open_page):
+def test_pinned_setup_is_searched_beside(open_page):
     app = open_page("differential", **SMALL, pin="layer=fc1")
     assert not app.exception
     assert "of 12 seeds on the pinned setup" in text(app)

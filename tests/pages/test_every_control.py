@@ -27,7 +27,7 @@ DEPENDS = {
     "pair-first": "the most suspected pair",
     "pair-second": "the most suspected pair",
 }
-"""Controls whose default is told by what it is, as it depends on the bench or is many things."""
+"""Controls whose default is told by what it is, as it depends on the setup or is many things."""
 
 PAGE_STATES = [(name, {}) for name in PAGES]
 PAGE_STATES += [(name, {"pin": "layer=fc1"}) for name in PAGES if name != "learn"]

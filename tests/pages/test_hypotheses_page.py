@@ -20,7 +20,7 @@ from studio.engine import jobs
 from studio.engine.jobs import shelf
 from studio.engine.results import open_view
 from studio.hypotheses import inspections
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 from tests.pages.reading import open_page
 
 
@@ -136,7 +136,7 @@ def test_an_important_neuron_shows_where_the_hypothesis_holds_among_its_clusters
     assert "cluster" not in " ".join(str(frame.value.columns) for frame in opened(neuron="2").dataframe)
 
 
-def test_other_layers_are_not_the_benchs_selection():
+def test_other_layers_are_not_the_setups_selection():
     app = opened(inspected="logits", families="labels", neuron="70")
     assert "of logits correlates most with" in text(app)
     app.selectbox(key="unit-chosen").set_value(3).run()
@@ -288,7 +288,7 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
     assert len(app.get("download_button")) >= 8
 
 
-def test_pinned_bench_is_drawn_beside():
+def test_pinned_setup_is_drawn_beside():
     app = opened(pin="layer=fc1", families="labels")
     assert "Units that correlate with at least one hypothesis: here" in text(app)
     assert not app.error

@@ -4,7 +4,7 @@ import pytest
 
 from studio.shell.pages import PAGES
 
-BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
+WITH_SETUP = [name for name in PAGES if name != "learn"]  # which brings a network of its own
 
 
 def words(app) -> str:
@@ -12,7 +12,7 @@ def words(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_tests_with_other_classes_than_the_network(small_data, open_page, name):
     app = open_page(name, model="LeNet-5 on digits", data="Fashion-MNIST")
     assert not app.exception
@@ -21,7 +21,7 @@ def test_tests_with_other_classes_than_the_network(small_data, open_page, name):
     assert "misclassified" not in app.markdown[0].value
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_numbers_instead_of_classes(small_data, open_page, name):
     app = open_page(name, model="Dave-2 on Udacity")
     assert not app.exception
@@ -35,7 +35,7 @@ def test_numbers_instead_of_classes(small_data, open_page, name):
         assert "true → predicted steering angle" in words(app)
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_words(small_data, open_page, name):
     app = open_page(name, model="Text CNN on 20 Newsgroups")
     assert not app.exception
@@ -45,7 +45,7 @@ def test_words(small_data, open_page, name):
         assert any('"words"' in one.proto.json for one in app.get("bidi_component")), "texts are shown as words"
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_colour_pictures(small_data, open_page, name):
     app = open_page(name, model="ConvNet on CIFAR-10", classes=["cat", "dog"])
     assert not app.exception

@@ -7,7 +7,7 @@ import pytest
 from idc_core.analysis.analysis import analyze
 from studio.engine import jobs
 from studio.engine.results import open_view
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 
 LAYERS = ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "logits"]
 
@@ -45,7 +45,7 @@ def test_table_holds_every_layer_and_m_as_the_engine_counts_them(open_page, view
         assert row["IDC (%)"] == pytest.approx(100 * alone.score)
 
 
-def test_finding_names_the_weakest_layer_at_the_benchs_m(open_page):
+def test_finding_names_the_weakest_layer_at_the_setups_m(open_page):
     app = open_page("layers", m="8")
     shown = table(app)
     at_m = shown[shown["m"] == 8]
@@ -71,7 +71,7 @@ def test_small_layers_say_that_all_their_neurons_are_taken(open_page):
     assert "the layer has only 6 neurons" in text(app)
 
 
-def test_m_of_the_bench_is_always_a_column(open_page):
+def test_m_of_the_setup_is_always_a_column(open_page):
     app = open_page("layers", m="5")
     assert 5 in set(table(app)["m"])
     app.get("button_group")[0].set_value([3]).run()
@@ -129,7 +129,7 @@ def test_stop_before_any_layer_is_finished_leaves_a_way_on(open_page):
     assert len(table(app)) == 42
 
 
-def test_pinned_bench_is_drawn_beside_with_the_difference(open_page):
+def test_pinned_setup_is_drawn_beside_with_the_difference(open_page):
     app = open_page("layers", pin="model=lenet1-digits&m=4")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 3

@@ -15,7 +15,7 @@ from studio.engine.jobs import STOPPED, shelf
 from studio.engine.results import open_view
 from studio.neurons import rankings, trials
 from studio.neurons.neuron import EXAMPLES, told
-from studio.state.bench import DEFAULT, Bench
+from studio.state.setup import DEFAULT, Setup
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_classes_are_compared_when_asked_for(open_page):
     assert [label for label in labels if label.startswith("Class ")] == [f"Class {name}" for name in range(10)]
 
 
-def test_pinned_bench_stands_beside(open_page):
+def test_pinned_setup_stands_beside(open_page):
     app = open_page("neurons", pin="layer=fc1")
     assert not app.exception
     assert len([one for one in app.get("plotly_chart") if "neurons carry" in one.proto.alt]) == 2
@@ -209,7 +209,7 @@ def test_stopping_a_trial_leaves_the_rest_of_the_page(open_page):
 
 
 def test_trials_take_chosen_tests_at_even_distances():
-    view = open_view(Bench("lenet5-digits", "digits", "fc2", 6, ("3",)))
+    view = open_view(Setup("lenet5-digits", "digits", "fc2", 6, ("3",)))
     tests = trials.some_tests(view, 10)
     assert tests.ids.tolist() == [
         view.test.ids[view.chosen[place]] for place in np.linspace(0, len(view.chosen) - 1, 10).astype(int)

@@ -11,10 +11,10 @@ from studio.engine.jobs import STOPPED
 from studio.engine.overview import SNAPSHOT, snapshot, summarise
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 from tests.pages.reading import ROOT, charts, read_page
 
-BENCHED = [name for name in PAGES if name != "learn"]  # which brings a network of its own
+WITH_SETUP = [name for name in PAGES if name != "learn"]  # which brings a network of its own
 EXPLORE = ("neurons", "clusters", "coverage")
 
 
@@ -29,7 +29,7 @@ def words(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_opens_on_a_finished_result(name):
     app = read_page(name)
     assert not app.exception
@@ -49,8 +49,8 @@ def test_front_door_leads_to_every_page():
         assert app.title[0].value == page.question
 
 
-@pytest.mark.parametrize("name", BENCHED)
-def test_wrong_address_falls_back_to_the_default_bench(open_page, name):
+@pytest.mark.parametrize("name", WITH_SETUP)
+def test_wrong_address_falls_back_to_the_default_setup(open_page, name):
     app = open_page(
         name,
         model="nonsense",
@@ -70,7 +70,7 @@ def test_wrong_address_falls_back_to_the_default_bench(open_page, name):
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 @pytest.mark.parametrize("m", [1, 12])
 def test_ends_of_m(open_page, name, m):
     app = open_page(name, m=str(m))
@@ -78,7 +78,7 @@ def test_ends_of_m(open_page, name, m):
     assert f"m = {m} ·" in words(app)
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_class_filter(open_page, name):
     app = open_page(name, classes=["3", "5"])
     assert not app.exception
@@ -86,7 +86,7 @@ def test_class_filter(open_page, name):
     assert "540 tests" not in app.caption[0].value
 
 
-@pytest.mark.parametrize("name", BENCHED)
+@pytest.mark.parametrize("name", WITH_SETUP)
 def test_layer_with_fewer_neurons_than_m(open_page, name):
     app = open_page(name, model="LeNet-1 on digits", layer="conv1")
     assert not app.exception

@@ -10,7 +10,7 @@ import pytest
 from idc_core.attribution.methods import METHODS, attribute
 from studio.engine.explanations import INPUT, baseline_scores, explain, read_tokens, scores
 from studio.engine.results import open_view, pick
-from studio.state.bench import DEFAULT, Bench
+from studio.state.setup import DEFAULT, Setup
 from studio.widgets.relevance_view import Display
 
 TEXT = "Text CNN on 20 Newsgroups"
@@ -216,7 +216,7 @@ def test_what_is_taken_away_can_be_read_again(view, wrong):
 
 
 def test_tokens_end_where_the_text_ends():
-    view = open_view(Bench("textcnn-20newsgroups", "20newsgroups", "conv2", 6, ()))
+    view = open_view(Setup("textcnn-20newsgroups", "20newsgroups", "conv2", 6, ()))
     tokens = read_tokens(view.test, 0)
     assert len(tokens) == int((view.test.inputs[0] > 0).sum())
     assert "<padding>" not in tokens

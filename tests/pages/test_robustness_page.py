@@ -12,7 +12,7 @@ from studio.engine import jobs
 from studio.engine.jobs import State
 from studio.engine.results import open_view
 from studio.robustness import retraining
-from studio.state.bench import DEFAULT, parse
+from studio.state.setup import DEFAULT, parse
 from studio.widgets.retraining import RetrainingRun
 
 QUICK = {"epochs": "1", "seeds": "2"}
@@ -149,7 +149,7 @@ def test_large_data_waits_and_says_how_to_run_it_in_batch(open_page, monkeypatch
     assert next(button for button in app.button if button.key == "retraining-continue").label == "Retrain here"
 
 
-def test_clusters_zeros_and_classes_are_the_benchs(open_page):
+def test_clusters_zeros_and_classes_are_the_setups(open_page):
     """Other clusters are other cells, and other classes other tests: a run of its own, by the engine's own numbers."""
     asked = {"layer": "fc1", "k": "4", "zeros": "dropped", "classes": "3,5"}
     app = until_finished(open_page("robustness", **QUICK, **asked), some=True)
@@ -206,7 +206,7 @@ def test_nothing_new_to_add_is_said(open_page, monkeypatch):
     assert len(app.get("plotly_chart")) == 1
 
 
-def test_pinned_bench_is_told(open_page):
+def test_pinned_setup_is_told(open_page):
     app = open_page("robustness", **QUICK, pin="layer=fc1")
     assert not app.exception
     assert "0 on the pinned setup" in text(app)

@@ -13,21 +13,21 @@ from studio.engine.results import open_view
 from studio.shell.pages import PAGES
 from studio.shell.pins import compare, same_cells
 from studio.state import selection
-from studio.state.bench import DEFAULT, Bench, parse
 from studio.state.selection import Selection, picked_row
 from studio.state.selection import parse as parse_selection
+from studio.state.setup import DEFAULT, Setup, parse
 
 ROOT = Path(__file__).parents[2]
-OTHER = Bench("lenet4-digits", "digits", "fc1", 4, ("3", "5"), "3", "dropped", "k-means")
+OTHER = Setup("lenet4-digits", "digits", "fc1", 4, ("3", "5"), "3", "dropped", "k-means")
 
 
 def sidebar(app) -> str:
     return "\n".join(str(one.value) for kind in (app.sidebar.markdown, app.sidebar.caption) for one in kind)
 
 
-@pytest.mark.parametrize("bench", [DEFAULT, OTHER])
-def test_an_address_gives_the_bench_it_was_written_from(bench):
-    assert parse(bench.texts) == bench
+@pytest.mark.parametrize("setup", [DEFAULT, OTHER])
+def test_an_address_gives_the_setup_it_was_written_from(setup):
+    assert parse(setup.texts) == setup
 
 
 def test_what_is_as_usual_is_not_in_the_address():
@@ -55,7 +55,7 @@ def test_a_selection_is_read_from_an_address(texts, selection):
     assert parse_selection(texts) == selection
 
 
-def test_a_selection_and_a_bench_follow_through_the_pages():
+def test_a_selection_and_a_setup_follow_through_the_pages():
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
     app.query_params["input"] = "17"
     app.query_params["layer"] = "fc1"
@@ -82,7 +82,7 @@ def test_another_layer_clears_what_was_selected_in_the_old_one(open_page):
     assert "cell" not in app.query_params
 
 
-def test_a_pinned_bench_is_shown_beside_another_one_and_swapped(open_page):
+def test_a_pinned_setup_is_shown_beside_another_one_and_swapped(open_page):
     app = open_page("relevance", input="17")
     app.button(key="pin-this").click().run()
     app.selectbox(key="model").select("lenet4-digits").run()
@@ -104,7 +104,7 @@ def test_a_pinned_bench_is_shown_beside_another_one_and_swapped(open_page):
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "learn"])
 @pytest.mark.parametrize("pin", ["default", "model=lenet4-digits&layer=fc1&m=4&input=20"])
-def test_every_page_shows_the_pinned_bench_beside_its_own(open_page, name, pin):
+def test_every_page_shows_the_pinned_setup_beside_its_own(open_page, name, pin):
     app = open_page(name, pin=pin, input="17", classes="3")
     assert not app.exception
     assert not app.error
@@ -126,14 +126,14 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
 
 
 @pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
-def test_a_pinned_bench_without_a_test_of_its_classes_leaves_a_sentence(name, open_page, monkeypatch):
+def test_a_pinned_setup_without_a_test_of_its_classes_leaves_a_sentence(name, open_page, monkeypatch):
     from studio.shell import pins
 
     opened = pins.open_view
 
-    def without_any(bench):
-        view = opened(bench)
-        return replace(view, chosen=view.chosen[:0]) if bench.classes else view
+    def without_any(setup):
+        view = opened(setup)
+        return replace(view, chosen=view.chosen[:0]) if setup.classes else view
 
     monkeypatch.setattr(pins, "open_view", without_any)
     app = open_page(name, pin="classes=3", seeds="2", epochs="1")
@@ -143,7 +143,7 @@ def test_a_pinned_bench_without_a_test_of_its_classes_leaves_a_sentence(name, op
     assert "The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another." in said
 
 
-def test_benches_are_compared_by_cells_where_cells_mean_the_same():
+def test_setups_are_compared_by_cells_where_cells_mean_the_same():
     here, other = open_view(DEFAULT), open_view(OTHER)
     some = open_view(parse({"classes": "3"}))
     assert same_cells(here, some)
@@ -154,9 +154,9 @@ def test_benches_are_compared_by_cells_where_cells_mean_the_same():
     assert "not comparable" in compare(here, other)
 
 
-def test_the_bench_is_told_without_torch():
+def test_the_setup_is_told_without_torch():
     code = (
-        "import sys; from studio.state.bench import parse; "
+        "import sys; from studio.state.setup import parse; "
         "assert parse({'model': 'lenet5-mnist', 'layer': 'fc1'}).layer == 'fc1'; "
         "print([name for name in ('torch', 'sklearn', 'umap') if name in sys.modules])"
     )

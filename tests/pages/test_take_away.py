@@ -11,14 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES
-from studio.state.bench import DEFAULT, Bench
+from studio.state.setup import DEFAULT, Setup
 from studio.widgets import downloads
 from studio.widgets.gallery import caption, marked_words, text_words
 from tests.pages.reading import read_page, until_drawn
 
 SCRIPT = """
 from studio.widgets import layout
-from studio.state.bench import Bench, parse
+from studio.state.setup import Setup, parse
 from studio.engine.results import open_view, heatmaps
 import streamlit as st
 
@@ -146,7 +146,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     assert not app.exception
     first, second, _ = sent(app, "tiles")
     assert first["sheet"] is None
-    view = open_view(Bench("textcnn-20newsgroups", "20newsgroups", "conv2", 6, ()))
+    view = open_view(Setup("textcnn-20newsgroups", "20newsgroups", "conv2", 6, ()))
     for tile, place in zip(first["tiles"], view.chosen[:5], strict=True):
         known = [view.test.vocabulary[token] for token in view.test.inputs[place][:60] if token > 1]
         assert [word for word, _ in tile["words"] if word not in ("…", "(no known words)")] == known

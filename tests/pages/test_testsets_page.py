@@ -21,7 +21,7 @@ from idc_core.suites import (
 from studio.engine import jobs, suite_addresses, suite_catalog
 from studio.engine.results import open_view
 from studio.engine.suite_addresses import Recipe, parse
-from studio.state.bench import DEFAULT
+from studio.state.setup import DEFAULT
 
 MS = (6, 8, 10, 12)
 
@@ -321,7 +321,7 @@ def test_class_filter_holds_for_all_suites(open_page, view):
     assert table(app).loc["Random noise", "inputs"] == f"{2 * many:,}"
 
 
-def test_pinned_bench_is_drawn_beside(open_page):
+def test_pinned_setup_is_drawn_beside(open_page):
     app = open_page("testsets", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 5
@@ -333,7 +333,7 @@ def test_small_layers_show_the_numbers_that_fit(open_page):
     assert [name for name in table(app).columns if name.startswith("IDC")] == ["IDC, m = 6"]
 
 
-def test_bench_with_another_m_opens_on_it(open_page):
+def test_setup_with_another_m_opens_on_it(open_page):
     app = open_page("testsets", m="3", suites="noise")
     assert [name for name in table(app).columns if name.startswith("IDC")] == [f"IDC, m = {m}" for m in (3, *MS)]
     assert "(m = 3)" in text(app) or "(m = 6)" in text(app)
@@ -346,13 +346,13 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
     columns = table(app).columns
     assert "RMSE (rad)" in columns
     assert "confidence" not in columns
-    assert "fgsm" not in suite_catalog.catalogue(open_view(laboratory_bench("dave2-udacity")))
+    assert "fgsm" not in suite_catalog.catalogue(open_view(written_setup("dave2-udacity")))
 
 
-def laboratory_bench(model):
-    from studio.state.bench import parse as parse_bench
+def written_setup(model):
+    from studio.state.setup import parse as parse_setup
 
-    return parse_bench({"model": model})
+    return parse_setup({"model": model})
 
 
 def test_texts_have_parts_and_own_files(small_data, open_page):

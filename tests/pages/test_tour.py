@@ -1,4 +1,4 @@
-"""The guided tour: seven steps whose numbers are the bench's, from anywhere, and out of it at any time."""
+"""The guided tour: seven steps whose numbers are the setup's, from anywhere, and out of it at any time."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from studio.engine.overview import summarise
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES
 from studio.shell.tour_steps import STEPS, Story, only_by, overview
-from studio.state.bench import DEFAULT, parse
 from studio.state.selection import parse as parse_selection
+from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name, percent
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def alone(view) -> list[tuple[int, ...]]:
     return sorted(cell for cell, found in rights.items() if not any(found))
 
 
-def test_the_default_bench_holds_the_finding(view):
+def test_the_default_setup_holds_the_finding(view):
     story = Story(view)
     cells = alone(view)
     assert story.cell == cells[0]
@@ -162,7 +162,7 @@ def test_skipping_leaves_the_page_and_the_selection(studio):
     assert heading(app).startswith("Tour, step 1 of 7")
 
 
-def test_starting_puts_the_bench_on_the_default_and_says_so(studio):
+def test_starting_puts_the_setup_on_the_default_and_says_so(studio):
     app = studio("clusters", layer="fc1", m="3", classes="3", input="17")
     app.button(key="tour-start").click().run()
     assert address(app) == {"tour": "1"}
@@ -171,7 +171,7 @@ def test_starting_puts_the_bench_on_the_default_and_says_so(studio):
     assert any("default setup" in one.value for one in app.main.caption)
 
 
-def test_another_bench_in_the_middle_and_back(studio, view):
+def test_another_setup_in_the_middle_and_back(studio, view):
     app = studio("neurons", tour="3")
     app.slider(key="m").set_value(4).run()
     assert not app.exception

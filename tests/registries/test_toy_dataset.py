@@ -11,7 +11,7 @@ from idc_core.cli import main
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import DataError
 from idc_core.models import MODELS
-from studio.state.bench import fitting_data
+from studio.state.setup import fitting_data
 
 NAME = "toy-squares"
 

@@ -12,7 +12,7 @@ from idc_core.cli import main
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import ModelError
 from idc_core.models import MODELS, load_model, train
-from studio.state.bench import fitting_data, parse
+from studio.state.setup import fitting_data, parse
 
 NAME = "toy-net"
 

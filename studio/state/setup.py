@@ -24,7 +24,7 @@ ZEROS = ("kept", "dropped")
 
 
 @dataclass(frozen=True)
-class Bench:
+class Setup:
     """What the person chose.
 
     Attributes
@@ -66,25 +66,25 @@ class Bench:
 
     @property
     def line(self) -> str:
-        """The bench in one line."""
+        """The setup in one line."""
         from idc_core.models import MODELS
 
-        return bench_line(MODELS[self.model].label.partition(" on ")[0], self, self.m)
+        return setup_line(MODELS[self.model].label.partition(" on ")[0], self, self.m)
 
 
-DEFAULT = Bench("lenet5-digits", "digits", "fc2", 6, ())
+DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
 
-def bench_line(network: str, bench: Bench, m: int) -> str:
-    """Write a bench in one line, what is as usual left out."""
-    parts = [network, bench.data, f"layer {bench.layer}", f"m = {m}"]
-    if bench.k != DEFAULT.k:
-        parts.append(f"k = {bench.k}")
-    if bench.zeros != DEFAULT.zeros:
+def setup_line(network: str, setup: Setup, m: int) -> str:
+    """Write a setup in one line, what is as usual left out."""
+    parts = [network, setup.data, f"layer {setup.layer}", f"m = {m}"]
+    if setup.k != DEFAULT.k:
+        parts.append(f"k = {setup.k}")
+    if setup.zeros != DEFAULT.zeros:
         parts.append("zeros dropped")
-    if bench.clustering != DEFAULT.clustering:
-        parts.append(bench.clustering)
+    if setup.clustering != DEFAULT.clustering:
+        parts.append(setup.clustering)
     return " · ".join(parts)
 
 
@@ -93,13 +93,13 @@ def untouched() -> bool:
     return not any(address.read(name) for name in vars(DEFAULT))
 
 
-def parse(texts: Mapping[str, str]) -> Bench:
-    """Read a bench from what an address says.
+def parse(texts: Mapping[str, str]) -> Setup:
+    """Read a setup from what an address says.
 
     Parameters
     ----------
     texts : mapping of str to str
-        Value of every part, by its name in `Bench`; what is missing, or not there to be chosen, is as the studio
+        Value of every part, by its name in `Setup`; what is missing, or not there to be chosen, is as the studio
         opens. Networks and data sets are known by their names and by their labels.
     """
     from idc_core.clustering.methods import CLUSTERINGS
@@ -116,7 +116,7 @@ def parse(texts: Mapping[str, str]) -> Bench:
     wanted = texts.get("classes", "").split(",")
     k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
     way = CLUSTERINGS.get(clustering, CLUSTERINGS[DEFAULT.clustering])
-    return Bench(
+    return Setup(
         model=model,
         data=data,
         layer=layer if layer in names else entry.default_layer,
@@ -132,27 +132,27 @@ def _find(text: str, labels: Mapping[str, str], default: str) -> str:
     return next((name for name, label in labels.items() if text in (name, label)), default)
 
 
-def chosen() -> Bench:
+def chosen() -> Setup:
     """Return what is chosen, and make the address say it."""
-    bench = parse({name: address.read(name) for name in vars(DEFAULT)})
-    for name, text in bench.texts.items():
+    setup = parse({name: address.read(name) for name in vars(DEFAULT)})
+    for name, text in setup.texts.items():
         address.keep(name, text)
-    return bench
+    return setup
 
 
-def choose() -> Bench:
-    """Draw the bench in the sidebar and return what is chosen; every choice is part of the page's address."""
+def choose() -> Setup:
+    """Draw the setup in the sidebar and return what is chosen; every choice is part of the page's address."""
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
 
-    bench = chosen()
-    entry = MODELS[bench.model]
+    setup = chosen()
+    entry = MODELS[setup.model]
     with st.sidebar:
         _choice(
             "model",
             "Network",
             list(MODELS),
-            bench.model,
+            setup.model,
             {name: one.label for name, one in MODELS.items()},
             "The network under test. Its important neurons and clusters come from its own training data. Default "
             f"{MODELS[DEFAULT.model].label}.",
@@ -161,7 +161,7 @@ def choose() -> Bench:
             "data",
             "Tests",
             fitting_data(entry),
-            bench.data,
+            setup.data,
             {name: one.label for name, one in DATASETS.items()},
             "Test set whose coverage is measured. Only sets that fit the network are listed. Default for this "
             f"network: {DATASETS[entry.dataset].label}.",
@@ -171,12 +171,12 @@ def choose() -> Bench:
             "layer",
             "Layer",
             layers,
-            bench.layer,
+            setup.layer,
             {name: name for name in layers},
             f"Layer whose neurons are examined, in the order from input to output. "
             f"Default for this network: {entry.default_layer}.",
         )
-        st.session_state["m"] = bench.m
+        st.session_state["m"] = setup.m
         st.slider(
             "Number of important neurons (m)",
             1,
@@ -187,20 +187,20 @@ def choose() -> Bench:
             help="Neurons whose clusters are combined. Every further neuron multiplies the number of cells. "
             f"From 1 to {MOST_NEURONS}; default {DEFAULT.m}.",
         )
-        if not DATASETS[bench.data].class_names:
+        if not DATASETS[setup.data].class_names:
             st.caption("These tests have no classes: the target is a number.")
-            return bench
-        st.session_state["classes"] = list(bench.classes)
+            return setup
+        st.session_state["classes"] = list(setup.classes)
         st.multiselect(
             "Classes",
-            DATASETS[bench.data].class_names,
+            DATASETS[setup.data].class_names,
             key="classes",
             on_change=_take,
             args=("classes",),
             placeholder="All classes",
             help="Use only tests of these true classes. Neurons and clusters stay the same. Default all.",
         )
-    return bench
+    return setup
 
 
 def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
