@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, write_whole
-from idc_core.npz import pack_arrays, read_arrays
+from idc_core.guarded import pack_arrays, read_arrays
 
 LEFT = 0.8
 """Share of a folder's limit that is left when old files go."""

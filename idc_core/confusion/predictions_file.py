@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
 from idc_core.errors import DataError
-from idc_core.npz import array_names, read_arrays
+from idc_core.guarded import array_names, read_arrays
 
 ARRAYS = ("probability", "activations", "layer_sizes", "predicted", "true", "class_names", "ids", "label_ids")
 """Arrays that an npz file can hold; others are left alone."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.datasets.archived_pictures import scale
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.sources import RemoteFile, Source
-from idc_core.datasets.zip_archive import scale
 from idc_core.errors import DataError
 from idc_core.progress import Progress, report
 

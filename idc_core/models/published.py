@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import DataError, ModelError
+from idc_core.guarded import read_arrays
 from idc_core.models.card import ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
 from idc_core.models.weights import fill
-from idc_core.npz import read_arrays
 
 _KINDS: dict[str, type[nn.Module]] = {"conv2d": nn.Conv2d, "max_pool2d": nn.MaxPool2d, "dense": nn.Linear}
 _WITHOUT_MODULE = ("flatten", "activation")

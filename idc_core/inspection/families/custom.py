@@ -13,9 +13,9 @@ from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
+from idc_core.guarded import read_array
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Kind, Records, places
-from idc_core.npz import read_array
 from idc_core.tracing.trace import neuron_axes, trace
 
 
