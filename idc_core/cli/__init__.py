@@ -11,6 +11,7 @@ from typing import Protocol
 from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train, verify
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
+from idc_core.files import sweep
 
 FAILED = 2
 INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
@@ -68,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     arguments = make_parser().parse_args(argv)
     try:
+        sweep()
         status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status

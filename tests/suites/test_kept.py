@@ -5,7 +5,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from idc_core import guarded
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.suites import (
     compare_suites,

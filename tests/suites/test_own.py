@@ -4,7 +4,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from idc_core import guarded
 from idc_core.errors import DataError
 from idc_core.suites import custom_suite, make_suite, original, union
 
