@@ -189,8 +189,20 @@ def open_saved(name: str) -> Suite:
 
 
 def delete_saved(name: str) -> None:
-    """Delete a suite from disk; raise `SettingError` if there is none of that name."""
-    _path(name).unlink()
+    """Delete a suite from disk, damaged or not.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name.
+    DataError
+        If it cannot be deleted.
+    """
+    path = _path(name)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise DataError(f"{path} cannot be deleted: {error.strerror}.") from error
 
 
 def _path(name: str) -> Path:
