@@ -21,21 +21,15 @@ BY_HAND = (2, 3, 4, 5, 6, 7, 8)
 
 @dataclass(frozen=True)
 class ClusterChoice:
-    """What one choice of clusters gives.
+    """What one choice of clusters gives."""
 
-    `clustering`: a name from `CLUSTERINGS`; `drop_zeros`: whether activations of exactly zero were left out; `k`:
-    number of clusters chosen by hand; None for the automatic one; `sizes`: clusters of each neuron; `total`, `covered`:
-    cells there are, and cells that the tests reach; `silhouette`: mean over the neurons that have one, -1..1; nan where
-    none has.
-    """
-
-    clustering: str
-    drop_zeros: bool
-    k: int | None
-    sizes: tuple[int, ...]
-    total: int
+    clustering: str  # a name from `CLUSTERINGS`
+    drop_zeros: bool  # whether activations of exactly zero were left out
+    k: int | None  # number of clusters chosen by hand; None for the automatic one
+    sizes: tuple[int, ...]  # clusters of each neuron
+    total: int  # total, covered: cells there are, and cells that the tests reach
     covered: int
-    silhouette: float
+    silhouette: float  # mean over the neurons that have one, -1..1; nan where none has
 
     @property
     def score(self) -> float:

@@ -27,44 +27,34 @@ from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
 @dataclass(frozen=True, eq=False)
 class LayerClusters:
-    """The clusters of a layer's important neurons.
-
-    `neurons`: how many neurons the layer has; `important`: int64 (k,), the important neurons, most important first;
-    `clusters`: their clusters.
-    """
+    """The clusters of a layer's important neurons."""
 
     layer: str
-    neurons: int
-    important: NDArray[np.int64]
-    clusters: tuple[Clusters, ...]
+    neurons: int  # how many neurons the layer has
+    important: NDArray[np.int64]  # (k,), the important neurons, most important first
+    clusters: tuple[Clusters, ...]  # their clusters
 
 
 @dataclass(frozen=True, eq=False)
 class LayerResponses:
-    """What a test set showed.
-
-    `activations`: dict of str to float32 (tests, k), of each layer's important neurons, in their order; read-only;
-    `accuracy`, `rmse`: share of tests classified correctly, or the root mean squared error of a regression.
-    """
+    """What a test set showed."""
 
     activations: dict[str, NDArray[np.float32]]
+    """(tests, k), of each layer's important neurons, in their order; read-only."""
     accuracy: float | None
+    """Accuracy, rmse: share of tests classified correctly, or the root mean squared error of a regression."""
     rmse: float | None
 
 
 @dataclass(frozen=True)
 class LayerCoverage:
-    """IDC of one layer, one number of neurons and one test set.
-
-    `m`: the number asked for; `used`: the number taken: m, or all neurons of a layer that has fewer; `covered`,
-    `total`: cells reached, and cells there are; Python ints, for `total` can pass 2**64.
-    """
+    """IDC of one layer, one number of neurons and one test set."""
 
     suite: str
     layer: str
-    m: int
-    used: int
-    covered: int
+    m: int  # the number asked for
+    used: int  # the number taken: m, or all neurons of a layer that has fewer
+    covered: int  # covered, total: cells reached, and cells there are; Python ints, for `total` can pass 2**64
     total: int
 
     @property
@@ -75,19 +65,14 @@ class LayerCoverage:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """IDC over layers, numbers of important neurons and test sets.
+    """IDC over layers, numbers of important neurons and test sets."""
 
-    `layers`: in forward order; `ms`: numbers of important neurons asked for, ascending; `suites`: names of the test
-    sets; `cells`: suite by suite, layer by layer, m by m; fewer where the work was stopped; `neurons`: dict of str to
-    int64 (k,), the important neurons of each layer, most important first; `accuracy`, `rmse`: of each test set.
-    """
-
-    layers: tuple[str, ...]
-    ms: tuple[int, ...]
-    suites: tuple[str, ...]
-    cells: tuple[LayerCoverage, ...]
-    neurons: dict[str, NDArray[np.int64]]
-    accuracy: dict[str, float | None]
+    layers: tuple[str, ...]  # in forward order
+    ms: tuple[int, ...]  # numbers of important neurons asked for, ascending
+    suites: tuple[str, ...]  # names of the test sets
+    cells: tuple[LayerCoverage, ...]  # suite by suite, layer by layer, m by m; fewer where the work was stopped
+    neurons: dict[str, NDArray[np.int64]]  # (k,), the important neurons of each layer, most important first
+    accuracy: dict[str, float | None]  # accuracy, rmse: of each test set
     rmse: dict[str, float | None]
 
     def cell(self, suite: str, layer: str, m: int) -> LayerCoverage | None:

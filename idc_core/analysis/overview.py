@@ -15,27 +15,22 @@ from idc_core.errors import DataError
 
 @dataclass(frozen=True)
 class Overview:
-    """The result of a setup at a glance.
+    """The result of a setup at a glance."""
 
-    `fingerprints`: of the weights, the training inputs and the tests; `tests`: number of tests; `accuracy`: share of
-    tests classified correctly, 0..1; None where there is no right class; `rmse`: root mean square error in the target's
-    unit; None for classification; `layer`: the layer examined; `neurons`: neurons of that layer; `important`: the m
-    important neurons, most important first; `first_share`, `together_share`: share of the layer's positive relevance
-    that the first and all important neurons carry, 0..1; `rarest`: rank of a neuron, its cluster, and the tests in it:
-    the state that the tests reach least often; `table`: the covered cells, without classes.
-    """
-
-    fingerprints: tuple[str, str, str]
-    tests: int
-    accuracy: float | None
-    rmse: float | None
-    layer: str
-    neurons: int
-    important: tuple[int, ...]
+    fingerprints: tuple[str, str, str]  # of the weights, the training inputs and the tests
+    tests: int  # number of tests
+    accuracy: float | None  # share of tests classified correctly, 0..1; None where there is no right class
+    rmse: float | None  # root mean square error in the target's unit; None for classification
+    layer: str  # the layer examined
+    neurons: int  # neurons of that layer
+    important: tuple[int, ...]  # the m important neurons, most important first
     first_share: float
+    """First_share, together_share: share of the layer's positive relevance that the first and all important neurons
+    carry, 0..1."""
     together_share: float
     rarest: tuple[int, int, int]
-    table: CellTable
+    """Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often."""
+    table: CellTable  # the covered cells, without classes
 
     @property
     def errors_only(self) -> NDArray[np.bool_]:

@@ -22,17 +22,14 @@ FEWEST_POINTS = 5
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Inputs on a plane.
-
-    `points`: float64 (n, 2), their places: for principal components in the unit of the activations, for UMAP without a
-    unit; `explained`: share of the variance along either axis, 0..1; None for UMAP, which has no such share;
-    `loadings`: float64 (2, m), how much of each neuron goes into either axis, the squares of an axis summing to 1; None
-    for UMAP.
-    """
+    """Inputs on a plane."""
 
     points: NDArray[np.float64]
+    """(n, 2), their places: for principal components in the unit of the activations, for UMAP without a unit."""
     explained: tuple[float, float] | None = None
+    """Share of the variance along either axis, 0..1; None for UMAP, which has no such share."""
     loadings: NDArray[np.float64] | None = None
+    """(2, m), how much of each neuron goes into either axis, the squares of an axis summing to 1; None for UMAP."""
 
 
 def sample(positions: NDArray[np.int64], most: int = MOST_POINTS, seed: int = 0) -> NDArray[np.int64]:

@@ -71,18 +71,16 @@ for _array in (*START, START_INPUTS, PICTURES, TESTS):
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What happens in the network for some inputs, forwards and backwards.
+    """What happens in the network for some inputs, forwards and backwards."""
 
-    `values`: tuple of float64 (n, units), what each layer passes on, inputs first; the last are the scores; `target`:
-    int64 (n,), the answer whose score is explained; `relevance`: tuple of float64 (n, units), relevance of each layer's
-    neurons, in the unit of a score; every layer sums to the explained score; `flows`: tuple of float64 (n, units, units
-    of the next layer), what each line hands back: relevance of a neuron that comes from one neuron of the next layer.
-    """
-
-    values: tuple[Floats, ...]
-    target: NDArray[np.int64]
+    values: tuple[Floats, ...]  # (n, units), what each layer passes on, inputs first; the last are the scores
+    target: NDArray[np.int64]  # (n,), the answer whose score is explained
     relevance: tuple[Floats, ...]
+    """(n, units), relevance of each layer's neurons, in the unit of a score; every layer sums to the explained
+    score."""
     flows: tuple[Floats, ...]
+    """(n, units, units of the next layer), what each line hands back: relevance of a neuron that comes from one neuron
+    of the next layer."""
 
 
 def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = None) -> Explanation:
@@ -120,18 +118,13 @@ def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = N
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step of k-means.
-
-    `kind`: centroids are guessed; values choose the nearest; centroids move to the mean of theirs; nothing changes;
-    `centroids`: float64 (k,), after the step, ascending; `assignment`: int64 (n,), index of each value's centroid; -1
-    before the first assignment; `spread`: sum of squared distances of the values to their centroids; nan before the
-    first assignment.
-    """
+    """One step of k-means."""
 
     kind: Literal["start", "assign", "move", "done"]
-    centroids: Floats
-    assignment: NDArray[np.int64]
-    spread: float
+    """Centroids are guessed; values choose the nearest; centroids move to the mean of theirs; nothing changes."""
+    centroids: Floats  # (k,), after the step, ascending
+    assignment: NDArray[np.int64]  # (n,), index of each value's centroid; -1 before the first assignment
+    spread: float  # sum of squared distances of the values to their centroids; nan before the first assignment
 
 
 def kmeans_steps(values: ArrayLike, k: int) -> tuple[Step, ...]:

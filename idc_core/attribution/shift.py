@@ -16,17 +16,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """How far two heatmaps of each input differ.
-
-    `cosine`: float64 (n,), cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is
-    zero throughout; `rank`: float64 (n,), Spearman's correlation of the two orders of the pixels; NaN where one map is
-    the same throughout; `before`, `after`: float64 (n, 2), row and column of the centre of the positive relevance; NaN
-    where there is none.
-    """
+    """How far two heatmaps of each input differ."""
 
     cosine: Floats
+    """(n,), cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is zero
+    throughout."""
     rank: Floats
+    """(n,), spearman's correlation of the two orders of the pixels; NaN where one map is the same throughout."""
     before: Floats
+    """Before, after: (n, 2), row and column of the centre of the positive relevance; NaN where there is none."""
     after: Floats
 
     @property

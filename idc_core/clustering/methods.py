@@ -28,17 +28,13 @@ _STEPS = 100  # of expectation maximisation; started at the k-means optimum it n
 
 @dataclass(frozen=True)
 class Clustering:
-    """A way to split one neuron's activations.
+    """A way to split one neuron's activations."""
 
-    `name`, `label`, `help`: key, what menus call it, and a sentence on how it works; `split`: parts the points;
-    `takes_k`: whether it can be told how many clusters to find.
-    """
-
-    name: str
+    name: str  # name, label, help: key, what menus call it, and a sentence on how it works
     label: str
     help: str
-    split: Split
-    takes_k: bool = True
+    split: Split  # parts the points
+    takes_k: bool = True  # whether it can be told how many clusters to find
 
     def check(self, clusters: Sequence[int]) -> None:
         """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself."""

@@ -48,18 +48,10 @@ def score_suites(
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """Random subsets of tests that grow: the first `sizes[j]` of each row of `orders`.
+    """Random subsets of tests that grow: the first `sizes[j]` of each row of `orders`."""
 
-    Attributes
-    ----------
-    sizes : ndarray, int64 (s,)
-        Ascending, the last one all tests.
-    orders : ndarray, int64 (r, n)
-        Shuffled positions of all tests.
-    """
-
-    sizes: Ints
-    orders: Ints
+    sizes: Ints  # (s,), ascending, the last one all tests
+    orders: Ints  # (r, n), shuffled positions of all tests
 
 
 def random_subsets(tests: int, sizes: int = 12, orders: int = 20, seed: int = 0) -> Subsets:
@@ -77,20 +69,12 @@ class CriterionResult:
 
     Scores and growth count the targets that the chosen tests reach among those of all tests. For cluster-based coverage
     these are the clusters that all tests make in their given order: by itself a part can make others.
-
-    Attributes
-    ----------
-    profiles : Profiles
-        What each test covers. Where the criterion has no targets (NLC), what each adds on top of all tests.
-    scores : dict of str to float
-        Score of each part of the tests, by the part's name.
-    growth : ndarray, float64 (orders, sizes)
-        Score of each growing random subset.
     """
 
     profiles: Profiles
-    scores: dict[str, float]
-    growth: Floats
+    """What each test covers. Where the criterion has no targets (NLC), what each adds on top of all tests."""
+    scores: dict[str, float]  # score of each part of the tests, by the part's name
+    growth: Floats  # (orders, sizes), score of each growing random subset
 
 
 def evaluate_criteria(

@@ -15,27 +15,13 @@ from idc_core.errors import SettingError
 
 @dataclass(frozen=True)
 class CellTable:
-    """The covered cells of a test set, one row per cell, in ascending order of their cluster indices.
+    """The covered cells of a test set, one row per cell, in ascending order of their cluster indices."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Clusters of each of the m neurons.
-    cells : ndarray of uint8 (c, m)
-        Cluster index of every neuron, 0 the lowest centroid.
-    counts : ndarray of int64 (c,)
-        Tests in the cell.
-    wrong : ndarray of int64 (c,)
-        Misclassified tests in the cell; all 0 where accuracy is not defined.
-    by_class : ndarray of int64 (c, classes)
-        Tests of each true class in the cell; no columns for regression.
-    """
-
-    sizes: tuple[int, ...]
-    cells: NDArray[np.uint8]
-    counts: NDArray[np.int64]
-    wrong: NDArray[np.int64]
-    by_class: NDArray[np.int64]
+    sizes: tuple[int, ...]  # clusters of each of the m neurons
+    cells: NDArray[np.uint8]  # (c, m), cluster index of every neuron, 0 the lowest centroid
+    counts: NDArray[np.int64]  # (c,), tests in the cell
+    wrong: NDArray[np.int64]  # (c,), misclassified tests in the cell; all 0 where accuracy is not defined
+    by_class: NDArray[np.int64]  # (c, classes), tests of each true class in the cell; no columns for regression
 
     @property
     def total(self) -> int:
@@ -188,21 +174,12 @@ def among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Gained:
-    """Newly covered cells.
+    """Newly covered cells."""
 
-    Attributes
-    ----------
-    cells : ndarray of uint8 (g, m)
-        In ascending order of their cluster indices.
-    counts : ndarray of int64 (g,)
-        Further inputs in each of them.
-    row : ndarray of int64 (n,)
-        For each further input its cell's place in `cells`; -1 where the test set reaches the cell already.
-    """
-
-    cells: NDArray[np.uint8]
-    counts: NDArray[np.int64]
+    cells: NDArray[np.uint8]  # (g, m), in ascending order of their cluster indices
+    counts: NDArray[np.int64]  # (g,), further inputs in each of them
     row: NDArray[np.int64]
+    """(n,), for each further input its cell's place in `cells`; -1 where the test set reaches the cell already."""
 
     def __len__(self) -> int:
         return len(self.cells)

@@ -13,32 +13,16 @@ from idc_core.errors import SettingError
 
 @dataclass(frozen=True)
 class Growth:
-    """Covered cells after the first tests of a test set.
+    """Covered cells after the first tests of a test set."""
 
-    Attributes
-    ----------
-    tests : ndarray of int64 (p,)
-        Numbers of tests at which coverage is reported, ascending, from 0 to all tests.
-    given : ndarray of int64 (p,)
-        Cells covered by that many tests in the order of the test set.
-    mean, low, high : ndarray (p,)
-        Cells covered in the shuffled orders: mean, fewest and most.
-    greedy : ndarray of int64 (p,)
-        Cells covered in the order that takes the test with the largest gain first.
-    half : int
-        Tests after which the given order has covered half of the cells that all tests cover.
-    orders, seed : int
-        Number of shuffled orders, and their seed.
-    """
-
-    tests: NDArray[np.int64]
-    given: NDArray[np.int64]
-    mean: NDArray[np.float64]
+    tests: NDArray[np.int64]  # (p,), numbers of tests at which coverage is reported, ascending, from 0 to all tests
+    given: NDArray[np.int64]  # (p,), cells covered by that many tests in the order of the test set
+    mean: NDArray[np.float64]  # mean, low, high: (p,), cells covered in the shuffled orders: mean, fewest and most
     low: NDArray[np.int64]
     high: NDArray[np.int64]
-    greedy: NDArray[np.int64]
-    half: int
-    orders: int
+    greedy: NDArray[np.int64]  # (p,), cells covered in the order that takes the test with the largest gain first
+    half: int  # tests after which the given order has covered half of the cells that all tests cover
+    orders: int  # orders, seed: number of shuffled orders, and their seed
     seed: int
 
 

@@ -17,21 +17,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """A measure of how unsure the network is of an input.
+    """A measure of how unsure the network is of an input."""
 
-    Attributes
-    ----------
-    name, label, help, citation : str
-        As in `CriterionCard`.
-    of_probabilities : Callable
-        From probabilities (n, classes) to uncertainties (n,), larger where less sure.
-    """
-
-    name: str
+    name: str  # name, label, help, citation: as in `CriterionCard`
     label: str
     help: str
     citation: str
     of_probabilities: Callable[[Floats], Floats]
+    """From probabilities (n, classes) to uncertainties (n,), larger where less sure."""
 
     def __call__(self, scores: NDArray[Any]) -> Floats:
         """Return how unsure the network is of each input, float64 (n,), from scores (n, classes) before the softmax."""
@@ -148,22 +141,13 @@ POINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """All tests in the order in which one criterion would run them.
+    """All tests in the order in which one criterion would run them."""
 
-    Attributes
-    ----------
-    name : str
-        Short name of the criterion or uncertainty.
-    by : {"additional", "value", "uncertainty"}
-        The most targets that no test before covers; the largest value behind the targets (surprise, or what the test
-        adds); the least confident prediction.
-    positions : ndarray, int64 (n,)
-        Positions of tests, first to last.
-    """
-
-    name: str
+    name: str  # short name of the criterion or uncertainty
     by: By
-    positions: Ints
+    """The most targets that no test before covers; the largest value behind the targets (surprise, or what the test
+    adds); the least confident prediction."""
+    positions: Ints  # (n,), positions of tests, first to last
 
     @property
     def key(self) -> str:
@@ -200,27 +184,13 @@ def curve_points(tests: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class FaultDetection:
-    """Misclassified tests detected by orders of the same tests.
+    """Misclassified tests detected by orders of the same tests."""
 
-    Attributes
-    ----------
-    apfd : dict of str to float
-        By key of the order.
-    tests : ndarray, int64 (p,)
-        Numbers of tests at which the curves are given.
-    curves : dict of str to ndarray, float64 (p,)
-        Share of the misclassified tests among so many first ones, by key of the order.
-    random : ndarray, float64 (r,)
-        APFD of random orders.
-    mean, low, high : ndarray, float64 (p,)
-        The random orders' curves: their mean, and the smallest and largest share.
-    """
-
-    apfd: dict[str, float]
-    tests: Ints
-    curves: dict[str, Floats]
-    random: Floats
-    mean: Floats
+    apfd: dict[str, float]  # by key of the order
+    tests: Ints  # (p,), numbers of tests at which the curves are given
+    curves: dict[str, Floats]  # (p,), share of the misclassified tests among so many first ones, by key of the order
+    random: Floats  # (r,), APFD of random orders
+    mean: Floats  # mean, low, high: (p,), the random orders' curves: their mean, and the smallest and largest share
     low: Floats
     high: Floats
 

@@ -73,23 +73,19 @@ class Grid:
 
     A tile is one row and one column. It stands for all cells that have the fixed clusters, its row's and its column's:
     for one cell where no neuron is left, else for every combination of the neurons left.
-
-    `sizes`: clusters of each of the m neurons; `fixed`: neurons held in one cluster; `axes`: neurons on rows and
-    columns; `row_cells`, `column_cells`: uint8 (r, a), (c, b), cluster indices of the neurons on rows and columns;
-    `tile`: int64 (covered cells,), tile of each covered cell, counted row by row; -1 for a cell that is not drawn;
-    `row_labels`, `column_labels`: cluster indices as text, such as ``2-1-0``; `row_title`, `column_title`: which
-    neurons the indices belong to.
     """
 
-    sizes: tuple[int, ...]
-    fixed: Mapping[int, int]
-    axes: Axes
+    sizes: tuple[int, ...]  # clusters of each of the m neurons
+    fixed: Mapping[int, int]  # neurons held in one cluster
+    axes: Axes  # neurons on rows and columns
     row_cells: NDArray[np.uint8]
+    """Row_cells, column_cells: (r, a), (c, b), cluster indices of the neurons on rows and columns."""
     column_cells: NDArray[np.uint8]
     tile: NDArray[np.int64]
-    row_labels: tuple[str, ...]
+    """(covered cells,), tile of each covered cell, counted row by row; -1 for a cell that is not drawn."""
+    row_labels: tuple[str, ...]  # row_labels, column_labels: cluster indices as text, such as ``2-1-0``
     column_labels: tuple[str, ...]
-    row_title: str
+    row_title: str  # row_title, column_title: which neurons the indices belong to
     column_title: str
 
     @property

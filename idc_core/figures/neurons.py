@@ -29,14 +29,11 @@ MOST_MARKS, FEWEST_POINTS, MOST_POINTS = 600, 60, 200
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of bars below another.
+    """One row of bars below another."""
 
-    `title`, `unit`: what it shows, and the title of its axis; `values`: float (neurons,).
-    """
-
-    title: str
+    title: str  # title, unit: what it shows, and the title of its axis
     unit: str
-    values: NDArray[np.floating]
+    values: NDArray[np.floating]  # (neurons,)
 
 
 def ranking(

@@ -16,21 +16,16 @@ from idc_core.errors import SettingError
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme as ``#rrggbb``.
+    """Colours of one theme as ``#rrggbb``."""
 
-    `ground`, `ink`, `muted`, `line`: background, text, secondary text, and thin lines; `accent`: the studio's one
-    accent; `error`: what misclassified inputs are drawn in; `tests`: the original test set (suites keep their colour on
-    every page); `counts`: one-hue scale from few to many; zero has no colour, it is drawn empty.
-    """
-
-    ground: str
+    ground: str  # ground, ink, muted, line: background, text, secondary text, and thin lines
     ink: str
     muted: str
     line: str
-    accent: str
-    error: str
-    tests: str
-    counts: tuple[str, ...]
+    accent: str  # the studio's one accent
+    error: str  # what misclassified inputs are drawn in
+    tests: str  # the original test set (suites keep their colour on every page)
+    counts: tuple[str, ...]  # one-hue scale from few to many; zero has no colour, it is drawn empty
 
     @property
     def scale(self) -> list[tuple[float, str]]:
@@ -105,18 +100,14 @@ SCHEMES: Final = {
 
 @dataclass(frozen=True)
 class SuiteStyle:
-    """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone.
+    """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone."""
 
-    `light`, `dark`: colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008); `outline`: whether
-    fills and marks need an outline in `ink`: the colour is too pale for the light ground; `dash`: line, as plotly names
-    it; `marker`: mark, as plotly names it.
-    """
-
-    light: str
+    light: str  # light, dark: colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008)
     dark: str
-    dash: str
-    marker: str
+    dash: str  # line, as plotly names it
+    marker: str  # mark, as plotly names it
     outline: bool = False
+    """Whether fills and marks need an outline in `ink`: the colour is too pale for the light ground."""
 
     def colour(self, dark: bool) -> str:
         """Return the colour for a dark or a light ground."""

@@ -33,15 +33,11 @@ SYMBOLS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which group each point belongs to.
+    """Which group each point belongs to."""
 
-    `member`: int64 (n,), index of each point's group; `names`: names of the groups; `ordered`: whether the groups go
-    from low to high, so that they take one hue from pale to strong.
-    """
-
-    member: NDArray[np.int64]
-    names: Sequence[str]
-    ordered: bool = False
+    member: NDArray[np.int64]  # (n,), index of each point's group
+    names: Sequence[str]  # names of the groups
+    ordered: bool = False  # whether the groups go from low to high, so that they take one hue from pale to strong
 
 
 def gather(member: NDArray[np.int64], names: Sequence[str], rest: str) -> Groups:

@@ -92,34 +92,17 @@ STEP = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """Pictures that reach a cell.
+    """Pictures that reach a cell."""
 
-    Attributes
-    ----------
-    cell : tuple of int
-        Cluster index of each important neuron.
-    inputs : ndarray, float32 (n, C, H, W)
-        Pictures of 8 bits in the cell.
-    seed_index : ndarray, int64 (n,)
-        Position of each one's seed, ascending.
-    predictions, seed_predictions : ndarray, int64 (n,), (seeds,)
-        Predicted classes; 0 for regression.
-    iterations : ndarray, int64 (n,)
-        Steps, or draws of noise; 0 where the seed itself lies in the cell.
-    closest : ndarray, float64 (seeds,)
-        Distance of each seed's best picture to the cell: the largest distance of an important neuron to its cluster,
-        in mean gaps between that neuron's centroids; 0 in the cell.
-    seconds : float
-    stopped : bool
-    """
-
-    cell: tuple[int, ...]
-    inputs: NDArray[np.float32]
-    seed_index: NDArray[np.int64]
-    predictions: NDArray[np.int64]
+    cell: tuple[int, ...]  # cluster index of each important neuron
+    inputs: NDArray[np.float32]  # (n, C, H, W), pictures of 8 bits in the cell
+    seed_index: NDArray[np.int64]  # (n,), position of each one's seed, ascending
+    predictions: NDArray[np.int64]  # predictions, seed_predictions: (n,), predicted classes; 0 for regression
     seed_predictions: NDArray[np.int64]
-    iterations: NDArray[np.int64]
+    iterations: NDArray[np.int64]  # (n,), steps, or draws of noise; 0 where the seed itself lies in the cell
     closest: NDArray[np.float64]
+    """(seeds,), distance of each seed's best picture to the cell: the largest distance of an important neuron to its
+    cluster, in mean gaps between that neuron's centroids; 0 in the cell."""
     seconds: float
     stopped: bool
 

@@ -27,21 +27,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Aims:
-    """Which neurons' activations each picture's search pulls, and where to.
+    """Which neurons' activations each picture's search pulls, and where to."""
 
-    Attributes
-    ----------
-    neurons : Tensor, int64 (n, q)
-        Counted through the guide's layers.
-    goals : Tensor, float32 (n, q)
-        An activation to come close to; inf to raise without end, -inf to lower.
-    units : Tensor, float32 (n, q)
-        By what a distance to a goal is divided.
-    """
-
-    neurons: Tensor
-    goals: Tensor
-    units: Tensor
+    neurons: Tensor  # (n, q), counted through the guide's layers
+    goals: Tensor  # (n, q), an activation to come close to; inf to raise without end, -inf to lower
+    units: Tensor  # (n, q), by what a distance to a goal is divided
 
     def value(self, activations: Tensor, rows: slice) -> Tensor:
         """Return what is to be raised, (n,), from activations (n, neurons) of the pictures in `rows`."""

@@ -29,16 +29,13 @@ GROUPS = 5
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One measure of how much each neuron decides.
+    """One measure of how much each neuron decides."""
 
-    `name`, `label`: key and name of the measure; `values`: float64 (neurons,), mean over inputs, in the unit of a
-    score, so that rankings over different inputs can be compared; `inputs`: over how many inputs.
-    """
-
-    name: str
+    name: str  # name, label: key and name of the measure
     label: str
     values: NDArray[np.float64]
-    inputs: int
+    """(neurons,), mean over inputs, in the unit of a score, so that rankings over different inputs can be compared."""
+    inputs: int  # over how many inputs
 
     @property
     def order(self) -> NDArray[np.int64]:

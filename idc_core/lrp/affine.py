@@ -15,21 +15,16 @@ Function = Callable[[tuple[Tensor, ...], Tensor | None, Tensor | None], Tensor]
 
 @dataclass(frozen=True)
 class Affine:
-    """One affine operation z = f(inputs; weight, bias) of a network, met while it ran.
+    """One affine operation z = f(inputs; weight, bias) of a network, met while it ran."""
 
-    `kind`: what the operation is, so that a composite can choose its rule; `function`: ``function(inputs, weight, bias)
-    -> z``, linear in the inputs for a fixed weight and no bias; `weight`, `bias`: the operation's parameters; None
-    where it has none (pooling, sums); `offset`: the bias in a shape that broadcasts against z; `spread`:
-    ``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that belongs to no
-    single input is divided equally; None: `function` with every weight set to one.
-    """
-
-    kind: Kind
-    function: Function
-    weight: Tensor | None = None
+    kind: Kind  # what the operation is, so that a composite can choose its rule
+    function: Function  # ``function(inputs, weight, bias) -> z``, linear in the inputs for a fixed weight and no bias
+    weight: Tensor | None = None  # weight, bias: the operation's parameters; None where it has none (pooling, sums)
     bias: Tensor | None = None
-    offset: Tensor | None = None
+    offset: Tensor | None = None  # the bias in a shape that broadcasts against z
     spread: Callable[[tuple[Tensor, ...]], Tensor] | None = None
+    """``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that belongs to no
+    single input is divided equally; None: `function` with every weight set to one."""
 
     def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
         """Return z for these inputs, bias included."""

@@ -31,23 +31,14 @@ Streams = Callable[[int], np.random.Generator]
 
 @dataclass(frozen=True)
 class Transform:
-    """What a menu, the command line or the documentation says about a transform, and the function itself.
-
-    Attributes
-    ----------
-    name, label, help : str
-    parameters : tuple of Parameter
-    apply : Apply
-    random : bool
-        Whether it draws from the streams; else the seed changes nothing.
-    """
+    """What a menu, the command line or the documentation says about a transform, and the function itself."""
 
     name: str
     label: str
     help: str
     parameters: tuple[Parameter, ...]
     apply: Apply
-    random: bool = False
+    random: bool = False  # whether it draws from the streams; else the seed changes nothing
 
 
 TRANSFORMS: Registry[Transform] = Registry("transform")
