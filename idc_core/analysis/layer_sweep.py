@@ -32,7 +32,7 @@ class LayerClusters:
     layer: str
     neurons: int  # how many neurons the layer has
     important: NDArray[np.int64]  # (k,), the important neurons, most important first
-    clusters: tuple[Clusters, ...]  # their clusters
+    clusters: tuple[Clusters, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,8 @@ class LayerResponses:
 
     activations: dict[str, NDArray[np.float32]]
     """(tests, k), of each layer's important neurons, in their order; read-only."""
-    accuracy: float | None
-    """Accuracy, rmse: share of tests classified correctly, or the root mean squared error of a regression."""
-    rmse: float | None
+    accuracy: float | None  # share of tests classified correctly
+    rmse: float | None  # root mean squared error of a regression
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class LayerCoverage:
     layer: str
     m: int  # the number asked for
     used: int  # the number taken: m, or all neurons of a layer that has fewer
-    covered: int  # covered, total: cells reached, and cells there are; Python ints, for `total` can pass 2**64
-    total: int
+    covered: int  # cells reached
+    total: int  # cells there are; can pass 2**64
 
     @property
     def score(self) -> float:
@@ -72,7 +71,7 @@ class Sweep:
     suites: tuple[str, ...]  # names of the test sets
     cells: tuple[LayerCoverage, ...]  # suite by suite, layer by layer, m by m; fewer where the work was stopped
     neurons: dict[str, NDArray[np.int64]]  # (k,), the important neurons of each layer, most important first
-    accuracy: dict[str, float | None]  # accuracy, rmse: of each test set
+    accuracy: dict[str, float | None]  # of each test set
     rmse: dict[str, float | None]
 
     def cell(self, suite: str, layer: str, m: int) -> LayerCoverage | None:
@@ -122,10 +121,9 @@ def run_tests(
     *,
     on_progress: Progress | None = None,
 ) -> LayerResponses:
-    """Record what the important neurons of several layers show on a test set, in one pass.
+    """Record what the important neurons of several layers, (k,) by layer, show on a test set, in one pass.
 
-    `neurons`: mapping of str to int64 (k,), the neurons to record, by layer; `class_names`: the classes that the
-    network answers with; tests of other classes have no accuracy.
+    Tests of other classes than `class_names`, with which the network answers, have no accuracy.
     """
     axes = neuron_axes(model, neurons)
     parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
@@ -147,11 +145,7 @@ def run_tests(
 def count_cells(
     states: LayerClusters, suite: str, activations: NDArray[np.float32], ms: Sequence[int]
 ) -> tuple[LayerCoverage, ...]:
-    """Count the cells of a layer that tests reach, for several numbers of neurons.
-
-    `activations`: float32 (tests, k), of the layer's important neurons, from `run_tests`; `ms`: numbers of neurons, at
-    least 1; the ones beyond k take all k. Returns one for each of `ms`.
-    """
+    """Count the cells of a layer that tests (n, k) reach, once for each of `ms`; more than k neurons are all k."""
     assignments = assign(
         activations, [one.centroids for one in states.clusters], [one.boundaries for one in states.clusters]
     )

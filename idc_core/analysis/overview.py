@@ -21,13 +21,11 @@ class Overview:
     tests: int  # number of tests
     accuracy: float | None  # share of tests classified correctly, 0..1; None where there is no right class
     rmse: float | None  # root mean square error in the target's unit; None for classification
-    layer: str  # the layer examined
+    layer: str
     neurons: int  # neurons of that layer
     important: tuple[int, ...]  # the m important neurons, most important first
-    first_share: float
-    """First_share, together_share: share of the layer's positive relevance that the first and all important neurons
-    carry, 0..1."""
-    together_share: float
+    first_share: float  # share of the layer's positive relevance that the first important neuron carries, 0..1
+    together_share: float  # that all of them carry
     rarest: tuple[int, int, int]
     """Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often."""
     table: CellTable  # the covered cells, without classes
@@ -71,11 +69,7 @@ class Overview:
 
 
 def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
-    """Find the state of a neuron that the fewest tests reach.
-
-    `assignments`: uint8 (n, m), cluster index of every test and neuron; `sizes`: clusters of each of the m neurons.
-    Returns rank, cluster, tests: of equally rare states the one of the more important neuron, then the lower one.
-    """
+    """Return rank, cluster and tests of the state that the fewest tests reach, of the more important neuron first."""
     counts = state_counts(assignments, sizes)
     places = [(rank, cluster) for rank, size in enumerate(sizes) for cluster in range(size)]
     rank, cluster = min(places, key=lambda place: counts[place[0]][place[1]])
@@ -83,12 +77,7 @@ def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tupl
 
 
 def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tuple[float, float]:
-    """Say how much of the layer's positive relevance the chosen neurons carry.
-
-    `importance`: float64 (neurons,), relevance summed over the training inputs; `important`: int64 (m,), the chosen
-    neurons, the most important first. Returns first, together: shares in 0..1 of the first neuron and of all m; 0 where
-    no neuron has positive relevance.
-    """
+    """Return the shares, 0..1, of a layer's positive relevance that the first and all important neurons carry."""
     positive = np.clip(importance, 0.0, None)
     whole = float(positive.sum())
     if whole == 0.0:

@@ -84,10 +84,7 @@ class Explanation:
 
 
 def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = None) -> Explanation:
-    """Run inputs forwards, then hand the score of an answer back layer by layer.
-
-    `weights`: sequence of float64 (units, units of the next layer), as `START`; `inputs`: real (n, units), inputs of
-    the first layer.
+    """Run inputs (n, units) forwards through weights as `START`, then hand the score of an answer back layer by layer.
 
     Equation 1 of Gerasimou et al., "Importance-Driven Deep Learning System Testing", ICSE 2020: of the relevance R_j of
     a neuron j its input i receives x_i w_ij / (z_j + epsilon sign z_j), z_j = sum_i x_i w_ij. A ReLU passes relevance
@@ -128,10 +125,7 @@ class Step:
 
 
 def kmeans_steps(values: ArrayLike, k: int) -> tuple[Step, ...]:
-    """Run k-means from the k lowest different values and keep every step.
-
-    `values`: real (n,), activations of one neuron. The last step
-    changes no assignment.
+    """Run k-means on values (n,) from the k lowest different ones and keep every step; the last changes no assignment.
 
     S. P. Lloyd, "Least squares quantization in PCM", 1982. From a poor start it can stop at a partition that is not the
     best one; `idc_core.clustering.kmeans.cluster` finds the best one directly. As there, a value between two centroids

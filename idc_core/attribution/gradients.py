@@ -42,7 +42,7 @@ class Batch:
 
     network: CaptumNetwork
     layer: nn.Module | None  # the module whose output is attributed to; None for the input
-    inputs: Tensor  # inputs, baseline: (n, ...)
+    inputs: Tensor  # (n, ...), as the baseline
     baseline: Tensor
     target: Tensor  # (n,)
     rows: int  # inputs that one pass of captum may hold

@@ -65,10 +65,7 @@ def optimal_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
 
 
 def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
-    """Split one neuron's activations into the number of clusters with the best silhouette.
-
-    `values`: real (n,), activations of one neuron, one per training input, in any order. Returns the optimal partition;
-    of numbers with equal silhouette the larger one.
+    """Split one neuron's activations (n,) into the number of clusters with the best silhouette, of equals the larger.
 
     S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
     2. The silhouette follows P. J. Rousseeuw (1987): single points score 0, and the mean distance within a cluster of n

@@ -30,7 +30,7 @@ _STEPS = 100  # of expectation maximisation; started at the k-means optimum it n
 class Clustering:
     """A way to split one neuron's activations."""
 
-    name: str  # name, label, help: key, what menus call it, and a sentence on how it works
+    name: str
     label: str
     help: str
     split: Split  # parts the points
@@ -54,10 +54,7 @@ class Clustering:
         return clusters if self.takes_k else range(2, MAX_CLUSTERS + 1)
 
     def cluster(self, values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
-        """Split one neuron's activations into clusters.
-
-        `values`: real (n,), activations of one neuron, one per training input, in any order.
-        """
+        """Split one neuron's activations (n,), in any order, into clusters."""
         self.check(clusters)
         return self.partition(values, clusters, drop_zeros).choose(self.numbers(clusters))
 

@@ -143,15 +143,7 @@ def _evaluate_scores(
 
 
 def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
-    """Return the rank correlation of every two criteria, float64 (criteria, criteria); NaN where scores are constant.
-
-    Parameters
-    ----------
-    values : ndarray (criteria, k)
-        One row per criterion: its scores for the same k suites or subsets.
-    method : {"spearman", "kendall"}
-        Spearman's rho, or Kendall's tau-b.
-    """
+    """Return Spearman's rho or Kendall's tau-b of every two rows (criteria, k) of scores, NaN where one is constant."""
     if method not in get_args(Method):
         raise SettingError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
     values = np.asarray(values, np.float64)
@@ -159,16 +151,10 @@ def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
 
 
 def subset_correlations(growth: NDArray[Any], method: Method = "spearman", *, same_size: bool = False) -> Floats:
-    """Return the rank correlation of every two criteria over growing random subsets, as `correlations`.
+    """Return the rank correlation of every two criteria over growing random subsets (criteria, orders, sizes).
 
-    Parameters
-    ----------
-    growth : ndarray (criteria, orders, sizes)
-        Scores from `CriterionResult.growth`.
-    method : {"spearman", "kendall"}
-    same_size : bool
-        Compare only subsets of one size, and average over the sizes below all tests. Else all subsets are compared, of
-        which larger ones have higher scores by most criteria, so that these agree for that reason alone.
+    With `same_size` only subsets of one size are compared, and averaged over the sizes below all tests. Else all are,
+    of which larger ones have higher scores by most criteria, so that these agree for that reason alone.
     """
     growth = np.asarray(growth, np.float64)
     if not same_size:

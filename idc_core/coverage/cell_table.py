@@ -47,10 +47,9 @@ def tabulate(
     correct: NDArray[np.bool_] | None = None,
     classes: int = 0,
 ) -> CellTable:
-    """Collect the tests of each covered cell.
+    """Collect the tests of each covered cell from the cluster of every test and neuron (n, m).
 
-    `assignments` (n, m) is the cluster of every test and neuron, `targets` (n,) the true class, `correct` (n,) whether
-    the test is classified correctly; without it nothing counts as wrong.
+    With `targets` (n,), true classes, they are counted by class; without `correct` (n,) nothing counts as wrong.
     """
     count = len(assignments)
     if assignments.ndim != 2 or assignments.shape[1] != len(sizes):
@@ -86,10 +85,9 @@ def members(assignments: NDArray[np.uint8], cell: Sequence[int]) -> NDArray[np.i
 
 
 def nearest(table: CellTable, cell: Sequence[int], count: int = 5) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return at most `count` covered cells closest to a cell, itself left out.
+    """Return the rows (k,) of at most `count` covered cells closest to a cell, itself left out, and their distances.
 
-    Returns their rows in the table, int64 (k,), nearest first and of equally near ones that with more tests first, and
-    their distances: clusters to move, summed over the neurons.
+    A distance is the clusters to move, summed over the neurons; of equally near cells that with more tests comes first.
     """
     steps = np.abs(table.cells.astype(np.int64) - np.asarray(cell, dtype=np.int64)).sum(axis=1)
     order = np.lexsort((-table.counts, steps))

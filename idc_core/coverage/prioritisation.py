@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 class Uncertainty:
     """A measure of how unsure the network is of an input."""
 
-    name: str  # name, label, help, citation: as in `CriterionCard`
+    name: str
     label: str
     help: str
     citation: str
@@ -89,8 +89,7 @@ def additional_first(profiles: Profiles) -> Ints:
     """Order inputs so that each covers as many targets as possible that none before it covers; int64 (n,).
 
     Of equally good inputs the first comes first; when nothing new is left, the number of covered targets decides. The
-    coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM). What an input adds can only fall, so that it is
-    counted again only when the input would be next.
+    coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM).
     """
     counts = profiles.counts
     width = int(profiles.targets.max(initial=-1)) + 1
@@ -105,7 +104,7 @@ def additional_first(profiles: Profiles) -> Ints:
         if gain == -claimed:
             order.append(place)
             fresh[targets] = False
-        else:
+        else:  # a gain can only fall, so that it is counted again only when the input would be next
             heapq.heappush(queue, (-gain, place))
     rest = np.setdiff1d(np.arange(len(profiles)), order)
     return np.concatenate([np.array(order, np.int64), rest[most_first(counts[rest])]])
@@ -114,15 +113,9 @@ def additional_first(profiles: Profiles) -> Ints:
 def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
     """Return the average percentage of faults detected, 0..1: 1 - (sum of their places) / (k n) + 1 / (2 n).
 
-    G. Rothermel, R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in
-    DeepGini (Feng et al., ISSTA 2020). 0.5 for a random order.
-
-    Parameters
-    ----------
-    order : ndarray of int (n,)
-        Positions of all inputs, first to last.
-    wrong : ndarray of bool (n,)
-        Whether the network is wrong on each input; k are.
+    From positions of all inputs in order (n,) and whether the network is wrong on each (n,); k are. G. Rothermel,
+    R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in DeepGini (Feng et
+    al., ISSTA 2020). 0.5 for a random order.
     """
     count = len(wrong)
     if not np.array_equal(np.sort(order), np.arange(count)):
@@ -190,9 +183,9 @@ class FaultDetection:
     tests: Ints  # (p,), numbers of tests at which the curves are given
     curves: dict[str, Floats]  # (p,), share of the misclassified tests among so many first ones, by key of the order
     random: Floats  # (r,), APFD of random orders
-    mean: Floats  # mean, low, high: (p,), the random orders' curves: their mean, and the smallest and largest share
-    low: Floats
-    high: Floats
+    mean: Floats  # (p,), mean share by the random orders
+    low: Floats  # smallest share by one of them
+    high: Floats  # largest share
 
 
 def detect_faults(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int = 20) -> FaultDetection:

@@ -44,13 +44,7 @@ class CriterionCard:
 
 
 class Criterion(ABC):
-    """A coverage criterion; streaming, incremental use and a cluster share this interface.
-
-    Attributes
-    ----------
-    card : CriterionCard
-        Set by the decorator `criterion`.
-    """
+    """A coverage criterion: one interface for streaming, incremental use and a cluster; `criterion` sets the card."""
 
     card: ClassVar[CriterionCard]
 
@@ -87,19 +81,9 @@ C = TypeVar("C", bound=type[Criterion])
 
 
 def criterion(name: str, **facts: Any) -> Callable[[C], C]:
-    """Register a criterion class under a short name.
+    """Register a criterion class under a short lower-case name, and set its `card`.
 
-    Parameters
-    ----------
-    name : str
-        Short lower-case name, for example ``"idc"``.
-    **facts
-        Fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
-
-    Returns
-    -------
-    Callable
-        The class decorator; it returns the class it was given, with `card` set.
+    `facts` are fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
 
     Raises
     ------

@@ -41,23 +41,11 @@ def distance_map(
     selected: tuple[int, int] | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the distance of every two classes as a square, the closer the stronger.
+    """Draw the distance of every two classes (classes, classes) as a square, the closer the stronger.
 
-    Parameters
-    ----------
-    distance : ndarray of float (classes, classes)
-        Symmetric; the diagonal is left empty.
-    order : ndarray of int64 (k,)
-        Classes to draw, close ones next to each other; more than `MOST_ROWS` share rows.
-    marks : mapping of str to ndarray of int64 (pairs, 2)
-        Pairs that get a mark, by a key of `MARKS`; drawn up to `MOST_CLICKABLE` classes.
-    selected : (int, int), optional
-        A pair that gets a frame.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Up to `MOST_CLICKABLE` classes the squares can be clicked: `customdata` holds the two classes, such as ``3-5``.
+    `order` (k,) holds the classes to draw, close ones next to each other; more than `MOST_ROWS` share rows. Up to
+    `MOST_CLICKABLE` classes the squares can be clicked, with the two classes, such as ``3-5``, as `customdata`, and
+    `marks` shows pairs (pairs, 2) by a key of `MARKS`. The `selected` pair gets a frame.
     """
     colours = palette(dark)
     folded, groups = fold(distance, order, MOST_ROWS)

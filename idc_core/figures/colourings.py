@@ -34,20 +34,16 @@ class Tiles:
     """What each tile of a grid holds."""
 
     cells: int  # cells that a tile stands for
-    covered: Counts
-    """Covered, tests, wrong: (tiles,), its covered cells, the tests in them, and the misclassified ones of those."""
-    tests: Counts
-    wrong: Counts
+    covered: Counts  # (tiles,), its covered cells
+    tests: Counts  # (tiles,), the tests in them
+    wrong: Counts  # (tiles,), the misclassified ones of those
     by_class: Counts  # (tiles, classes), its tests of each true class
     shared: Counts  # (tiles,), its covered cells that another test set reaches too; all 0 without another
     roomy: bool  # whether there is room for numbers in a tile
 
 
 def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) -> Tiles:
-    """Add up what each tile of a grid holds.
-
-    `shared`: bool (covered cells,), whether another test set reaches each of them too.
-    """
+    """Add up what each tile of a grid holds; `shared` (covered cells,): whether another test set reaches them too."""
     ones = np.ones(table.covered, dtype=np.int64)
     tests = grid.sums(table.counts)
     width, rows, digit = ROOM
@@ -89,10 +85,7 @@ def find_colouring(name: str) -> Colouring:
 
 
 def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[dict[str, Any]]:
-    """Legend of a colouring: value, label and colour of every category, uncovered first.
-
-    `class_names`: names of the classes. The result is as ECharts' ``visualMap.pieces`` takes them.
-    """
+    """Return a colouring's categories as ECharts' ``visualMap.pieces``: value, label and colour, uncovered first."""
     named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
     return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]
 

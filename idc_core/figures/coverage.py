@@ -35,11 +35,9 @@ def grid_rows(
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
 ) -> pd.DataFrame:
-    """Return what the grid draws, one row a tile, row by row.
+    """Return what the grid draws, one row a tile: ``column``, ``row``, ``category``, ``mark``, ``cell`` and ``tests``.
 
-    `class_names`: names of the classes; `shared`: bool (covered cells,), for `SHARED`: whether another test set reaches
-    each of them too. Returns columns ``column``, ``row`` (labels), ``category`` (int, see `categories`), ``mark``,
-    ``cell`` and ``tests`` (text).
+    `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too.
     """
     chosen = find_colouring(colouring)
     tiles = hold(grid, table, shared)
@@ -87,10 +85,10 @@ def coverage_grid(
     clickable: bool = True,
     dark: bool = False,
 ) -> dict[str, Any]:
-    """Describe the grid of combinations as an ECharts heatmap.
+    """Describe the grid of combinations as an ECharts option.
 
-    `selected`: (row label, column label), tile to outline. Returns an ECharts option. Its first series is the heatmap;
-    selections give tiles, counted row by row.
+    Its first series is the heatmap; selections give tiles, counted row by row. `selected` (row label, column label) is
+    outlined.
     """
     colours = palette(dark)
     rows = grid_rows(grid, table, colouring, class_names, shared)

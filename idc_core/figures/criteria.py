@@ -25,16 +25,9 @@ def suite_scores(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a panel per criterion with a bar per suite.
+    """Draw a panel per criterion with a bar per suite, the first of which stands out.
 
-    Parameters
-    ----------
-    scores : ndarray of float64 (criteria, suites)
-        Each row in its own unit; NaN leaves a bar out.
-    criteria, suites : sequence of str
-        Labels; the first suite stands out.
-    written : sequence of sequences of str
-        Every score as it is written beside its bar.
+    Each row of `scores` (criteria, suites) has its own unit; NaN leaves a bar out; `written` is how scores are written.
     """
     colours = palette(dark)
     fills = [colours.accent] + [colours.counts[2]] * (len(suites) - 1)
@@ -53,14 +46,7 @@ def growth_panels(
 ) -> go.Figure:
     """Draw a panel per criterion with its score over growing random subsets: the mean, and a band from least to most.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64 (s,)
-        Numbers of tests.
-    growth : ndarray of float64 (criteria, orders, s)
-        Scores.
-    shares : sequence of bool
-        Whether each criterion's score is a share, drawn in per cent.
+    `growth` (criteria, orders, s) has a score for each number of tests in `sizes` (s,); `shares` are in per cent.
     """
     colours = palette(dark)
     figure, places = panels(criteria)

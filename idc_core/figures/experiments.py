@@ -17,22 +17,7 @@ if TYPE_CHECKING:
 
 
 def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool = False) -> go.Figure:
-    """Draw what a network achieves against how many neurons are silenced: important ones, and random ones.
-
-    Parameters
-    ----------
-    ablation : Ablation
-    title : str
-        The finding.
-    wrap : int
-        Characters a line of the title.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw what a network achieves against how many neurons are silenced: important ones, and random ones."""
     colours = palette(dark)
     share = ablation.task == "classification"
     factor, ending = (100.0, " %") if share else (1.0, "")
@@ -81,26 +66,10 @@ def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool
 
 
 def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, dark: bool = False) -> go.Figure:
-    """Draw how far neurons moved: a box for the important ones and one for each draw of random ones.
+    """Draw how far neurons moved, a box for the important ones and one for each draw of random ones.
 
     Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line
-    shows the mean.
-
-    Parameters
-    ----------
-    result : RQ1
-    title : str
-        The finding.
-    scaled : bool
-        Whether each neuron's change is measured in its own standard deviations.
-    wrap : int
-        Characters a line of the title.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    shows the mean. With `scaled` each neuron's change is measured in its own standard deviations.
     """
     from idc_core.experiments.rq1 import summarise
 

@@ -48,21 +48,8 @@ def score_map(
 ) -> go.Figure:
     """Draw one square per hypothesis and unit; empty where the association is not significant (`passes`).
 
-    Parameters
-    ----------
-    scores, passes : ndarray of float64 and bool (hypotheses, units)
-    keys : (sequence of int, sequence of int)
-        What clicks tell of each row and column.
-    signed : bool
-        Whether scores can be negative.
-    selected : (int or None, int or None)
-        Row and column to frame.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Up to `MOST_MARKS` squares a second trace holds a mark per square that a page can make clickable; its
-        `customdata` is (key of the hypothesis, key of the unit).
+    Up to `MOST_MARKS` squares a second trace holds a mark per square that a page can make clickable; its `customdata`
+    is (key of the hypothesis, key of the unit), from `keys`. `selected` is a row and a column to frame.
     """
     colours = palette(dark)
     shown = np.where(passes, scores, np.nan).astype(np.float32)
@@ -167,9 +154,9 @@ def ranked_scores(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the strongest scores (n,) as marks with their confidence intervals, strongest on top.
+    """Draw the strongest scores (n,) as marks with their confidence intervals, strongest on top, `chosen` framed.
 
-    `customdata` of a mark is its key; filled marks are significant (`passes`); the `chosen` key is framed.
+    `customdata` of a mark is its key; filled marks are significant (`passes`).
     """
     colours = palette(dark)
     around = [np.nan_to_num(high - scores), np.nan_to_num(scores - low)]

@@ -23,10 +23,9 @@ def layer_sums(
     scheme: str = "red-blue",
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the positive and the negative relevance of every layer, and their sum.
+    """Draw the positive and the negative relevance of every layer, from the scores to the input, and their sum.
 
-    `layers`: from the scores to the input; `supports`, `against`: sums of the positive and of the negative values of
-    each layer; the latter are negative; `beside`: sums of a second explanation.
+    `beside` holds the sums of a second explanation.
     """
     colours = palette(dark)
     anchors = SCHEMES[scheme].anchors

@@ -32,11 +32,9 @@ def sweep_grid(
     selected: tuple[str, str, int] | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw one square per layer and number of neurons with its IDC written in it.
+    """Draw one square per layer and number of neurons with its IDC written in it, the `selected` one outlined.
 
-    `labels`: titles of the panels, by test set; default: the test sets' names; `selected`: (test set, layer, m), the
-    cell to outline. Squares are bars, which a page can make clickable; their `customdata` is (test set, layer,
-    m).
+    Squares are bars, which a page can make clickable; their `customdata` is (test set, layer, m).
     """
     colours = palette(dark)
     columns = min(2, len(sweep.suites))

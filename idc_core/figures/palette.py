@@ -18,10 +18,10 @@ from idc_core.errors import SettingError
 class Palette:
     """Colours of one theme as ``#rrggbb``."""
 
-    ground: str  # ground, ink, muted, line: background, text, secondary text, and thin lines
-    ink: str
-    muted: str
-    line: str
+    ground: str  # background
+    ink: str  # text
+    muted: str  # secondary text
+    line: str  # thin lines
     accent: str  # the studio's one accent
     error: str  # what misclassified inputs are drawn in
     tests: str  # the original test set (suites keep their colour on every page)
@@ -102,8 +102,8 @@ SCHEMES: Final = {
 class SuiteStyle:
     """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone."""
 
-    light: str  # light, dark: colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008)
-    dark: str
+    light: str  # colour on a light ground, as ``#rrggbb`` (Okabe and Ito 2008)
+    dark: str  # on a dark one
     dash: str  # line, as plotly names it
     marker: str  # mark, as plotly names it
     outline: bool = False
@@ -163,15 +163,7 @@ SPARE_MARKERS: Final = (
 def suite_style(kind: str) -> SuiteStyle:
     """Return the style of a kind of suite: its fixed one, or one that no other kind has.
 
-    Parameters
-    ----------
-    kind : str
-        "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
-
-    Raises
-    ------
-    SettingError
-        If there is no such kind.
+    A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
     """
     if kind in SUITE_STYLES:
         return SUITE_STYLES[kind]
@@ -196,10 +188,7 @@ def class_colour(index: int) -> str:
 
 
 def relevance_colours(relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> NDArray[np.uint8]:
-    """Colour relevance red for and blue against, with white at zero.
-
-    `relevance`: relevance, in the unit of the score it explains. Returns uint8, shape of `relevance` + (3,): RGB.
-    """
+    """Colour relevance red for and blue against, with white at zero: RGB, uint8, in a last axis of 3."""
     if not limit > 0:
         raise SettingError(f"The limit of a relevance scale must be positive; got {limit}.")
     place = (np.clip(relevance / limit, -1.0, 1.0) + 1.0) / 2.0

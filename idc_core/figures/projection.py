@@ -41,11 +41,7 @@ class Groups:
 
 
 def gather(member: NDArray[np.int64], names: Sequence[str], rest: str) -> Groups:
-    """Keep the largest groups apart and put the others into one.
-
-    `member`: int64 (n,), index of each point's group; `names`: names of the groups. In the order of the names;
-    unchanged where there are few enough.
-    """
+    """Keep the largest groups apart, in the order of the names, and put the others into one, if there are too many."""
     if len(names) <= MOST_GROUPS:
         return Groups(member, names)
     size = np.bincount(member, minlength=len(names))
@@ -66,11 +62,7 @@ def plane(
     lasso: bool = False,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw inputs on a plane, a colour and a mark a group.
-
-    `points`: float (n, 2), places; `ids`: int64 (n,), numbers of the inputs in their test set; marks carry them as
-    `customdata`; `axes`: (str, str), titles of the axes.
-    """
+    """Draw inputs (n, 2) on a plane, a colour and a mark a group; marks carry their `ids` as `customdata`."""
     colours = palette(dark)
     figure = go.Figure()
     for index, name in enumerate(groups.names):

@@ -23,10 +23,7 @@ SHORT = 5
 
 
 def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap: int = 78) -> go.Figure:
-    """Give a figure its title, margins and axis lines.
-
-    `height`: height in pixels.
-    """
+    """Give a figure its title, margins and axis lines."""
     lines = balanced(typeset(title), wrap)
     figure.update_layout(
         title={
@@ -61,10 +58,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
 
 
 def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
-    """Make a figure of small panels, three a row.
-
-    `titles`: title of every panel. Returns places: row and column of every panel, as plotly's methods take them.
-    """
+    """Make a figure of small panels, three a row; return it and each panel's place as plotly's methods take it."""
     columns = min(PANELS_A_ROW, len(titles))
     rows = -(-len(titles) // columns)
     figure = make_subplots(
@@ -98,9 +92,7 @@ def bar_panels(
 ) -> go.Figure:
     """Draw one panel per measure, in each the same bars from top to bottom with their numbers behind them.
 
-    `values`: mapping of str to float (bars,), by the panel's title; each in its own unit, NaN leaves a bar out;
-    `written`: every value as it is written, panel by panel; `labels`: names of the bars; `marker`: their fill, as
-    plotly takes it.
+    `values` holds (bars,) by the panel's title, each in its own unit, NaN for no bar; `written` is how each is written.
     """
     columns = min(PANELS_A_ROW, len(values))
     rows = -(-len(values) // columns)

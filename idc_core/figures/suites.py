@@ -59,25 +59,8 @@ def gains(
 ) -> go.Figure:
     """Draw a panel per number of neurons (m), in it a row per suite: its IDC, from where it starts, and added cells.
 
-    Parameters
-    ----------
-    suites : sequence of DrawnSuite
-        The first is what the others are measured against.
-    ms : sequence of int
-        Numbers of important neurons.
-    scores : ndarray of float64 (ms, suites)
-        IDC, 0..1.
-    added : ndarray of int64 (ms, suites)
-        Cells that each suite adds to the first one's.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Marks carry the number of their suite, and m, as customdata.
+    `scores` and `added` are (ms, suites); the first suite is what the others are measured against. Marks carry the
+    number of their suite, and m, as `customdata`.
     """
     colours = palette(dark)
     columns = min(COLUMNS, len(ms))

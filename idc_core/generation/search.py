@@ -119,10 +119,8 @@ def differential_search(
         Number of the model that is to lose the class. Default: one at random for each seed.
     bound : float
         For regression: by how much predictions must differ, in their unit.
-    batch_size : int, optional
-        Default: chosen from the networks' sizes.
-    on_progress : Progress, optional
-        Called after every step; returning False ends the search.
+    batch_size, on_progress
+        As in `idc_core.trace`; progress is told after every step.
     on_disagreements : callable, optional
         Called with all disagreements so far after every step that adds one.
 
@@ -133,12 +131,9 @@ def differential_search(
 
     Raises
     ------
-    DataError
-        If the seeds are no pictures.
-    SettingError
-        If a parameter is outside what the method defines.
-    ModelError, UnsupportedOperationError
-        If the networks have different numbers of outputs, or no gradients.
+    IdcError
+        If the seeds are no pictures, a parameter is outside what the method defines, or the networks have different
+        numbers of outputs, or no gradients.
 
     Notes
     -----

@@ -63,7 +63,7 @@ class CaptureTraits:
 class Watch(TorchFunctionMode):
     """A pass over one batch during which layers are captured."""
 
-    settings: RelevanceSettings | None  # none captures activations only and records no graph
+    settings: RelevanceSettings | None  # None captures activations only and records no graph
     traits: CaptureTraits | None = None  # what a first pass has found out; None finds it out
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
@@ -90,10 +90,7 @@ class Watch(TorchFunctionMode):
         return [capture.layer for capture in kept if capture.value._version != capture.version]
 
     def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
-        """Note that a watched layer gave this output; an activation function right behind it still belongs to it.
-
-        Returns what the network goes on with instead of the output, or None.
-        """
+        """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
         tensor = output[0] if isinstance(output, tuple | list) else output
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")

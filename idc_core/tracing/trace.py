@@ -133,23 +133,7 @@ def collect(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Traces:
-    """Trace all inputs and keep one activation, and one relevance, per neuron and input.
-
-    Parameters
-    ----------
-    model, inputs, layers, settings, target, batch_size, on_progress
-        As in `trace`.
-
-    Returns
-    -------
-    Traces
-        Arrays of shape (n, neurons); read-only.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `trace`.
-    """
+    """Trace all inputs as `trace` does, and keep one activation, and one relevance, per neuron and input, read-only."""
     layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     scores: list[NDArray[np.float32]] = []
     activations: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers}

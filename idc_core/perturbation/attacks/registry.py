@@ -65,13 +65,7 @@ ATTACKS: Registry[Attack] = Registry("attack")
 def register_attack(
     name: str, label: str, help: str, citation: str, *parameters: Parameter, **options: Any
 ) -> Callable[[Run], Run]:
-    """Enter the decorated function into `ATTACKS`.
-
-    Parameters
-    ----------
-    name, label, help, citation, *parameters, **options
-        The fields of `Attack`. Suites, menus and figures follow from them; nothing else has to be changed.
-    """
+    """Enter the decorated function into `ATTACKS`; suites, menus and figures follow from its entry."""
 
     def enter(run: Run) -> Run:
         ATTACKS[name] = Attack(name, label, help, citation, parameters, run, **options)

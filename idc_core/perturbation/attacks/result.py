@@ -23,19 +23,18 @@ class AttackResult:
     Where the work was stopped, everything is of the first `done` inputs.
     """
 
-    name: str  # the attack
+    name: str
     inputs: Pictures  # (done, C, H, W), the attacked inputs, in 0..1
     targets: NDArray[np.int64]  # (done,), true classes
     goal: NDArray[np.int64] | None  # (done,), the classes asked for
-    before: NDArray[np.int64]  # before, predictions: (done,), predicted classes of the inputs before and after
-    predictions: NDArray[np.int64]
+    before: NDArray[np.int64]  # (done,), predicted classes before
+    predictions: NDArray[np.int64]  # (done,), predicted classes after
     success: NDArray[np.bool_]
     """(done,), whether the prediction is wrong now, or the one asked for; inputs misclassified before count too."""
     l0: NDArray[np.int64]
     """(done,), pixels, places with all their colours, of which a value moved by more than `CHANGED`."""
-    l2: NDArray[np.float64]
-    """L2, linf: (done,), euclidean length and largest value of the change, in parts of a value's range."""
-    linf: NDArray[np.float64]
+    l2: NDArray[np.float64]  # (done,), Euclidean length of the change, in parts of a value's range
+    linf: NDArray[np.float64]  # (done,), its largest value
     settings: dict[str, Any]  # the attack's parameters and the seed, by name
     total: int  # how many inputs there were to attack
 
