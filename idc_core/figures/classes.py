@@ -66,7 +66,7 @@ def distance_map(
         heatmap.update(x=labels, y=labels, hovertemplate="%{y}<br>%{x}<br>distance %{z:.4g}<extra></extra>")
     figure = go.Figure(heatmap)
     if small:
-        _squares(figure, distance, order, names, colours)
+        _squares(figure, distance, order, names)
         for key, pairs in marks.items():
             _marks(figure, key, pairs, place, colours)
     ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickmode": "array"} if small else {}
@@ -92,9 +92,7 @@ def _group_name(group: NDArray[np.int64], names: Sequence[str]) -> str:
     return f"{names[group[0]]} to {names[group[-1]]} ({len(group)})"
 
 
-def _squares(
-    figure: go.Figure, distance: NDArray[np.floating], order: NDArray[np.int64], names: Sequence[str], colours: Palette
-) -> None:
+def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[np.int64], names: Sequence[str]) -> None:
     """Lay invisible marks over the squares: those of a heatmap cannot be clicked."""
     rows, columns = np.nonzero(~np.eye(len(order), dtype=bool))
     first, second = order[rows], order[columns]

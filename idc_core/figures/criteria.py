@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
-from idc_core.figures.style import bar_panels, finish, finish_panels, panels
+from idc_core.figures.style import band, bar_panels, finish, finish_panels, panels
 
 STYLES = ("solid", "dash", "dot")
 """Dashes of the orders that stand out, first to last."""
@@ -53,17 +53,7 @@ def growth_panels(
     for name, curves, share, place in zip(criteria, growth, shares, places, strict=True):
         values = curves * (100.0 if share else 1.0)
         unit = " %" if share else ""
-        figure.add_scatter(
-            x=np.concatenate([sizes, sizes[::-1]]),
-            y=np.concatenate([values.max(0), values.min(0)[::-1]]),
-            fill="toself",
-            fillcolor=colours.counts[1],
-            opacity=0.5,
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            **place,
-        )
+        band(figure, sizes, values.min(0), values.max(0), colours.counts[1], opacity=0.5, showlegend=False, **place)
         figure.add_scatter(
             x=sizes,
             y=values.mean(0),
@@ -90,16 +80,9 @@ def fault_curves(
     """
     colours = palette(dark)
     figure = go.Figure()
-    figure.add_scatter(
-        x=np.concatenate([detection.tests, detection.tests[::-1]]),
-        y=100 * np.concatenate([detection.high, detection.low[::-1]]),
-        fill="toself",
-        fillcolor=colours.counts[1],
-        opacity=0.5,
-        line={"width": 0},
-        hoverinfo="skip",
-        name=f"{len(detection.random)} random orders",
-    )
+    label = f"{len(detection.random)} random orders"
+    low, high = 100 * detection.low, 100 * detection.high
+    band(figure, detection.tests, low, high, colours.counts[1], opacity=0.5, name=label)
     thin = [key for key in detection.curves if key not in marked]
     for place, key in enumerate(thin):
         figure.add_scatter(

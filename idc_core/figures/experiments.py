@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from idc_core.figures.palette import palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import band, finish
 
 if TYPE_CHECKING:
     # Both import torch, which a page that only draws does not need.
@@ -26,17 +26,8 @@ def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool
     known = counts[drawn]
     figure = go.Figure()
     low, high = ablation.random_low[drawn] * factor, ablation.random_high[drawn] * factor
-    figure.add_scatter(
-        x=np.concatenate([known, known[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        mode="lines",
-        fill="toself",
-        fillcolor=colours.counts[1],
-        opacity=0.35,
-        line={"width": 0},
-        hoverinfo="skip",
-        name=f"random, lowest to highest of {len(ablation.seeds)}",
-    )
+    label = f"random, lowest to highest of {len(ablation.seeds)}"
+    band(figure, known, low, high, colours.counts[1], mode="lines", opacity=0.35, name=label)
     figure.add_scatter(
         x=known,
         y=ablation.random_mean[drawn] * factor,

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import ON_FILL, Palette, palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, named_rows
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
@@ -57,14 +57,7 @@ def sweep_grid(
         zeroline=False,
         fixedrange=True,
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(sweep.layers))),
-        ticktext=list(sweep.layers),
-        range=[len(sweep.layers) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
+    figure.update_yaxes(**named_rows(sweep.layers), showgrid=False, fixedrange=True)
     figure.update_yaxes(title="layer, from input to output", title_standoff=14, col=1)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=56, margin_l=84)

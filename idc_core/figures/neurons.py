@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette
+from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette, rgb, signed_fill
 from idc_core.figures.style import SHORT, finish, finish_panels, panels
 
 MOST_BARS = 60
@@ -247,10 +247,7 @@ def agreement(
             zmax=1,
             xgap=1,
             ygap=1,
-            colorscale=[
-                (place, f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})")
-                for place, anchor in zip(np.linspace(0, 1, len(anchors)), anchors, strict=True)
-            ],
+            colorscale=list(zip(np.linspace(0, 1, len(anchors)), map(rgb, anchors), strict=True)),
             texttemplate="%{z:.2f}" if len(labels) <= MOST_NUMBERS else "",
             hoverongaps=False,
             hovertemplate="%{y}<br>%{x}<br>rank correlation %{z:.3f}<extra></extra>",
@@ -292,11 +289,7 @@ def relevance_by_group(
             y=values[places],
             customdata=places,
             name=name,
-            marker={
-                "color": f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})",
-                "line": {"color": colours.ink, "width": 1},
-                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#12161a", "size": 7, "solidity": 0.2},
-            },
+            marker=signed_fill(anchor, pattern, colours),
             hovertemplate=f"%{{x}}<br>mean relevance %{{y:.4g}}<extra>{name}</extra>",
         )
     marked = [i for i, label in enumerate(labels) if label in chosen]

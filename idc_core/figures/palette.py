@@ -6,7 +6,7 @@ Meaning never rests on colour alone: figures add a pattern, a mark or a label to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,20 @@ def suite_style(kind: str) -> SuiteStyle:
 def palette(dark: bool) -> Palette:
     """Return the colours for a dark or a light ground."""
     return DARK if dark else LIGHT
+
+
+def rgb(anchor: NDArray[np.float64]) -> str:
+    """Return an anchor of a scale as plotly and CSS take colours."""
+    return f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})"
+
+
+def signed_fill(anchor: NDArray[np.float64], pattern: str, colours: Palette) -> dict[str, Any]:
+    """Return the fill of bars for or against, which a pattern tells apart as well."""
+    return {
+        "color": rgb(anchor),
+        "line": {"color": colours.ink, "width": 1},
+        "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7, "solidity": 0.2},
+    }
 
 
 def class_colour(index: int) -> str:

@@ -82,6 +82,29 @@ def finish_panels(
     return figure
 
 
+def band(figure: go.Figure, x: NDArray[Any], low: NDArray[Any], high: NDArray[Any], colour: str, **look: Any) -> None:
+    """Fill what lies between two curves."""
+    figure.add_scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        fillcolor=colour,
+        line={"width": 0},
+        hoverinfo="skip",
+        **look,
+    )
+
+
+def named_rows(names: Sequence[str], room: float = 0.5) -> dict[str, Any]:
+    """Return a vertical axis with a name at each row, the first on top, and some room above and below."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": list(names),
+        "range": [len(names) - 1 + room, -room],
+        "zeroline": False,
+    }
+
+
 def bar_panels(
     values: Mapping[str, NDArray[np.floating]],
     written: Sequence[Sequence[str]],
@@ -126,14 +149,7 @@ def bar_panels(
         # Room for the number behind the longest bar.
         most = 1.4 * float(np.nanmax(row, initial=0.0)) or 1.0
         figure.update_xaxes(range=[0, most], showgrid=False, showticklabels=False, fixedrange=True, **place)
-    figure.update_yaxes(
-        tickvals=list(range(len(labels))),
-        ticktext=list(labels),
-        range=[len(labels) - 0.4, -0.6],
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
+    figure.update_yaxes(**named_rows(labels, 0.6), showgrid=False, fixedrange=True)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=12, bargap=0.25)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})
