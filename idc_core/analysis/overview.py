@@ -69,7 +69,10 @@ class Overview:
 
 
 def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return rank, cluster and tests of the state that the fewest tests reach, of the more important neuron first."""
+    """Return rank, cluster and number of tests of the state that the fewest tests (n, m) reach.
+
+    Of equally rare states that of the more important neuron counts, then the lower one.
+    """
     counts = state_counts(assignments, sizes)
     places = [(rank, cluster) for rank, size in enumerate(sizes) for cluster in range(size)]
     rank, cluster = min(places, key=lambda place: counts[place[0]][place[1]])
@@ -77,7 +80,10 @@ def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tupl
 
 
 def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the shares, 0..1, of a layer's positive relevance that the first and all important neurons carry."""
+    """Return the shares, 0..1, of a layer's positive relevance that the first and all important neurons carry.
+
+    Both are 0 where no neuron has positive relevance.
+    """
     positive = np.clip(importance, 0.0, None)
     whole = float(positive.sum())
     if whole == 0.0:
