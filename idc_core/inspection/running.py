@@ -41,18 +41,10 @@ EVERY_UNIT = "all units"
 class Speed:
     """What makes a run fast and small; each can be switched off, so that it can be measured.
 
-    Attributes
-    ----------
-    share : bool
-        Extract units once for all measures and hypotheses.
-    cache : bool
-        Evaluate a hypothesis once per record.
-    together : bool
-        Compute all hypotheses in one matrix product, and all probes in one graph.
-    early : bool
-        Stop reading when every score is sure enough, where an error is given.
-    memory : int or None
-        Bytes of units' behaviours that stay in memory where they are read again; the rest goes to disk. None keeps all.
+    Extract units once for all measures and hypotheses (`share`); evaluate a hypothesis once per record (`cache`);
+    compute all hypotheses in one matrix product, and all probes in one graph (`together`); stop reading when every
+    score is sure enough, where an error is given (`early`). `memory` is how many bytes of units' behaviours stay in
+    memory where they are read again; the rest goes to disk, None keeps all.
     """
 
     share: bool = True
@@ -148,21 +140,14 @@ def inspect(
     on_scores : callable, optional
         Called now and then with the scores of single units so far.
 
-    Raises
-    ------
-    SettingError
-        If a setting is out of range, names are not unique, or no measure accepts any of the hypotheses.
-    ModelError
-        If a network or layer does not exist.
-    DataError
-        If a hypothesis does not fit the records or a layer, or the data set has no records.
+    Raises ------ SettingError If a setting is out of range, names are not unique, or no measure accepts any of the
+    hypotheses. ModelError If a network or layer does not exist. DataError If a hypothesis does not fit the records or a
+    layer, or the data set has no records.
 
-    Notes
-    -----
-    T. Sellam, K. Lin, I. Y. Huang, M. Yang, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks, SIGMOD
-    2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation, because
-    symbols of one record are not independent. Probes stop when the jackknife's bound on the held-out score and its
-    change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
+    Notes ----- T. Sellam, K. Lin, I. Y. Huang, M. Yang, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural
+    Networks, SIGMOD 2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation,
+    because symbols of one record are not independent. Probes stop when the jackknife's bound on the held-out score and
+    its change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
     bounded by the rule of three.
     """
     speed = speed or Speed()
