@@ -46,19 +46,33 @@ class Inspection:
     table : dict of str to ndarray
         One array per column of `COLUMNS`, all of the same length:
 
-    group : str The group of units a probe was trained on; "" in rows about one unit by itself. unit : int64 Index in
-    the layer; -1 in rows about a whole group. A row with both is a unit's weight in a group's probe. score : float64
-    NaN where there is none, as for a hypothesis that is never true; `remark` says why. low, high : float64 Confidence
-    interval of the score for more such records, with the run's confidence. margin : float64 How far the score may be
-    from the one on all records, with the run's confidence for all scores of the run at once; 0 where all were read.
-    p_value : float64 Of no association; NaN of baselines, of weights in probes, and where the hypothesis holds or fails
-    in too few records. Mutual information: of its surest bin, times the number of bins. Probes: of the correlation of
-    prediction and truth on held-out records. Records count as independent, their symbols do not. Pixels: after each
-    place's mean is taken out of unit and hypothesis, so that a unit that correlates with one by place alone may have 1;
-    NaN of probes and of a hypothesis that is the same in all records. records : int64 Records read for it. units : dict
-    of (model, layer) to ndarray, float64 (units, 2) Mean and standard deviation of every unit over the records read.
-    hypotheses : tuple of (name, family, kind) about : dict Data set, order, settings, versions: everything the numbers
-    follow from.
+        model, layer, hypothesis, measure : str
+        group : str
+            The group of units a probe was trained on; "" in rows about one unit by itself.
+        unit : int64
+            Index in the layer; -1 in rows about a whole group. A row with both is a unit's weight in a group's probe.
+        score : float64
+            NaN where there is none, as for a hypothesis that is never true; `remark` says why.
+        low, high : float64
+            Confidence interval of the score for more such records, with the run's confidence.
+        margin : float64
+            How far the score may be from the one on all records, with the run's confidence for all scores of the run
+            at once; 0 where all were read.
+        p_value : float64
+            Of no association; NaN of baselines, of weights in probes, and where the hypothesis holds or fails in too
+            few records. Mutual information: of its surest bin, times the number of bins. Probes: of the correlation of
+            prediction and truth on held-out records. Records count as independent, their symbols do not. Pixels: after
+            each place's mean is taken out of unit and hypothesis, so that a unit that correlates with one by place
+            alone may have 1; NaN of probes and of a hypothesis that is the same in all records.
+        records : int64
+            Records read for it.
+        remark : str
+            Why there is no score, as "never true in the records read"; "" where there is one.
+    units : dict of (model, layer) to ndarray, float64 (units, 2)
+        Mean and standard deviation of every unit over the records read.
+    hypotheses : tuple of (name, family, kind)
+    about : dict
+        Data set, order, settings, versions: everything the numbers follow from.
     """
 
     table: dict[str, NDArray[Any]]

@@ -140,14 +140,21 @@ def inspect(
     on_scores : callable, optional
         Called now and then with the scores of single units so far.
 
-    Raises ------ SettingError If a setting is out of range, names are not unique, or no measure accepts any of the
-    hypotheses. ModelError If a network or layer does not exist. DataError If a hypothesis does not fit the records or a
-    layer, or the data set has no records.
+    Raises
+    ------
+    SettingError
+        If a setting is out of range, names are not unique, or no measure accepts any of the hypotheses.
+    ModelError
+        If a network or layer does not exist.
+    DataError
+        If a hypothesis does not fit the records or a layer, or the data set has no records.
 
-    Notes ----- T. Sellam, K. Lin, I. Y. Huang, M. Yang, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural
-    Networks, SIGMOD 2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation,
-    because symbols of one record are not independent. Probes stop when the jackknife's bound on the held-out score and
-    its change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
+    Notes
+    -----
+    T. Sellam, K. Lin, I. Y. Huang, M. Yang, C. Vondrick, E. Wu, DeepBase: Deep Inspection of Neural Networks, SIGMOD
+    2019. Intervals come from the jackknife over groups of records instead of Fisher's transformation, because
+    symbols of one record are not independent. Probes stop when the jackknife's bound on the held-out score and its
+    change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
     bounded by the rule of three.
     """
     speed = speed or Speed()
