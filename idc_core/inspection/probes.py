@@ -204,17 +204,6 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
 """Measures of a group of units and a hypothesis by name."""
 
 
-def random_groups(units: int, size: int, count: int, seed: int) -> dict[str, tuple[int, ...]]:
-    """Return `count` groups of random units of a layer, to compare chosen groups of the same size with."""
-    if not 1 <= size <= units:
-        raise SettingError(f"A group of random units must have 1 to {units} units, not {size}.")
-    random = np.random.default_rng(seed)
-    return {
-        f"random {number + 1}": tuple(sorted(int(unit) for unit in random.choice(units, size, replace=False)))
-        for number in range(count)
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class Probed:
     """Probes of a batch of hypotheses: float64 arrays, a row each."""
