@@ -58,10 +58,11 @@ class SuiteCells:
 
 @dataclass(frozen=True, eq=False)
 class SuiteResult:
-    """What one suite shows; `extra` are inputs that the first suite does not have, None where there is none.
+    """What one suite shows; `extra` counts the inputs that the first suite does not have.
 
     `accuracy` is of classifications, `rmse` of regressions; `confidence` is the mean softmax probability of the
-    predicted classes, None for regression; `cells` is by number of important neurons.
+    predicted classes, None for regression. `extra_*` are those of the extra inputs alone, None where there are none;
+    `cells` is by number of important neurons.
     """
 
     name: str
