@@ -52,7 +52,7 @@ if measured is None:
 grid, layer, label = shown.grid(measured), shown.layer, shown.label
 finding.markdown(score_map.sentence(measured, shown))
 pair = hypothesis_pair.choose(measured, grid, layer)
-score_map.draw_map(measured, shown, pair, first=hypothesis_pair.choose_part(grid, shown.columns, pair[1]))
+score_map.draw_map(measured, shown, pair, first=controls.choose_part(grid, shown.columns, pair[1]))
 score_map.draw_records_read(measured, shown)
 
 st.header("One hypothesis, one unit", anchor=False)

@@ -2,14 +2,15 @@
 
 import streamlit as st
 
-from studio.learn.chapters import CHAPTERS, NAMES_OF_CHAPTERS, choice, turn
+from studio.learn.chapters import CHAPTERS, NAMES_OF_CHAPTERS, turn
 from studio.shell.frame import enter
+from studio.widgets.layout import one_of
 
 WIDTH = 900  # pixels: lines of text stay readable, and the network above the fold
 
 enter()
 with st.container(width=WIDTH):
-    chapter = choice("Chapter", NAMES_OF_CHAPTERS, NAMES_OF_CHAPTERS[0], "chapter", "Chapter to read.")
+    chapter = one_of("Chapter", NAMES_OF_CHAPTERS, NAMES_OF_CHAPTERS[0], "chapter", "Chapter to read.")
     CHAPTERS[chapter]()
     place = NAMES_OF_CHAPTERS.index(chapter)
     with st.container(horizontal=True):

@@ -89,10 +89,7 @@ class Analysis:
     seconds: dict[str, float]
 
     def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
-        """Return the cluster of other inputs for every important neuron.
-
-        `activations`: ndarray (n, neurons), of all neurons of the layer. Returns uint8 (n, m).
-        """
+        """Return other inputs' cluster for every important neuron, uint8 (n, m), from activations (n, neurons)."""
         # Rounded centroids have boundaries of their own, half way between them.
         boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
         return assign(activations[:, self.important], self.centroids, boundaries)

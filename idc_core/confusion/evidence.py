@@ -21,22 +21,10 @@ Groups = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Predictions, and how strongly the inputs behind them activate the neurons.
+    """Predictions, and how strongly the inputs behind them activate the neurons; DataError if the parts do not fit.
 
-    Attributes
-    ----------
-    class_names : tuple of str
-    predicted, true : ndarray or None
-        Classes int64 (n,), or bool (n, classes) with several labels per input; None where not known.
-    values : ndarray of float (n, neurons) or None
-        Mean scaled outputs, so that any threshold can be counted.
-    probability : ndarray of float (neurons, classes) or None
-        Given instead of `values`.
-
-    Raises
-    ------
-    DataError
-        If the parts do not fit each other.
+    `predicted` and `true` are classes, int64 (n,), or bool (n, classes) with several labels per input; None where not
+    known. `values` (n, neurons) are mean scaled outputs; `probability` (neurons, classes) is given instead.
     """
 
     class_names: tuple[str, ...]
@@ -81,12 +69,8 @@ class Evidence:
     def grouped(self, groups: Groups) -> Evidence:
         """Return the evidence with some classes joined into named groups; the others stay, before the groups.
 
-        Raises
-        ------
-        SettingError
-            If a group is empty, a class is in two groups, or a name is there already.
-        DataError
-            If only a probability matrix is known, which does not tell how often each class was predicted.
+        Raises SettingError if a group is empty, a class is in two groups, or a name is there already; DataError if only
+        a probability matrix is known, which does not tell how often each class was predicted.
         """
         if not groups:
             return self
@@ -121,13 +105,7 @@ def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequenc
 
 
 def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
-    """Read groups such as ``pets: cat, dog``, one per line or separated by semicolons.
-
-    Raises
-    ------
-    SettingError
-        If a line has no colon, or names a class that does not exist.
-    """
+    """Read groups such as ``pets: cat, dog``, one per line or separated by semicolons; SettingError for others."""
     places = {name: index for index, name in enumerate(class_names)}
     found: dict[str, list[int]] = {}
     for line in text.replace(";", "\n").splitlines():

@@ -31,21 +31,10 @@ def own_evidence(
 ) -> Evidence:
     """Read a person's own predictions from an npz file or a CSV table; nothing in it is ever executed.
 
-    Parameters
-    ----------
-    file : Path or bytes
-    name : str
-        The file's name, where `file` is its content; an ending of .csv says that it is a table.
-    scaled : bool
-        Activations are mean scaled outputs in 0..1 already; else each input's activations are scaled over its layer.
-    class_names : sequence of str
-        Names of the classes where the file has none; default their numbers.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged or too large, an array is missing or of another form, labels are out of range, or
-        activations and labels are of different inputs.
+    `name` is the file's where `file` is its content; an ending of .csv says that it is a table. `scaled` activations
+    are mean scaled outputs in 0..1 already; else each input's are scaled over its layer. `class_names` (default:
+    numbers) are used where the file has none. Raises DataError if the file is damaged or too large, an array is missing
+    or of another form, labels are out of range, or activations and labels are of different inputs.
 
     Notes
     -----

@@ -108,7 +108,7 @@ class IDC(Criterion):
         self._counts: CellCounts | None = None
 
     def fit(self, inputs: Inputs, targets: Any = None, *, on_progress: Progress | None = None) -> Self:
-        """Find the important neurons and their clusters from training inputs.
+        """Find the important neurons and their clusters from training inputs; nothing is covered yet.
 
         Parameters
         ----------
@@ -116,11 +116,6 @@ class IDC(Criterion):
         targets : int (n,), optional
             True classes; needed for ``original=True`` unless `inputs` is a `Dataset`.
         on_progress : Progress, optional
-
-        Returns
-        -------
-        IDC
-            This criterion, with nothing covered yet.
 
         Raises
         ------
@@ -152,10 +147,9 @@ class IDC(Criterion):
         dense: bool = True,
         on_progress: Progress | None = None,
     ) -> Self:
-        """Find the important neurons and their clusters from what a trace has already given.
+        """Find the important neurons and their clusters from activations (n, neurons) that a trace has already given.
 
-        `activations`: (n, neurons) of the training inputs; `importance`: float64 (neurons,), summed over them; `dense`:
-        whether neurons are units, not channels: `original` drops zeros only there.
+        `importance` (neurons,) is summed over the inputs; `original` drops zeros only of `dense` layers.
         """
         important = most_important(importance, self.m)
         ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)
@@ -181,43 +175,21 @@ class IDC(Criterion):
         return self
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Count the cells that more test inputs reach.
-
-        Parameters
-        ----------
-        inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
-        on_progress : Progress, optional
-
-        Returns
-        -------
-        IDC
-
-        Raises
-        ------
-        SettingError
-            If the criterion has not been fitted.
-        """
+        """Count the cells that more test inputs, as `fit` takes them, reach; SettingError before `fit`."""
         self._fitted()
         for active in self._observe(inputs, on_progress):
             self.count(active)
         return self
 
     def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
-        """Count the cells of inputs whose activations are known.
-
-        `activations`: ndarray (n, m), of the important neurons, in their order. Returns uint8 (n, m): the cluster of
-        each input and neuron; a value on a boundary belongs to the lower cluster.
-        """
+        """Count the cells of inputs by the important neurons' activations (n, m); return the clusters, uint8 (n, m)."""
         counts = self._fitted()
         assignments = assign(activations, self.centroids, self._boundaries)
         counts.update(assignments)
         return assignments
 
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
-        """Find the cell of each input, without counting it; inputs and errors as in `update`.
-
-        Returns one target per input; the cells that these inputs reach are numbered from 0, by their codes.
-        """
+        """Find the cell of each input, without counting it: one target each, numbered from 0 by the cells' codes."""
         total, codes = self.total, []
         for active in self._observe(inputs, on_progress):
             assignments = assign(active, self.centroids, self._boundaries)

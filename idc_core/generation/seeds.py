@@ -116,21 +116,7 @@ def _near_cell(pool: Pool, count: int, random: np.random.Generator) -> Ints:
 
 
 def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0) -> Ints:
-    """Choose tests to search from.
-
-    Parameters
-    ----------
-    pool : Pool
-    how : str
-        A key of `SEEDS`.
-    count : int
-        How many; all where there are fewer tests.
-    seed : int
-
-    Returns
-    -------
-    ndarray of int64 (k,)
-        Distinct positions in the pool, first choice first.
+    """Choose `count` tests, or all where there are fewer, by a key of `SEEDS`: distinct positions, first choice first.
 
     Raises
     ------

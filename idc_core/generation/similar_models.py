@@ -21,15 +21,10 @@ def companions(name: str) -> tuple[str, ...]:
 
 
 def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
-    """Return a copy of a network, in eval mode, whose weights have few bits, as on a small device.
+    """Return a copy of a network, in eval mode, whose weights have few bits (2..16), as on a small device.
 
     Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric about zero and as far
     as the largest weight of their tensor; biases stay as they are.
-
-    Raises
-    ------
-    SettingError
-        If `bits` is outside 2..16.
     """
     whole_number("bits per weight", bits, 2, 16)
     with undisturbed(model):

@@ -103,20 +103,12 @@ class Answer:
 
 
 def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answer:
-    """Answer one SELECT over the views `runs`, `hypotheses`, `units` and `scores`.
+    """Answer one SELECT over the views `runs`, `hypotheses`, `units` and `scores`, in a process of its own.
 
-    Raises
-    ------
-    SettingError
-        If it is not one SELECT, is wrong, asks for what is not allowed, takes longer than `seconds` or too much memory,
-        or has too large an answer; the message is the database's own.
-    DataError
-        If there is no database yet, or it cannot be opened.
-
-    Notes
-    -----
-    The database answers in a process of its own, because it can be interrupted between blocks of rows only:
-    one value of a billion characters would hold up, and fill, the process that asks.
+    Raises SettingError, with the database's own message, if it is not one SELECT, is wrong, asks for what is not
+    allowed, takes longer than `seconds` or too much memory, or has too large an answer; DataError if there is no
+    database yet, or it cannot be opened. The database can be interrupted between blocks of rows only: one value of a
+    billion characters would hold up, and fill, the process that asks.
     """
     import duckdb
 

@@ -41,18 +41,10 @@ EVERY_UNIT = "all units"
 class Speed:
     """What makes a run fast and small; each can be switched off, so that it can be measured.
 
-    Attributes
-    ----------
-    share : bool
-        Extract units once for all measures and hypotheses.
-    cache : bool
-        Evaluate a hypothesis once per record.
-    together : bool
-        Compute all hypotheses in one matrix product, and all probes in one graph.
-    early : bool
-        Stop reading when every score is sure enough, where an error is given.
-    memory : int or None
-        Bytes of units' behaviours that stay in memory where they are read again; the rest goes to disk. None keeps all.
+    Extract units once for all measures and hypotheses (`share`); evaluate a hypothesis once per record (`cache`);
+    compute all hypotheses in one matrix product, and all probes in one graph (`together`); stop reading when every
+    score is sure enough, where an error is given (`early`). `memory` is how many bytes of units' behaviours stay in
+    memory where they are read again; the rest goes to disk, None keeps all.
     """
 
     share: bool = True

@@ -87,13 +87,7 @@ def _writing(path: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> str:
-    """Write an inspection into the database under a run name, and return the run's key in all views.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be written.
-    """
+    """Write an inspection into the database under a run name, and return the run's key in all views."""
     import pyarrow as pa
 
     path = path or store_path()

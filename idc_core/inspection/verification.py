@@ -41,14 +41,9 @@ CONFIRMED = 0.05
 class Verification:
     """What swapped symbols showed.
 
-    Attributes
-    ----------
-    silhouette : float
-        Of baseline against treatment pairs in the changes of the chosen units, -1..1; near 0 they look alike.
-    random : ndarray, float64 (sets,)
-        The same for random sets of as many other units.
-    baseline, treatment : ndarray, float32 (pairs, units)
-        How much each chosen unit changed at the swapped symbol.
+    `silhouette`, -1..1, is that of baseline against treatment pairs in the changes of the chosen units; near 0 they
+    look alike. `random` (sets,) is the same for random sets of as many other units. `baseline` and `treatment`, float32
+    (pairs, units), say how much each chosen unit changed at the swapped symbol.
     """
 
     silhouette: float
@@ -88,36 +83,14 @@ def verify(
 ) -> Verification:
     """Swap symbols so that a hypothesis stays true or becomes false, and compare how units change.
 
-    Parameters
-    ----------
-    model : Module
-    layer : str
-        With a value per symbol, or one per record.
-    units : sequence of int
-        The units that score high on the hypothesis; ten or more where none scores very high.
-    dataset : Dataset
-        Texts.
-    hypothesis : Hypothesis
-        Binary, with a value per symbol, and a function of the text alone, or of its parse.
-    pairs : int
-        Pairs of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`; fewer are compared where no more are found.
-    sets : int
-        Sets of random units.
-    tries : int
-        Batches of `BATCH` swaps, at most, in which pairs are looked for.
-    seed : int
-    swaps : {"symbols", "grammar"}, optional
-        Random symbols at random places, or what the grammar of `dataset` might have written instead; the first unless
-        the hypothesis takes a parse. The grammar's texts differ after the place too: it needs a layer with a value per
-        symbol, and layers that read ahead are affected.
-    on_progress : Progress, optional
-
-    Raises
-    ------
-    SettingError
-        If a setting is out of range, or the hypothesis is of another kind.
-    DataError
-        If the data set holds no texts, or too few swaps of either kind are found.
+    The layer has a value per symbol, or one per record. `units` score high on the hypothesis: ten or more where none
+    scores very high. The hypothesis is binary, with a value per symbol, and a function of the text alone, or of its
+    parse. `pairs` of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `BATCH` swaps at
+    most, and compared with `sets` of random units. `swaps` are random symbols at random places, or what the grammar of
+    the data set might have written instead; the first unless the hypothesis takes a parse. The grammar's texts differ
+    after the place too: it needs a layer with a value per symbol, and layers that read ahead are affected. Raises
+    SettingError if a setting is out of range or the hypothesis is of another kind, DataError if the data set holds no
+    texts or too few swaps of either kind are found.
 
     Notes
     -----
@@ -291,16 +264,7 @@ class Replay(random.Random):
 
 
 def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritten:
-    """Derive strings of the project's SQL grammar in pairs that make the same choices up to a random one.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Which the texts are like.
-    count : int
-        Pairs.
-    source : random.Random
-    """
+    """Derive `count` pairs of the project's SQL grammar that make the same choices up to a random one."""
     from idc_core.datasets.sql import SYMBOLS, encode, make_sentence, parses_of
 
     sides: tuple[list[Any], list[Any]] = [], []

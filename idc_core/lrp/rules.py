@@ -70,18 +70,14 @@ ALPHA = Parameter(
 
 @dataclass(frozen=True)
 class RuleCard:
-    """What menus, the command line and the propagation know of a rule.
-
-    `parameters`: its own; `BIAS` comes with every rule; `choose`: ``choose(kind, bias, **parameters)`` gives the `Rule`
-    for a kind of operation.
-    """
+    """What menus, the command line and the propagation know of a rule."""
 
     name: str
     label: str
     help: str
     citation: str
-    parameters: tuple[Parameter, ...]
-    choose: Callable[..., Rule]
+    parameters: tuple[Parameter, ...]  # its own; `BIAS` comes with every rule
+    choose: Callable[..., Rule]  # ``choose(kind, bias, **parameters)`` gives the `Rule` for a kind of operation
 
 
 RULES: Registry[RuleCard] = Registry("relevance rule")

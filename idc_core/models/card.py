@@ -17,33 +17,12 @@ Task = Literal["classification", "regression"]
 class ModelCard:
     """What a person should know about a trained network before trusting it.
 
-    Attributes
-    ----------
-    name, label : str
-        Registry name, and the name shown to people.
-    dataset : str
-        Registry name of the data set it was trained and measured on.
-    task : {"classification", "regression"}
-    parameters : int
-        Number of trained values.
-    default_layer : str
-        The layer analysed unless another one is chosen.
-    layers : tuple of str
-        Names of the layers that can be analysed, in forward order.
-    metrics : dict
-        Measured figures: `test_accuracy` and `train_accuracy` as fractions, or `test_rmse`, `train_rmse` and
-        `test_rmse_of_training_mean` in the target's unit.
-    recipe : dict
-        The `Recipe` as plain values, or where published weights come from.
-    seed : int or None
-        None where the weights were published without one.
-    split : str
-        What was trained and what was measured on.
-    licence, citation : str
-    fingerprint : str
-        First 16 hexadecimal digits of the SHA-256 of the parameters; changes whenever any weight changes.
-    versions : dict
-        Versions of the libraries that trained it.
+    `dataset` and `split` say what it was trained and measured on, `parameters` is the number of trained values.
+    `default_layer` is analysed unless another one of `layers` (in forward order) is chosen. `metrics` are
+    `test_accuracy` and `train_accuracy` as fractions, or `test_rmse`, `train_rmse` and `test_rmse_of_training_mean` in
+    the target's unit. `recipe` is the `Recipe` as plain values, or where published weights come from; `seed` is None
+    where they were published without one. `fingerprint` is the first 16 hexadecimal digits of the SHA-256 of the
+    parameters; `versions` are those of the libraries that trained it.
     """
 
     name: str

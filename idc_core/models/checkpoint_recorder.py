@@ -24,15 +24,9 @@ if TYPE_CHECKING:
 class CheckpointRecorder:
     """Which checkpoints a training keeps, and where.
 
-    Attributes
-    ----------
-    folder : Path
-        Made if absent.
-    epochs : tuple of int
-        After which epochs, 0 being before the first; the first and the last are always kept. Empty for the usual ones.
-    small : bool
-        As the project ships them: in 16 bits, the first as its seed, the last as the project's own weights where they
-        are the same to the last bit.
+    `epochs` to keep, 0 being before the first, or empty for the usual ones; the first and the last are always kept.
+    `small` keeps them as the project ships them: in 16 bits, the first as its seed, the last as the project's own
+    weights where they are the same to the last bit.
     """
 
     folder: Path
@@ -40,15 +34,10 @@ class CheckpointRecorder:
     small: bool = False
 
     def prepare(self, entry: ModelEntry, seed: int) -> tuple[int, ...]:
-        """Return the epochs to keep; make the folder.
+        """Return the epochs to keep; make the folder, where checkpoints of the same training are written over.
 
-        Raises
-        ------
-        ModelError
-            If the network has no recipe, the folder cannot be written to, or it holds the checkpoints of another
-            training. Those of the same training are written over: they are the same.
-        SettingError
-            If the training has no such epochs.
+        Raises ModelError if the network has no recipe, the folder cannot be written to, or it holds the checkpoints of
+        another training; SettingError if the training has no such epochs.
         """
         if entry.recipe is None:
             raise ModelError(f"{entry.name!r} has no recipe, and so no epochs.")

@@ -55,19 +55,10 @@ def chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A network at one epoch of its training.
+    """A network after some epochs of its training; the card's metrics are of the test split alone.
 
-    Attributes
-    ----------
-    epoch, epochs : int
-        Epochs that were finished, and epochs of the whole training.
-    trained : str
-        Fingerprint of the weights as training left them; `card.fingerprint` is of those that are opened, which differ
-        where they were rounded to 16 bits.
-    stored : {"float32", "float16", "seed", "weights"}
-        See `Stored`.
-    card : ModelCard
-        Of the network at that epoch; its metrics are of the test split alone.
+    `trained` is the fingerprint of the weights as training left them; `card.fingerprint` is of those that are opened,
+    which differ where they were rounded to 16 bits.
     """
 
     epoch: int
@@ -107,17 +98,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Series:
-    """The checkpoints of one training.
-
-    Attributes
-    ----------
-    model : str
-        Registry name of the network.
-    folder : Path
-        Where the files are of those that are kept in files.
-    checkpoints : tuple of Checkpoint
-        By epoch; one at least.
-    """
+    """The checkpoints of one training by epoch, one at least; `folder` holds those that are kept in files."""
 
     model: str
     folder: Path

@@ -41,10 +41,7 @@ def published_folder(name: str) -> Path:
 def load_published(entry: ModelEntry, weights: Path | None = None) -> Network:
     """Build a published network, with its card, from a `.npz` file and the layer list beside it.
 
-    Raises
-    ------
-    ModelError
-        If a file is absent or damaged, or describes another network than the entry.
+    Raises ModelError if a file is absent or damaged, or describes another network than the entry.
     """
     path = weights if weights is not None else published_folder(entry.name) / f"{entry.name}.npz"
     description = _read_description(path.with_suffix(".json"))

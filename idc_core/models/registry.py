@@ -220,29 +220,15 @@ def network(
     citation: str = "",
     licence: str = "",
 ) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
-    """Put a network into `MODELS` that the decorated function builds, weights included.
+    """Put a network into `MODELS` that the decorated function builds, weights included; the function is unchanged.
 
     >>> @network("my-resnet", data="my-photos", layer="layer4")
     ... def build():
     ...     return MyResNet()  # any torch.nn.Module whose outputs are scores before any softmax
 
-    Parameters
-    ----------
-    name, label, help : str
-        Name for commands and addresses, name for people (default: the same), and one line on what the network is.
-    data : str
-        Registry name of the data set that it takes; its "train" split is what neurons and clusters are learnt from.
-    layer : str
-        The layer that is analysed unless another one is chosen: a name of `named_modules()`.
-    layers : tuple of str
-        All layers offered, in forward order; default: `layer` alone.
-    task : {"classification", "regression"}
-    citation, licence : str
-
-    Returns
-    -------
-    callable
-        The decorator; it returns the function unchanged.
+    `data` names the data set that it takes, whose "train" split neurons and clusters are learnt from. `layer` is a name
+    of `named_modules()`, analysed unless another one is chosen; `layers` are all that are offered, in forward order, by
+    default `layer` alone. People see `label`, by default the name.
     """
 
     def decorate(build: Callable[[], Module]) -> Callable[[], Module]:

@@ -35,11 +35,8 @@ def fingerprint(network: nn.Module) -> str:
 def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
     """Copy a complete state into a network; `source` says where it comes from.
 
-    Raises
-    ------
-    ModelError
-        If parameters are missing or left over, or one has the wrong shape or type, or is not finite. The
-        network is unchanged then.
+    Raises ModelError, and leaves the network unchanged, if parameters are missing or left over, or one has the wrong
+    shape or type, or is not finite.
     """
     expected = network.state_dict()
     missing = sorted(set(expected) - set(state))
@@ -63,13 +60,7 @@ def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
 
 
 def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None:
-    """Fill a network from a safetensors file, whose values may have 16 bits where they are to be widened.
-
-    Raises
-    ------
-    ModelError
-        If the file is absent, damaged, or does not fit the network (see `fill`).
-    """
+    """Fill a network from a safetensors file, whose values may have 16 bits where they are to be widened; as `fill`."""
     if not path.is_file():
         raise ModelError(f"The weights file {path} does not exist.")
     try:

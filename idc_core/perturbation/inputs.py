@@ -53,13 +53,7 @@ def as_numbers(numbers: Any, count: int) -> NDArray[np.int64]:
 
 
 def check_seed(seed: Any) -> int:
-    """Return the seed, a whole number of at least 0.
-
-    Raises
-    ------
-    SettingError
-        If it is none.
-    """
+    """Return the seed, a whole number of at least 0."""
     return whole_number("seed", seed)
 
 

@@ -22,28 +22,12 @@ if TYPE_CHECKING:
 
 
 def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") -> Suite:
-    """Read a person's own tests.
+    """Read a person's own tests, of no data set (`origin` is -1), from an npz file.
 
-    Parameters
-    ----------
-    file : Path, bytes or binary file
-        An npz file, as ``numpy.savez(path, inputs=..., targets=...)`` writes it. ``inputs`` is (n, ...) in the shape
-        of the data set's: pictures as floats in 0..1, or as uint8 in 0..255, which are divided by 255; texts as token
-        ids. ``targets`` is (n,): true classes, or true values of a regression.
-    like : Dataset or Suite
-        What the network's tests look like.
-    label : str
-
-    Returns
-    -------
-    Suite
-        Of no data set: `origin` is -1.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, lacks an array, holds pickled objects, takes more memory than is allowed, or does
-        not fit the data set. Nothing in it is ever executed.
+    ``numpy.savez(path, inputs=..., targets=...)`` writes it. ``inputs`` is (n, ...) in the shape of `like`: pictures as
+    floats in 0..1, or as uint8 in 0..255, which are divided by 255; texts as token ids. ``targets`` is (n,): true
+    classes, or true values of a regression. Raises DataError if the file is damaged, lacks an array, holds pickled
+    objects, takes more memory than is allowed, or does not fit the data set. Nothing in it is ever executed.
     """
     where = str(file) if isinstance(file, Path) else "The file"
     form = SuiteFormat.of(like)

@@ -43,19 +43,9 @@ _NAME = re.compile(r"kept-[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class SavedSuite:
-    """A suite on disk.
+    """A suite on disk, opened by `name`: the file's without its ending.
 
-    Attributes
-    ----------
-    name : str
-        By which it is opened; the file's name without its ending.
-    label : str
-        Its name for a person.
-    kind : str
-        Key of its colour: "own", or that of the perturbation it came from.
-    inputs : int
-    form : SuiteFormat
-    provenance : tuple of ProvenanceStep
+    `kind` is the key of its colour: "own", or that of the perturbation it came from.
     """
 
     name: str
@@ -80,37 +70,13 @@ def save_suite(
     like: Dataset | Suite | None = None,
     on_progress: Progress | None = None,
 ) -> Path:
-    """Write a suite to disk, so that it can be chosen wherever suites are.
+    """Write a suite to disk, so that it can be chosen wherever suites are; return the file, its stem for `open_saved`.
 
-    Parameters
-    ----------
-    label : str
-        Its name for a person.
-    tests : Suite, or ndarray (n, ...)
-        A suite, made block by block; or inputs, as `custom_suite` takes them.
-    targets : ndarray (n,), optional
-        True classes or values; needed with an array.
-    provenance : sequence of ProvenanceStep, optional
-        How the tests were made; default: as the suite says.
-    like : Dataset or Suite, optional
-        What the network's tests look like; needed with an array.
-    on_progress : Progress, optional
-        Called with inputs written.
-
-    Returns
-    -------
-    Path
-        The file; its stem is the name for `open_saved`. Where the same tests are there already, under another label,
-        they get the new one.
-
-    Raises
-    ------
-    SettingError
-        If the label is empty, an array comes without targets or `like`, or the provenance cannot be written.
-    DataError
-        If the tests do not fit, are too large to be read again, or cannot be written.
-    CancelledError
-        If the work was stopped; nothing is left behind.
+    `tests` is a suite, made block by block, or inputs (n, ...) as `custom_suite` takes them: then with `targets` (n,),
+    `like` what the network's tests look like, and how they were made. Where the same tests are there already, under
+    another label, they get the new one. Raises SettingError if the label is empty, an array comes without targets or
+    `like`, or the provenance cannot be written; DataError if the tests do not fit, are too large to be read again, or
+    cannot be written; CancelledError if stopped: nothing is left behind.
     """
     label = " ".join(label.split())
     if not label:
@@ -156,15 +122,7 @@ def damaged_suites() -> dict[str, str]:
 
 
 def open_saved(name: str) -> Suite:
-    """Read a suite from disk; all inputs are in memory.
-
-    Raises
-    ------
-    SettingError
-        If there is none of that name in `saved_suites`.
-    DataError
-        If its file is damaged.
-    """
+    """Read a suite from disk into memory; SettingError for an unknown name, DataError if the file is damaged."""
     path = _path(name)
     about = _listed(path)
     if isinstance(about, DataError):

@@ -17,6 +17,7 @@ from studio.engine.results import View
 from studio.shell.pages import PAGES
 from studio.state.selection import picked_row, select
 from studio.text import cell_name, count, percent, plural, signed, times
+from studio.widgets import layout
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
 from studio.widgets.relevance_view import draw_groups
 
@@ -40,34 +41,16 @@ def places(run: Run, show: str) -> Ints:
 
 def choose_explained() -> str:
     """Choose what the heatmaps explain."""
-    said = st.segmented_control(
-        "Heatmaps explain",
-        list(EXPLAINED),
-        default="answer",
-        required=True,
-        format_func=lambda one: EXPLAINED[one],
-        key="explained",
-        bind="query-params",
-        help="The class whose score is explained before and after: the predicted class of each, or the true class. "
-        f"Default {EXPLAINED['answer']}.",
-    )
-    return said or "answer"
+    explained = "The class whose score is explained before and after: the predicted class of each, or the true class."
+    return layout.one_of("Heatmaps explain", EXPLAINED, "answer", "explained", explained)
 
 
 def choose_shown(run: Run) -> tuple[Ints, int]:
     """Choose which inputs the gallery shows, and how far changes are magnified."""
     usual = "fooled" if run.fooled.any() else "kept"
     labels = {name: f"{label} ({len(places(run, name))})" for name, label in SHOWS.items()}
-    show = st.segmented_control(
-        "Inputs",
-        list(SHOWS),
-        default=usual,
-        required=True,
-        format_func=lambda one: labels[one],
-        key="show",
-        bind="query-params",
-        help=f"The attacked inputs that are shown, smallest change first. Default {labels[usual]}.",
-    )
+    help = "The attacked inputs that are shown, smallest change first."
+    show = layout.one_of("Inputs", labels, usual, "show", help)
     said = st.selectbox(
         "Magnify the change",
         [AUTO, *map(str, figures.FACTORS)],
@@ -76,7 +59,7 @@ def choose_shown(run: Run) -> tuple[Ints, int]:
         width=150,
         help=f"Factor by which the change is multiplied for display; default {AUTO}: the largest without clipping.",
     )
-    shown = places(run, show or usual)
+    shown = places(run, show)
     factor = int(said) if said != AUTO else figures.magnification(change(run, shown))
     return shown, factor
 

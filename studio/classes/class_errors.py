@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LAYERS, GROUPS, PAIR = "counted", "groups", "pair"
 """Names in the address: the layers whose neurons count, groups of classes, and the selected pair."""
 
-KINDS: tuple[Kind, ...] = ("type2", "type1")
+KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
 """Error types of several labels."""
 
 PREDICTIONS = "own-predictions"
@@ -148,19 +148,8 @@ def choose_numbers(several: bool) -> dict[str, Any]:
             bind="query-params",
             help="For bias: a third class far from both counts as 0, as in the paper. Default on.",
         )
-        kind: Kind | None = None
-        if several:
-            kind = st.segmented_control(
-                "True errors",
-                KINDS,
-                default="type2",
-                required=True,
-                key="kind",
-                bind="query-params",
-                format_func={"type2": "additional (type 2)", "type1": "instead (type 1)"}.__getitem__,
-                help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
-                "one. Default additional (type 2).",
-            )
+        help = "True confusion with several labels: a class predicted in addition to, or instead of, the true one."
+        kind: Any = layout.one_of("True errors", KINDS, "type2", "kind", help) if several else None
     return {
         "threshold": threshold,
         "deviations": deviations,

@@ -32,47 +32,25 @@ RANGES = 5
 def draw_plane(view: View, rank: int) -> pd.DataFrame:
     """Show the setup's tests in two dimensions, and the selected ones; return the coordinates.
 
-    Parameters
-    ----------
-    view : View
-        The setup.
-    rank : int
-        The important neuron whose clusters can be coloured.
+    The clusters of the important neuron of a rank can be coloured.
     """
     colourings = _colourings(view, rank)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        way = st.segmented_control(
+        way = layout.one_of(
             "Projection",
             [LINEAR, UMAP],
-            default=LINEAR,
-            required=True,
-            key="plane",
-            bind="query-params",
-            help="Principal components: the directions in which the neurons vary most, instantly. UMAP keeps similar "
-            "tests "
-            "together and takes some seconds. Default principal components.",
+            LINEAR,
+            "plane",
+            "Principal components: the directions in which the neurons vary most, instantly. UMAP keeps similar "
+            "tests together and takes some seconds.",
         )
-        colour = st.segmented_control(
-            "Colour by",
-            colourings,
-            default=colourings[0],
-            required=True,
-            key="plane-colour",
-            bind="query-params",
-            help=f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}. Default "
-            f"{colourings[0]}.",
-        )
-        choosing = st.segmented_control(
-            "Select",
-            [CLICK, LASSO],
-            default=CLICK,
-            required=True,
-            key="plane-choosing",
-            help=f"Select one test by a click, or several by a lasso. Default {CLICK}.",
-        )
-    positions, found = _project(view, way or LINEAR)
-    groups = _groups(view, colour or colourings[0], rank, positions)
-    title = _finding(view, found, groups, colour or colourings[0], rank)
+        help = f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}."
+        colour = layout.one_of("Colour by", colourings, colourings[0], "plane-colour", help)
+        help = "Select one test by a click, or several by a lasso."
+        choosing = layout.one_of("Select", [CLICK, LASSO], CLICK, "plane-choosing", help, bound=False)
+    positions, found = _project(view, way)
+    groups = _groups(view, colour, rank, positions)
+    title = _finding(view, found, groups, colour, rank)
     place = np.flatnonzero(positions == view.position) if view.position is not None else np.zeros(0, np.int64)
     axes = [f"component {i}" for i in (1, 2)]
     if found.explained is not None and found.loadings is not None:
@@ -91,14 +69,14 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
             dark=dark,
         ),
         alt=title,
-        read=_reading(view, way or LINEAR, len(positions)),
+        read=_reading(view, way, len(positions)),
         depends=(way, colour, rank, choosing, int(place[0]) if len(place) else None),
         clicked=lambda points: _take(view, points),
         modes=("points", "lasso", "box"),
     )
     _behind(view)
     tests = {"test": view.test.ids[positions], "x": found.points[:, 0], "y": found.points[:, 1]}
-    return pd.DataFrame(tests | {colour or colourings[0]: np.asarray(groups.names)[groups.member]})
+    return pd.DataFrame(tests | {colour: np.asarray(groups.names)[groups.member]})
 
 
 def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:

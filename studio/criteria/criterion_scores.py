@@ -59,22 +59,10 @@ def usual(view: View) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCriteria:
-    """The criteria's results on a setup.
+    """The criteria's results on a setup, by criterion; `scores` of a result holds the other suites too.
 
-    Attributes
-    ----------
-    results : dict of str to CriterionResult
-        By criterion; `scores` holds the other suites too.
-    orders : list of Order
-        Of the chosen tests, uncertainties last.
-    suites : dict of str to int
-        Numbers of tests, by name of the suite: parts first.
-    subsets : Subsets
-        The growing random subsets.
-    problems : list of str
-        A sentence for each criterion or suite that is left out.
-    key : hashable
-        What all of it depends on.
+    `orders` are of the chosen tests, uncertainties last; `suites` are numbers of tests, parts first; `subsets` grow at
+    random; `problems` has a sentence for each criterion or suite that is left out; all depends on `key`.
     """
 
     results: dict[str, CriterionResult]

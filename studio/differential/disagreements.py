@@ -226,16 +226,14 @@ def draw_keep(view: View, result: SearchResult) -> None:
     ways = {"seeds": "seed's class" if view.is_classifier else "seed's value", "votes": "majority vote"}
     usual = "votes" if result.voted.any() else "seeds"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        label = st.segmented_control(
+        label = layout.one_of(
             "Labels",
-            list(ways),
-            default=usual,
-            required=True,
-            format_func=ways.__getitem__,
-            key=f"labels-{usual}",
-            help="The true class of each input in the test set. Majority vote: the prediction of more than half of the "
-            "models; disagreements without a majority are left out. Seed's class: that of the test it was made from. "
-            f"Default {ways[usual]}.",
+            ways,
+            usual,
+            f"labels-{usual}",
+            "The true class of each input in the test set. Majority vote: the prediction of more than half of the "
+            "models; disagreements without a majority are left out. Seed's class: that of the test it was made from.",
+            bound=False,
         )
         rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(found))
         targets = result.votes[rows] if label == "votes" else view.test.targets[result.origin[rows]]

@@ -22,17 +22,10 @@ MOST_SEED = 9999
 
 @dataclass(frozen=True)
 class Recipe:
-    """One suite.
+    """One suite, of a key of `idc_core.suites.SUITES`, the name of a data set, or of a saved suite.
 
-    Attributes
-    ----------
-    base : str
-        A key of `idc_core.suites.SUITES`, the name of a data set, or of a saved suite.
-    settings : mapping of str to number
-        Parameters that are not at their defaults; "pixels" stands for the share of the pixels.
-    seed : int
-    classes, answers, least, most
-        The tests that are selected: true classes (empty for all), a key of `ANSWERS`, range of confidence.
+    `settings` are parameters that are not at their defaults; "pixels" stands for the share of the pixels. Selected are
+    true `classes` (empty for all), a key of `ANSWERS`, and a range of confidence.
     """
 
     base: str

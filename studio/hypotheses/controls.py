@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from idc_core.inspection.measures import PAIR_MEASURES
@@ -12,9 +13,13 @@ from studio.engine.results import View
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.state import address
+from studio.widgets import layout
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
+
+PAGED = "units-part-of"
+"""What the shown part of the units was chosen for."""
 
 ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
 
@@ -94,15 +99,12 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
         help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        most = st.segmented_control(
+        most = layout.one_of(
             "Records",
             list(inspections.RECORDS),
-            default="1,024",
-            required=True,
-            key="records",
-            bind="query-params",
-            help="Maximum number of tests, drawn at random (seed 0). Preliminary scores are shown while more are read. "
-            "Default 1,024.",
+            "1,024",
+            "records",
+            "Maximum number of tests, drawn at random (seed 0). Preliminary scores are shown while more are read.",
         )
         error = st.selectbox(
             "Stop early",
@@ -150,15 +152,9 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
     measure, layer = single[0], view.setup.layer if view.setup.layer in settings.layers else settings.layers[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(single) > 1:
-            measure = st.segmented_control(
-                "Shown measure",
-                single,
-                default=measure,
-                required=True,
-                key="shown-measure",
-                format_func=lambda name: PAIR_MEASURES[name].label,
-                help=f"The measure in the charts below. Default {PAIR_MEASURES[measure].label}.",
-            )
+            labels = {name: PAIR_MEASURES[name].label for name in single}
+            help = "The measure in the charts below."
+            measure = layout.one_of("Shown measure", labels, measure, "shown-measure", help, bound=False)
         if len(settings.layers) > 1:
             layer = st.selectbox(
                 "Shown layer",
@@ -168,32 +164,35 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
                 width=160,
                 help=f"The layer in the charts below. Default {layer}.",
             )
-        rate = st.segmented_control(
-            "False-discovery rate (FDR)",
-            list(inspections.RATES),
-            default="5 %",
-            required=True,
-            key="rate",
-            bind="query-params",
-            help="Expected share of false positives among the significant associations, at most. Default 5 %.",
-        )
-        rows = st.segmented_control(
-            "Hypotheses shown",
-            list(ROWS),
-            default="30",
-            required=True,
-            key="rows-shown",
-            bind="query-params",
-            help="Maximum number of rows, strongest scores first. Default 30.",
-        )
-        columns = st.segmented_control(
-            "Units shown",
-            list(COLUMNS),
-            default="40",
-            required=True,
-            key="units-shown",
-            bind="query-params",
-            help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. "
-            "Default 40.",
-        )
+        help = "Expected share of false positives among the significant associations, at most."
+        rate = layout.one_of("False-discovery rate (FDR)", list(inspections.RATES), "5 %", "rate", help)
+        help = "Maximum number of rows, strongest scores first."
+        rows = layout.one_of("Hypotheses shown", ROWS, "30", "rows-shown", help)
+        help = "Maximum number of columns, strongest scores first. With all, drag over a part to zoom in."
+        columns = layout.one_of("Units shown", COLUMNS, "40", "units-shown", help)
     return Shown(measure, layer, inspections.RATES[rate], int(rows), None if columns == "all" else int(columns))
+
+
+def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
+    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
+    total = grid.score.shape[1]
+    if columns is None or total <= columns:
+        return 0
+    order = grid.part(1, total)[1]
+    own = int(np.flatnonzero(order == unit)[0]) // columns
+    if st.session_state.get(PAGED) != (unit, columns, total):
+        # Where another unit was chosen the map shows it.
+        st.session_state["units-part"] = own
+        st.session_state[PAGED] = (unit, columns, total)
+    labels: dict[int, str] = {
+        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
+    }
+    part: int = st.selectbox(
+        "Units by strength",
+        list(labels),
+        key="units-part",
+        width=240,
+        format_func=labels.__getitem__,
+        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
+    )
+    return part * columns

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 HYPOTHESIS, UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the setup's."""
 
-PAGED = "units-part-of"
-"""What the shown part of the units was chosen for."""
-
 MOST = 12
 """Units, and hypotheses, that are listed."""
 
@@ -99,31 +96,6 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             help=f"The unit of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
             f"that of the strongest score, unit {unit}.",
         )
-
-
-def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
-    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
-    total = grid.score.shape[1]
-    if columns is None or total <= columns:
-        return 0
-    order = grid.part(1, total)[1]
-    own = int(np.flatnonzero(order == unit)[0]) // columns
-    if st.session_state.get(PAGED) != (unit, columns, total):
-        # Where another unit was chosen the map shows it.
-        st.session_state["units-part"] = own
-        st.session_state[PAGED] = (unit, columns, total)
-    labels: dict[int, str] = {
-        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
-    }
-    part: int = st.selectbox(
-        "Units by strength",
-        list(labels),
-        key="units-part",
-        width=240,
-        format_func=labels.__getitem__,
-        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
-    )
-    return part * columns
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:

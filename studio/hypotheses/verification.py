@@ -104,25 +104,16 @@ def choose(ways: list[str]) -> tuple[Swaps, int]:
     """Choose how symbols are swapped, and how many units are compared."""
     how = ways[0]
     if len(ways) > 1:
-        how = st.segmented_control(
+        how = layout.one_of(
             "Swap",
             ways,
-            default=how,
-            required=True,
-            key="swaps",
-            bind="query-params",
-            help="One random symbol per text; or another derivation by the grammar from some place on, so that texts "
-            f"stay well formed. Default {how}.",
+            how,
+            "swaps",
+            "One random symbol per text; or another derivation by the grammar from some place on, so that texts "
+            "stay well formed.",
         )
-    wanted = st.segmented_control(
-        "Highest-scoring units",
-        list(UNITS),
-        default="10",
-        required=True,
-        key="verified-units",
-        bind="query-params",
-        help="Number of units with the highest scores that are tested together, at most half of the layer. Default 10.",
-    )
+    number = "Number of units with the highest scores that are tested together, at most half of the layer."
+    wanted = layout.one_of("Highest-scoring units", UNITS, "10", "verified-units", number)
     return SWAPS[how], int(wanted)
 
 

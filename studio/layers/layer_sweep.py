@@ -35,13 +35,7 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
 
 
 def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Sweep:
-    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long.
-
-    Raises
-    ------
-    IdcError
-        If a layer cannot be swept.
-    """
+    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long."""
     from idc_core.analysis.layer_sweep import Sweep
 
     layers = view.model.layers

@@ -18,18 +18,11 @@ from studio.learn import network
 from studio.learn.network import Played
 from studio.shell.pages import PAGES
 from studio.text import cell_name, percent, plural
+from studio.widgets import layout
 from studio.widgets.layout import is_dark, plot
 
 DECISION = "the predicted class"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
-
-
-def choice(label: str, options: list[Any], default: Any, key: str, help: str) -> Any:
-    """Let the reader choose one option; an address may say none at all."""
-    chosen = st.segmented_control(
-        label, options, default=default, required=True, key=key, bind="query-params", help=f"{help} Default {default}."
-    )
-    return default if chosen is None else chosen
 
 
 def slide(label: str, most: float, default: float, key: str, help: str) -> Any:
@@ -152,7 +145,7 @@ def neurons() -> None:
 @st.fragment
 def play_backward() -> None:
     """Chapter 2's network with equation 1 and the sum of every layer."""
-    explained = choice(
+    explained = layout.one_of(
         "Explain the score of", [DECISION, *NAMES[-1]], DECISION, "explained", "Class whose score is explained."
     )
     target = None if explained == DECISION else NAMES[-1].index(explained)
@@ -252,7 +245,7 @@ def clusters() -> None:
         "assigns every value to the nearest, moves each centroid to the mean of its values, and repeats."
     )
     st.markdown("**Try:** move the step from left to right. Then choose four clusters: where does it get stuck?")
-    k = choice("Clusters k", [2, 3, 4], found.k, "k", "Number of clusters, from 2 to 4.")
+    k = layout.one_of("Clusters k", [2, 3, 4], found.k, "k", "Number of clusters, from 2 to 4.")
     steps = teaching.kmeans_steps(values, k)
     # A slider for each k: their numbers of steps differ.
     at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")

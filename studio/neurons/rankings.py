@@ -31,18 +31,9 @@ USUAL = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
 class Ranked:
     """Rankings of a layer's neurons by the relevance of the training inputs.
 
-    Attributes
-    ----------
-    rankings : dict of str to Ranking
-        By name: every priority, the chosen classes together, and every class.
-    classes : tuple of str
-        Names of the rankings of one class, or one range of answers, each.
-    labels : tuple of str
-        Of all classes, or ranges.
-    by_class : ndarray of float64 (neurons, classes)
-        A neuron's mean relevance over the training inputs of each class.
-    activations : ndarray of float64 (neurons,)
-        Mean over the training inputs.
+    `rankings` are by name: every priority, the chosen classes together, and every class. `classes` names those of one
+    class, or one range of answers, each; `labels` are of all. `by_class` (neurons, classes) is the mean relevance over
+    the training inputs of each class, `activations` (neurons,) the mean over all.
     """
 
     rankings: dict[str, Ranking]

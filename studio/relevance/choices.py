@@ -29,18 +29,9 @@ PREDICTED = "the predicted class"
 
 @dataclass(frozen=True)
 class Asked:
-    """What the reader wants to be explained.
+    """What the reader wants to be explained: a class (None for the predicted one) by a key of `METHODS`.
 
-    Attributes
-    ----------
-    explained : str or None
-        The class; None for the predicted one.
-    method : str
-        A key of `METHODS`.
-    second : str
-        What to compare with: `NOTHING`, `NEXT`, or a class or a method.
-    settings : dict
-        Parameters of both methods.
+    `second` is what to compare with: `NOTHING`, `NEXT`, or a class or a method; `settings` are those of both methods.
     """
 
     explained: str | None
@@ -196,10 +187,7 @@ def _label(view: View, target: int, method: str) -> str:
 def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.float32]) -> list[Explanation]:
     """Explain a test as asked, and a second time where there is something to compare with; say why a method cannot.
 
-    Raises
-    ------
-    IdcError
-        If not even the epsilon rule, which the other pages use, can explain the network.
+    Raises IdcError if not even the epsilon rule, which the other pages use, can explain the network.
     """
     target = int(scores.argmax()) if asked.explained is None else view.train.class_names.index(asked.explained)
 

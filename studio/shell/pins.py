@@ -26,15 +26,7 @@ NOTHING_ELSE = "default"
 
 @dataclass(frozen=True)
 class Pinned:
-    """A setup with its results and what is selected on it.
-
-    Attributes
-    ----------
-    view : View
-        Its results.
-    selection : Selection
-        What is selected, or was when it was pinned.
-    """
+    """A setup with its results and what is selected on it, or was when it was pinned."""
 
     view: View
     selection: Selection
@@ -96,14 +88,8 @@ def beside(
 ) -> None:
     """Show the page's main chart for the present and for the pinned setup side by side.
 
-    Parameters
-    ----------
-    view : View
-        The present setup.
-    draw : callable
-        Draws the picture of a view with its selection; the third value goes into the keys of its elements.
-    sentence : callable, optional
-        Says how the two differ; default: `compare`.
+    `draw` draws the picture of a view with its selection; the third value goes into the keys of its elements.
+    `sentence` says how the two differ; by default `compare`.
     """
     found = open_pinned()
     if found is None:

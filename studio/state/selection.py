@@ -24,18 +24,9 @@ CLEARS = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What is selected.
+    """What is selected: a test's number, a neuron of the layer, its cluster (0 the lowest), and a cell.
 
-    Attributes
-    ----------
-    input : int or None
-        Number of a test in its test set.
-    neuron : int or None
-        Index of a neuron in the layer.
-    cluster : int or None
-        Index of a cluster of that neuron, 0 the lowest.
-    cell : str
-        Cluster indices of the important neurons, such as ``2-1-0``; empty where no cell is selected.
+    The cell is written as cluster indices of the important neurons, such as ``2-1-0``; empty where none is selected.
     """
 
     input: int | None = None

@@ -25,24 +25,9 @@ ZEROS = ("kept", "dropped")
 
 @dataclass(frozen=True)
 class Setup:
-    """What the person chose.
+    """What the person chose; `classes` names the true classes whose tests are looked at, or is empty for all.
 
-    Attributes
-    ----------
-    model, data : str
-        Names in the registries.
-    layer : str
-        Layer whose neurons are examined.
-    m : int
-        Number of important neurons; the layer may have fewer.
-    classes : tuple of str
-        Names of the true classes whose tests are looked at; empty for all.
-    k : str
-        One of `CLUSTER_COUNTS`.
-    zeros : str
-        One of `ZEROS`.
-    clustering : str
-        Name of the way to cluster.
+    The layer may have fewer than `m` neurons; `k` is one of `CLUSTER_COUNTS`, `zeros` of `ZEROS`.
     """
 
     model: str
@@ -94,13 +79,10 @@ def untouched() -> bool:
 
 
 def parse(texts: Mapping[str, str]) -> Setup:
-    """Read a setup from what an address says.
+    """Read a setup from what an address says: the texts of every part, by its name in `Setup`.
 
-    Parameters
-    ----------
-    texts : mapping of str to str
-        Value of every part, by its name in `Setup`; what is missing, or not there to be chosen, is as the studio
-        opens. Networks and data sets are known by their names and by their labels.
+    What is missing, or not there to be chosen, is as the studio opens. Networks and data sets are known by their names
+    and by their labels.
     """
     from idc_core.clustering.methods import CLUSTERINGS
     from idc_core.datasets import DATASETS

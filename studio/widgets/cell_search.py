@@ -109,15 +109,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
 
 
 def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
-    """Change the tests closest to a cell until they lie in it, or find the result again; show progress.
-
-    Raises
-    ------
-    CancelledError
-        If the person stopped it.
-    IdcError
-        If the network cannot be searched.
-    """
+    """Change the tests closest to a cell until they lie in it, or find the result again; show progress."""
     from idc_core.generation import Pool, choose_seeds
     from idc_core.generation.constraints import as_seeds
 

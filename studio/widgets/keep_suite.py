@@ -18,18 +18,9 @@ if TYPE_CHECKING:
 
 
 def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
-    """Offer to keep inputs; to be drawn in a horizontal container.
+    """Offer to keep `count` inputs under their `usual` name or another one; to be drawn in a horizontal container.
 
-    Parameters
-    ----------
-    usual : str
-        What they are called where the person names them nothing else.
-    count : int
-        How many they are.
-    key : str
-        Of the button; the name's ends in "-name".
-    make : callable
-        Returns the suite, when the button was pressed.
+    `key` is the button's, the name's ends in "-name"; `make` returns the suite when the button was pressed.
     """
     st.text_input(
         # No value to begin with: it would stay when other inputs are shown, and they would be kept under that name.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -28,10 +28,38 @@ __all__ = [
     "is_dark",
     "names",
     "npz",
+    "one_of",
     "plot",
     "take_away",
     "take_inputs",
 ]
+
+Option = TypeVar("Option")
+
+
+def one_of(
+    label: str,
+    options: Mapping[Option, str] | Sequence[Option],
+    default: Option,
+    key: str,
+    help: str,
+    *,
+    written: Callable[[Any], str] = str,
+    bound: bool = True,
+) -> Option:
+    """Choose one of a few options, shown as a mapping or `written` says; the address keeps what is `bound`."""
+    written = options.__getitem__ if isinstance(options, Mapping) else written
+    chosen: Option | None = st.segmented_control(
+        label,
+        list(options),
+        default=default,
+        required=True,
+        format_func=written,
+        key=key,
+        bind="query-params" if bound else None,
+        help=f"{help} Default {written(default)}.",
+    )
+    return default if chosen is None else chosen  # an address may say none at all
 
 
 def computed(view: View, *sentences: str) -> None:

@@ -76,13 +76,7 @@ class RetrainingRun:
         st.session_state.pop(FAILED, None)
 
     def advance(self) -> Job | None:
-        """Return the job that is waited for now; None where everything is finished.
-
-        Raises
-        ------
-        IdcError
-            If it failed.
-        """
+        """Return the job that is awaited now; None where everything is finished. Raises the error of a failed one."""
         for _ in range(3):  # preparation, the next network, and one that was stopping as it was asked for again
             job = self._current()
             if job is None or not job.done:

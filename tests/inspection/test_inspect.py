@@ -8,7 +8,7 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.inspection import MEASURES, Hypothesis, Speed, discoveries, inspect, library, passing, shuffled
-from idc_core.inspection.probes import agreement, followed, random_groups
+from idc_core.inspection.probes import agreement, followed
 from idc_core.inspection.running import without
 from tests.inspection.planted import Table, is_letter, letter_class, letter_number, noisy_table, texts
 
@@ -252,9 +252,8 @@ def test_who_watches_sees_scores_tighten():
         assert early.table[column].tolist() == unseen.table[column].tolist(), "watching changes what is found"
 
 
-def test_groups_and_random_groups():
-    groups = {"right": [3, 1], **random_groups(7, 2, 3, seed=5)}
-    assert groups == {"right": [3, 1], **random_groups(7, 2, 3, seed=5)}
+def test_groups_of_units_are_probed_together():
+    groups = {"right": [3, 1], "other": [0, 5]}
     found = inspect(planted(np.arange(9) == 4), texts(), [is_letter(4)], ["logistic"], ["units"], groups)
     assert set(found.table["group"]) == set(groups)
     (line,) = found.where(group="right", unit=-1)

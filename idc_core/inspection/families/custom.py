@@ -21,10 +21,7 @@ from idc_core.tracing.trace import neuron_axes, trace
 def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
     """Return a hypothesis from a person's values, one per record or per place of each; a mask (*places,) holds for all.
 
-    Raises
-    ------
-    DataError
-        If the shape is none of these, or a value is not finite.
+    Raises DataError if the shape is none of these, or a value is not finite.
     """
     given = np.asarray(values)
     own = places(dataset)
