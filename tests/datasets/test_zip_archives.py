@@ -5,8 +5,8 @@ import zipfile
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.guarded import open_archive
 from idc_core.errors import DataError
+from idc_core.guarded import open_archive
 from tests.datasets.dataset_files import CIFAR_ZIP, cifar_members, picture, tree, write_zip
 
 FIRST = "test/airplane/0000.jpg"
