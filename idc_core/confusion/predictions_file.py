@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
-from idc_core.confusion.predictions_parts import MOST_CLASSES, check_names, check_size, own, scaled_over_layers
+from idc_core.confusion.predictions_parts import MOST_CLASSES, check_names, check_size, evidence_of, scaled_over_layers
 from idc_core.confusion.predictions_table import read_table
 from idc_core.errors import DataError
 from idc_core.guarded import ArrayFile, ArrayHeader, open_arrays
@@ -97,10 +97,10 @@ def _of_arrays(arrays: ArrayFile, where: str, scaled: bool, class_names: Sequenc
     kind = headers[main].kind.newbyteorder("=")
     values = arrays.read(main, kind if kind in (np.float32, np.float64) else np.float64)
     if main == "activations":
-        return own(where, class_names, labels, values=scaled_over_layers(values, sizes, scaled, where))
+        return evidence_of(where, class_names, labels, values=scaled_over_layers(values, sizes, scaled, where))
     if np.fmin.reduce(values, axis=None) < 0 or np.fmax.reduce(values, axis=None) > 1:
         raise DataError(f"{where}: a probability matrix holds shares in 0..1; found values outside.")
-    return own(where, class_names, labels, probability=values)
+    return evidence_of(where, class_names, labels, probability=values)
 
 
 def _headers(arrays: ArrayFile, where: str) -> dict[str, ArrayHeader]:

@@ -47,7 +47,7 @@ def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def own(where: str, names: Sequence[str], labels: dict[str, NDArray[Any]], **values: NDArray[Any]) -> Evidence:
+def evidence_of(where: str, names: Sequence[str], labels: dict[str, NDArray[Any]], **values: NDArray[Any]) -> Evidence:
     """Return the evidence of a file; what does not fit is refused by the file's name."""
     try:
         return Evidence(tuple(names), labels.get("predicted"), labels.get("true"), **values)

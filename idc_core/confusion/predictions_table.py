@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
-from idc_core.confusion.predictions_parts import MOST_CLASSES, check_names, check_size, own, scaled_over_layers
+from idc_core.confusion.predictions_parts import MOST_CLASSES, check_names, check_size, evidence_of, scaled_over_layers
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_number, read_rows
 
@@ -63,7 +63,7 @@ def read_table(file: Path | bytes, where: str, scaled: bool, class_names: Sequen
     check_size(len(names), len(columns), budget)
     several = any(MARK in cell or not cell.strip() for column in labels for cell in column.first)
     found = {column.name: _places(column, names, several, where, budget) for column in labels}
-    return own(where, names, found, values=scaled_over_layers(values, [len(columns)], scaled, where))
+    return evidence_of(where, names, found, values=scaled_over_layers(values, [len(columns)], scaled, where))
 
 
 def _matrix(rows: Rows, heading: list[str], where: str, budget: Budget) -> Evidence:
@@ -75,7 +75,7 @@ def _matrix(rows: Rows, heading: list[str], where: str, budget: Budget) -> Evide
     if values.min() < 0 or values.max() > 1:
         raise DataError(f"{where}: a probability matrix holds shares in 0..1; found values outside.")
     check_size(len(columns), len(values), budget)
-    return own(where, names, {}, probability=values)
+    return evidence_of(where, names, {}, probability=values)
 
 
 def _numbers(

@@ -165,7 +165,8 @@ def _header(stream: IO[bytes], size: int, where: str) -> ArrayHeader:
     length = int.from_bytes(stream.read(wide), "little")
     if length > min(_MOST_HEADER, size):
         raise DataError(f"{where} has a header of {length:,} bytes; at most {_MOST_HEADER:,} are read.")
-    text = stream.read(length).decode("latin-1").strip()
+    # Long stretches of spaces would be gone over again and again.
+    text = " ".join(stream.read(length).decode("latin-1").split())
     entries = list(_ENTRIES.finditer(text[1:-1]))
     given = {name: value for entry in entries for name, value in entry.groupdict().items() if value is not None}
     rest = _ENTRIES.sub("", text[1:-1]).strip()
