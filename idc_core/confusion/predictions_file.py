@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
-from idc_core.confusion.predictions_parts import MOST_CLASSES, check_names, check_size, evidence_of, scaled_over_layers
+from idc_core.confusion.predictions_parts import (
+    MOST_CLASSES,
+    SEVERAL_BYTES,
+    check_names,
+    check_size,
+    evidence_of,
+    scaled_over_layers,
+)
 from idc_core.confusion.predictions_table import read_table
 from idc_core.errors import DataError
 from idc_core.guarded import ArrayFile, ArrayHeader, open_arrays
@@ -136,7 +143,7 @@ def _class_count(headers: dict[str, ArrayHeader], where: str) -> int | None:
 
 def _labels(arrays: ArrayFile, name: str, header: ArrayHeader) -> NDArray[Any]:
     """Read labels; what their check holds beside them is counted."""
-    beside = (header.kind.itemsize + 2 if len(header.shape) == 2 else 16) * header.items
+    beside = (header.kind.itemsize + SEVERAL_BYTES if len(header.shape) == 2 else 16) * header.items
     arrays.budget.take(beside, f"checking {name}")
     found = arrays.read(name)
     arrays.budget.give(beside)

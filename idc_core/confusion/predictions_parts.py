@@ -16,6 +16,9 @@ from idc_core.guarded import Budget
 MOST_CLASSES = 5000
 """Classes at most: every two are compared."""
 
+SEVERAL_BYTES = 18
+"""What an input takes per class where it may have several: labels and predictions are compared as float64."""
+
 _LONGEST_NAME = 200
 # Control characters, halves of characters, ends of lines and of paragraphs.
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
-from idc_core.confusion.predictions_parts import MOST_CLASSES, check_names, check_size, evidence_of, scaled_over_layers
+from idc_core.confusion.predictions_parts import (
+    MOST_CLASSES,
+    SEVERAL_BYTES,
+    check_names,
+    check_size,
+    evidence_of,
+    scaled_over_layers,
+)
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_number, read_rows
 
@@ -129,8 +136,7 @@ def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, 
         cells.append([place[part] for part in parts])
     if not several:
         return np.array(cells, np.int64)[:, 0][np.frombuffer(column.codes, np.int64)]
-    # Evidence checks them in a copy.
-    budget.take(2 * len(column.codes) * len(names), f"{len(names):,} classes for each row")
+    budget.take(SEVERAL_BYTES * len(column.codes) * len(names), f"{len(names):,} classes for each row")
     found = np.zeros((len(column.codes), len(names)), bool)
     for row, code in enumerate(column.codes):
         found[row, cells[code]] = True
