@@ -257,7 +257,7 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
         (b"Predicted,a\n1,1", "own.csv", "one column predicted at most, written so; found Predicted"),
         (b"predicted,true\n1,1", "own.csv", "expected activations in columns beside predicted, true"),
         (b"predicted,a\n9999,1", "own.csv", "numbered from 0, at most 5,000"),
-        (",".join(map(str, range(5001))).encode(), "own.csv", "5,001 classes; at most 5,000"),
+        (b",".join(b"%d" % i for i in range(5001)), "own.csv", "5,001 classes; at most 5,000"),
         (npz(**TWO, class_names=np.array("ab")), "own.npz", "a list with a text for each class, found <U2 of shape"),
         (npz(**TWO, class_names=np.array([b"a", b"b"])), "own.npz", r"class_names has values of type .*S1"),
         (
@@ -276,6 +276,7 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
         (npz(activations=np.zeros((1, 2)), predicted=np.zeros((1, 10**6), bool)), "own.npz", "1,000,000 classes"),
         (npz(activations=np.zeros((1, 10**6)), predicted=np.array([4000])), "own.npz", "comparing 4,001 classes"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_bad_files_are_refused(content, name, words):
     with pytest.raises(DataError, match=words):

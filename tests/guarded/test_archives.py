@@ -9,7 +9,7 @@ import pytest
 
 from idc_core.errors import DataError
 from idc_core.guarded import open_archive
-from tests.guarded.hostile import archive, entry, local
+from tests.guarded.hostile import archive, by_message, entry, local
 
 A = local(b"a", b"hello")
 
@@ -57,16 +57,21 @@ def locator(record_size):
         (archive(A, [entry(b"a", 0, 5, content=5), entry(b"b", 4, 5, content=5)]), "lies over another one"),
         (archive(A, [entry(b"a", 9999, 5, content=5)]), "member a is damaged"),
         (archive(A, [entry(b"b", 0, 5, content=5)]), "member b is damaged"),
-        (archive(A, [entry(b"a", 0, 5, content=4_000_000_000)]), "a would take 4,000,000,"),
+        (archive(A, [entry(b"a", 0, 5, content=4_000_000_000)]), "a would take 4,000,00"),
         (wide(1 << 60), "a would take 1,152,921,504,6"),
         (archive(A, [entry(b"../a", 0, 5, content=5)]), "leads out of its folder"),
-        (archive(b"", [entry(b"x", 0, 0)] * 1_000_000), "the list of its members would take 1,175,000,000 bytes"),
-        (locator(45_000_000), "the list of its members would take 1,125,000,000 bytes"),
+        (
+            lambda: archive(b"", [entry(b"x", 0, 0)] * 1_000_000),
+            "the list of its members would take 1,175,000,000 bytes",
+        ),
+        (lambda: locator(45_000_000), "the list of its members would take 1,125,000,000 bytes"),
         (archive(A, [entry(b"a", 0, 5, content=5)]) + b"x", "more bytes follow its end"),
         (b"PK\x05\x06", "it has no list of members at its end"),
     ],
+    ids=by_message,
 )
 def test_a_directory_that_lies_is_refused_before_it_takes_memory(content, message):
+    content = content() if callable(content) else content
     tracemalloc.start()
     with pytest.raises(DataError, match=message) as caught:
         names(content)

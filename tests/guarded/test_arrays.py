@@ -9,7 +9,7 @@ import pytest
 
 from idc_core.errors import DataError
 from idc_core.guarded import open_arrays, pack_arrays, read_array, read_arrays
-from tests.guarded.hostile import npy, plain
+from tests.guarded.hostile import by_message, npy, plain
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,7 @@ from tests.guarded.hostile import npy, plain
         (pack_arrays({"a": np.zeros(3)}), "holds several arrays; save a single one"),
         (b"PK\x03\x04 but no more", "holds several arrays; save a single one"),
     ],
+    ids=by_message,
 )
 def test_a_header_that_lies_is_refused_before_anything_is_allocated(content, message):
     tracemalloc.start()
@@ -95,7 +96,7 @@ def test_converting_holds_no_second_copy():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     np.testing.assert_array_equal(found, np.arange(1_000_000, dtype=np.float32))
-    assert peak < 1.8 * 8_000_000, "an int64 and a float32 copy would be 12 MB"
+    assert peak < 9_000_000, "an int64 and a float32 copy would be 12 MB"
 
 
 @pytest.mark.usefixtures("one_mebibyte")

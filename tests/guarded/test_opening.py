@@ -22,7 +22,7 @@ from idc_core.guarded import (
     read_rows,
     seal_zip,
 )
-from tests.guarded.hostile import png
+from tests.guarded.hostile import by_message, png
 
 
 def pipe(folder):
@@ -112,6 +112,7 @@ def test_the_owner_sets_the_limit(tmp_path, monkeypatch):
         ("[limits\n", "cannot be read"),
         ("x" * (1 << 21), "is no file of at most"),
     ],
+    ids=by_message,
 )
 def test_a_config_file_that_makes_no_sense_is_refused(tmp_path, monkeypatch, text, message):
     path = tmp_path / "own.toml"

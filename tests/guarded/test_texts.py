@@ -8,6 +8,7 @@ import pytest
 
 from idc_core.errors import DataError
 from idc_core.guarded import is_sealed, open_sealed_text, read_json, read_number, read_rows, read_text, seal_text
+from tests.guarded.hostile import by_message
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Described:
 
 
 def test_json_becomes_an_object_of_its_type():
-    found = read_json(b'\xef\xbb\xbf{"name": "a", "sides": [1, 2], "more": {"b": null}}'[3:], "The file", Described)
+    found = read_json(b'\xef\xbb\xbf{"name": "a", "sides": [1, 2], "more": {"b": null}}', "The file", Described)
     assert found == Described("a", (1, 2), {"b": None})
 
 
@@ -41,6 +42,7 @@ def test_json_becomes_an_object_of_its_type():
         (b'{"name": "\xff"}', "cannot be read as JSON"),
         (b"\x00" * 100, "cannot be read as JSON"),
     ],
+    ids=by_message,
 )
 def test_other_json_is_refused_by_its_place(content, message):
     with pytest.raises(DataError, match=message) as caught:
@@ -71,6 +73,7 @@ def test_rows_have_the_numbers_of_their_lines():
         (b'a,b\n"1,2\n', "no table in UTF-8 with commas"),
         (b"x" * (16 << 20), "field larger than field limit"),
     ],
+    ids=by_message,
 )
 def test_what_is_no_table_is_refused(content, message):
     with pytest.raises(DataError, match=message):
@@ -93,7 +96,9 @@ def test_numbers_are_read_as_python_reads_them(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nan", "inf", "0_1", "\u0661", "1e999", "0x1", "1 2", "1.2.3", "9" * 5000, "1" * 100_000 + "x"]
+    "text",
+    ["", "nan", "inf", "0_1", "\u0661", "1e999", "0x1", "1 2", "1.2.3", "9" * 5000, "1" * 100_000 + "x"],
+    ids=by_message,
 )
 def test_other_numbers_are_refused(text):
     with pytest.raises(DataError, match=r"The file: .*(expected a number|too large)"):

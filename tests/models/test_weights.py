@@ -155,6 +155,7 @@ def test_a_card_that_cannot_be_is_refused_by_field(copied, change, message):
         ('{"metrics": 1e999}', "1e999 is no finite number"),
         ("null", "Expected `object`, got `null`"),
     ],
+    ids=["brackets", "twice", "nan", "infinite", "null"],
 )
 def test_a_card_that_is_no_plain_object_is_refused(copied, text, message):
     copied.with_suffix(".json").write_text(text, encoding="utf-8")
