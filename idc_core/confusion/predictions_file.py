@@ -93,7 +93,9 @@ def _of_arrays(arrays: ArrayFile, where: str, scaled: bool, class_names: Sequenc
         check_size(count, neurons, arrays.budget)
     if "ids" in headers and "label_ids" in headers and not np.array_equal(arrays.read("ids"), arrays.read("label_ids")):
         raise DataError(f"{where}: the activations (ids) are of other inputs than the labels (label_ids).")
-    labels = {name: _labels(arrays, name, headers[name]) for name in ("predicted", "true") if name in headers}
+    labels: dict[str, NDArray[Any]] = {
+        name: _labels(arrays, name, headers[name]) for name in ("predicted", "true") if name in headers
+    }
     if "class_names" in headers:
         class_names = check_names([str(name) for name in arrays.read("class_names").tolist()], where)
     elif not class_names:
@@ -132,7 +134,7 @@ def _headers(arrays: ArrayFile, where: str) -> dict[str, ArrayHeader]:
 def _class_count(headers: dict[str, ArrayHeader], where: str) -> int | None:
     """Return the number of classes where a shape tells it; refuse shapes that differ in it."""
     tell = {name: headers[name].shape for name in ("probability", "predicted", "true") if name in headers}
-    counts = {name: shape[1] for name, shape in tell.items() if len(shape) == 2}
+    counts: dict[str, int] = {name: shape[1] for name, shape in tell.items() if len(shape) == 2}
     if "class_names" in headers:
         counts["class_names"] = headers["class_names"].shape[0]
     if len(set(counts.values())) > 1:

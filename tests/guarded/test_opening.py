@@ -76,11 +76,12 @@ def test_a_picture_is_what_it_is_expected_to_be():
         (png(8, 8), {}, "not a whole PNG"),
         (png(0, 8), {}, "The file is"),
         (picture("RGB", form="JPEG"), {}, "not a whole PNG"),
-        (picture("RGB")[:-20], {}, "not a whole PNG"),
+        (picture("RGB")[:44], {}, "not a whole PNG"),
         (picture("RGB"), {"mode": "L"}, "4x3 pixels, mode RGB; expected L"),
         (picture("I;16"), {}, "expected 8 bits a channel"),
         (b"", {}, "not a whole PNG"),
     ],
+    ids=by_message,
 )
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_a_picture_is_refused_before_its_pixels_take_memory(content, options, message):
