@@ -23,7 +23,7 @@ _LONGEST_NAME = 200
 # Control characters, halves of characters, ends of lines and of paragraphs.
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")
 # Tables of every two classes, and of every class and neuron, that finding errors holds at a time.
-_SQUARES, _COUNTS = 12, 3
+_SQUARES, _COUNTS = 12, 4
 
 
 def check_size(classes: int, neurons: int, budget: Budget) -> None:
