@@ -161,7 +161,8 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
     end = -1
     for member in sorted(archive.infolist(), key=lambda one: one.header_offset):
         name = member.filename
-        if name.startswith("/") or "\\" in name or ":" in name or ".." in PurePosixPath(name).parts or "\0" in name:
+        absolute = name.startswith("/") or name[1:2] == ":"
+        if absolute or "\\" in name or ".." in PurePosixPath(name).parts or "\0" in name:
             raise DataError(f"{where} holds the member {name!r}, whose name leads out of its folder: refused.")
         if name in members:
             raise DataError(f"{where} holds the member {name} twice: refused.")

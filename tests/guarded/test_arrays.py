@@ -87,6 +87,11 @@ def test_scalars_and_arrays_without_values_are_read():
     assert found["none"].shape == (0, 7)
 
 
+def test_names_of_parts_are_no_drives():
+    content = pack_arrays({"weight:conv1.weight": np.ones(2), "f/kernel": np.ones(3)})
+    assert sorted(read_arrays(content, "The file")) == ["f/kernel", "weight:conv1.weight"]
+
+
 def test_converting_holds_no_second_copy():
     content = pack_arrays({"a": np.arange(2_000_000, dtype=np.int64)})
     with open_arrays(content, "The file") as arrays:
