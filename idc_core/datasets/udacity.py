@@ -71,16 +71,16 @@ def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
     rows = read_rows(archive.read("steering.csv"), source)
     _, heading = next(rows, (0, []))
     wanted = ("frame_id", "steering_angle")
-    if any(heading.count(name) != 1 for name in wanted):
-        raise DataError(
-            f"{source} must have the columns {','.join(wanted)}, each once; found {','.join(heading)[:200]}."
-        )
+    for count, what in ((0, "lacks"), (2, "has twice")):
+        wrong = [name for name in wanted if min(heading.count(name), 2) == count]
+        if wrong:
+            raise DataError(f"{source} {what} the column {', '.join(wrong)}; expected {','.join(wanted)}, each once.")
     at = [heading.index(name) for name in wanted]
     angles: dict[str, float] = {}
     for line, row in rows:
         if len(row) != len(heading):
             raise DataError(
-                f"{source}, line {line}, has {len(row)} columns; expected {len(heading)} as in the heading."
+                f"{source}, line {line}: expected {len(heading)} columns as in the heading, found {len(row)}."
             )
         frame, angle = _read_row(row[at[0]], row[at[1]], f"{source}, line {line}")
         if frame in angles:

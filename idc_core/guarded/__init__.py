@@ -5,8 +5,8 @@ from idc_core.guarded.arrays import ArrayFile, ArrayHeader, open_arrays, pack_ar
 from idc_core.guarded.limits import Budget, Limits, config_file, limits
 from idc_core.guarded.opening import File, opened, read_content
 from idc_core.guarded.pictures import read_picture
-from idc_core.guarded.sealed import check_sealed_zip, damaged, open_sealed_text, seal_text, seal_zip
-from idc_core.guarded.texts import read_json, read_number, read_rows, read_text
+from idc_core.guarded.sealed import check_sealed_zip, damaged, is_sealed, open_sealed_text, seal_text, seal_zip
+from idc_core.guarded.texts import read_json, read_number, read_rows, read_text, typed
 
 __all__ = [
     "Archive",
@@ -18,6 +18,7 @@ __all__ = [
     "check_sealed_zip",
     "config_file",
     "damaged",
+    "is_sealed",
     "limits",
     "open_archive",
     "open_arrays",
@@ -34,4 +35,5 @@ __all__ = [
     "read_text",
     "seal_text",
     "seal_zip",
+    "typed",
 ]

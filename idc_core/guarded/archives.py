@@ -29,7 +29,9 @@ _FAILURES = (
     struct.error,
 )
 _END, _END_64, _LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
-_END_SIZE, _LOCATOR_SIZE, _MOST_COMMENT = 22, 20, (1 << 16) - 1
+_END_SIZE, _END_64_SIZE, _LOCATOR_SIZE, _MOST_COMMENT = 22, 56, 20, (1 << 16) - 1
+_WIDE = (1 << 32) - 1
+"""What stands for a size that is told in the wide record."""
 
 
 class Archive:
@@ -134,17 +136,21 @@ def _directory_size(stream: BinaryIO) -> int:
     at = tail.rfind(_END)
     if at < 0 or len(tail) < at + _END_SIZE:
         raise zipfile.BadZipFile("it has no list of members at its end")
-    (found,) = struct.unpack_from("<I", tail, at + 12)
+    narrow, comment = struct.unpack_from("<I4xH", tail, at + 12)
+    if len(tail) != at + _END_SIZE + comment:
+        raise zipfile.BadZipFile("more bytes follow its end")
+    found = [] if narrow == _WIDE else [narrow]
     locator = tail[max(0, at - _LOCATOR_SIZE) : at]
     if locator.startswith(_LOCATOR_64):
-        (where,) = struct.unpack_from("<Q", locator, 8)
-        stream.seek(min(where, size))
-        record = stream.read(56)
-        if record.startswith(_END_64) and len(record) == 56:
-            (found,) = struct.unpack_from("<Q", record, 40)
+        # Libraries differ in where they look for the wide record: in the place that is told, or before the locator.
+        for place in (struct.unpack_from("<Q", locator, 8)[0], start + at - _LOCATOR_SIZE - _END_64_SIZE):
+            stream.seek(max(0, min(place, size)))
+            record = stream.read(_END_64_SIZE)
+            if record.startswith(_END_64) and len(record) == _END_64_SIZE:
+                found.append(struct.unpack_from("<Q", record, 40)[0])
     stream.seek(0)
     # More than the file holds is refused by the library; less would be read than it says.
-    return int(min(found, size))
+    return int(min(max(found, default=size), size))
 
 
 _SMALL = 100_000
@@ -155,7 +161,8 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
     end = -1
     for member in sorted(archive.infolist(), key=lambda one: one.header_offset):
         name = member.filename
-        if name.startswith("/") or "\\" in name or ":" in name or ".." in PurePosixPath(name).parts or "\0" in name:
+        absolute = name.startswith("/") or name[1:2] == ":"
+        if absolute or "\\" in name or ".." in PurePosixPath(name).parts or "\0" in name:
             raise DataError(f"{where} holds the member {name!r}, whose name leads out of its folder: refused.")
         if name in members:
             raise DataError(f"{where} holds the member {name} twice: refused.")

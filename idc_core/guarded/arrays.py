@@ -47,11 +47,19 @@ class ArrayHeader:
 
 
 class ArrayFile:
-    """An opened npz file: `headers` by array name, known before any array is read."""
+    """An opened npz file, whose arrays' headers are known before any array is read.
+
+    Attributes
+    ----------
+    where : str
+        What is read, for messages.
+    budget : Budget
+        What is read from it counts here.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self.where = archive.where
+        self.where, self.budget = archive.where, archive.budget
         self._member = {name.removesuffix(".npy"): name for name in archive.names}
         if len(self._member) < len(archive.names):
             raise DataError(f"{self.where} holds an array twice, with and without the ending .npy: refused.")
@@ -84,7 +92,7 @@ class ArrayFile:
         self.require([name])
         member = self._member[name]
         with self._archive.open(member) as stream:
-            return _read(stream, self._archive.size(member), f"{self.where}: {name}", self._archive.budget, kind)
+            return _read(stream, self._archive.size(member), f"{self.where}: {name}", self.budget, kind)
 
     def content(self, name: str) -> bytes:
         """Return a member that is no array, such as a text."""
@@ -92,15 +100,19 @@ class ArrayFile:
 
 
 @contextmanager
-def open_arrays(file: File, where: str, budget: Budget | None = None) -> Iterator[ArrayFile]:
+def open_arrays(
+    file: File, where: str, budget: Budget | None = None, *, kind: str = "an npz file"
+) -> Iterator[ArrayFile]:
     """Open an npz file, whose headers can be looked at before anything is read.
+
+    `kind` is what it should be, for messages.
 
     Raises
     ------
     DataError
         If it is no such file. `where` is the beginning of a sentence.
     """
-    with open_archive(file, where, kind="an npz file", budget=budget) as archive:
+    with open_archive(file, where, kind=kind, budget=budget) as archive:
         yield ArrayFile(archive)
 
 
@@ -153,7 +165,8 @@ def _header(stream: IO[bytes], size: int, where: str) -> ArrayHeader:
     length = int.from_bytes(stream.read(wide), "little")
     if length > min(_MOST_HEADER, size):
         raise DataError(f"{where} has a header of {length:,} bytes; at most {_MOST_HEADER:,} are read.")
-    text = stream.read(length).decode("latin-1").strip()
+    # Long stretches of spaces would be gone over again and again.
+    text = " ".join(stream.read(length).decode("latin-1").split())
     entries = list(_ENTRIES.finditer(text[1:-1]))
     given = {name: value for entry in entries for name, value in entry.groupdict().items() if value is not None}
     rest = _ENTRIES.sub("", text[1:-1]).strip()

@@ -57,8 +57,10 @@ def _read(path: Path, changed: int) -> Limits:
         found = tomllib.loads(path.read_text(encoding="utf-8")).get("limits", {})
     except (OSError, ValueError, RecursionError) as error:
         raise SettingError(f"The config file {path} cannot be read ({error}).") from error
+    if not isinstance(found, dict):
+        raise SettingError(f"The config file {path}: expected a section [limits], not a value limits.")
     known = Limits.__dataclass_fields__
-    wrong = [name for name, value in dict(found).items() if name not in known or type(value) is not int or value < 1]
+    wrong = [name for name, value in found.items() if name not in known or type(value) is not int or value < 1]
     if wrong:
         raise SettingError(
             f"The config file {path}, section limits: {', '.join(wrong)} is not known or no whole number from 1; "

@@ -68,10 +68,10 @@ def read_picture(
     try:
         with Image.open(io.BytesIO(content), formats=(form,)) as image:
             if (size is not None and image.size != size) or (mode is not None and image.mode != mode):
-                expected = "" if size is None else f"{size[0]}x{size[1]} pixels, "
+                expected = [one for one in ("x".join(map(str, size or ())), mode) if one]
                 raise DataError(
-                    f"{where} is {image.size[0]}x{image.size[1]} pixels, mode {image.mode}; expected {expected}mode "
-                    f"{mode or 'of any kind'}."
+                    f"{where} is {image.size[0]}x{image.size[1]} pixels, mode {image.mode}; expected "
+                    f"{', '.join(expected)}."
                 )
             if max(image.size) > _MOST_SIDE:
                 raise DataError(f"{where} is {image.size[0]}x{image.size[1]} pixels; at most {_MOST_SIDE:,} a side.")

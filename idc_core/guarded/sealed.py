@@ -28,6 +28,11 @@ def seal_text(text: str) -> bytes:
     return _HEAD + _digest(content).encode() + _MIDDLE + content + _TAIL
 
 
+def is_sealed(content: bytes) -> bool:
+    """Return whether JSON text begins as `seal_text` writes it."""
+    return content.startswith(_HEAD)
+
+
 def open_sealed_text(content: bytes, where: str) -> bytes:
     """Return the JSON text that was sealed; raise `DataError` where the checksum is another one, or there is none."""
     start = len(_HEAD) + _DIGITS + len(_MIDDLE)

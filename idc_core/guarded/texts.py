@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -21,7 +22,8 @@ T = TypeVar("T")
 _JSON_COPIES = 25
 # A character may take four bytes in memory, and the text is held twice.
 _CSV_COPIES = 8
-_NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*", re.ASCII)
+# No two parts match the same characters: a long cell is refused in one pass.
+_NUMBER = re.compile(r"\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*", re.ASCII)
 # A cell of two characters is three bytes of CSV, and a text of about 60 while its row is looked at.
 _ROW_COPIES = 25
 
@@ -53,12 +55,18 @@ def read_json(file: File, where: str, kind: type[T]) -> T:
     """
     content = read_content(file, where, copies=_JSON_COPIES)
     try:
-        plain = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse)
-        return msgspec.convert(plain, kind)
-    except msgspec.ValidationError as error:
-        raise DataError(f"{where} is not of the form expected: {error}.") from error
+        plain = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError, OverflowError) as error:
         raise DataError(f"{where} cannot be read as JSON ({error}).") from error
+    return typed(plain, where, kind)
+
+
+def typed(plain: object, where: str, kind: type[T]) -> T:
+    """Return plain values as an object of a certain type; raise `DataError` where they do not fit."""
+    try:
+        return msgspec.convert(plain, kind)
+    except (msgspec.ValidationError, RecursionError, OverflowError) as error:
+        raise DataError(f"{where} is not of the form expected: {error}.") from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -72,29 +80,42 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no finite number")
 
 
+def _finite(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        _refuse(text[:60])
+    return found
+
+
 def read_number(text: str, where: str) -> float:
     """Return a number as a table writes it; `DataError` for all else that Python reads: 0_1, nan, other digits."""
     if not _NUMBER.fullmatch(text):
         raise DataError(f"{where}: expected a number, not {text[:60]!r}.")
-    return float(text)
+    found = float(text)
+    if not math.isfinite(found):
+        raise DataError(f"{where}: the number {text[:60]!r} is too large.")
+    return found
 
 
-def read_rows(file: File, where: str) -> Iterator[tuple[int, list[str]]]:
+def read_rows(file: File, where: str, budget: Budget | None = None) -> Iterator[tuple[int, list[str]]]:
     """Read a CSV table in UTF-8 row by row, each with the number of its line; empty rows are left out.
+
+    `budget` is what it counts in; default a new one.
 
     Raises
     ------
     DataError
         If it is too large, no UTF-8, or no table.
     """
-    budget = Budget(where)
+    budget = budget or Budget(where)
     content = read_content(file, where, budget, copies=_CSV_COPIES)
     budget.take(_ROW_COPIES * max(map(len, io.BytesIO(content)), default=0), "its longest row")
-    if b"\0" in content:
-        raise DataError(f"{where} is no table: it holds a zero byte.")
     try:
         # No newline is translated: quoted cells may hold some.
-        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        text = content.decode("utf-8-sig")
+        if "\0" in text:
+            raise DataError(f"{where} is no table in UTF-8: it holds a zero byte; save it as UTF-8.")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         for row in reader:
             if row:
                 yield reader.line_num, row
