@@ -142,12 +142,9 @@ def inspect(
 
     Raises
     ------
-    SettingError
-        If a setting is out of range, names are not unique, or no measure accepts any of the hypotheses.
-    ModelError
-        If a network or layer does not exist.
-    DataError
-        If a hypothesis does not fit the records or a layer, or the data set has no records.
+    SettingError, ModelError, DataError
+        If a setting is out of range, names are not unique, or no measure accepts any hypothesis; if a network or layer
+        does not exist; if a hypothesis does not fit the records or a layer, or there are no records.
 
     Notes
     -----
