@@ -355,7 +355,13 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
 
 
 def test_grammar_verifies_what_takes_a_parse_and_what_cannot_be_verified_says_why(few_strings):
-    asked = {"model": "charlstm-sql", "families": "grammar,labels", "records": "256", "verify": "true"}
+    asked = {
+        "model": "charlstm-sql",
+        "families": "grammar,labels",
+        "records": "256",
+        "verify": "true",
+        "verified-units": "5",
+    }
     app = opened(**asked, hypothesis="inside digit")
     assert "The grammar rewrote the texts" in text(app)
     assert "swaps" not in [control.key for control in app.button_group], "there is one way only"
