@@ -192,11 +192,11 @@ def test_gradient_x_input_equals_autograd(network, images, layer):
 
 def test_integrated_gradients_equal_a_riemann_sum(network, images):
     total = torch.zeros_like(images)
-    for step in range(500):
-        point = (images * ((step + 0.5) / 500)).requires_grad_()
+    for step in range(1000):
+        point = (images * ((step + 0.5) / 1000)).requires_grad_()
         total += torch.autograd.grad(network(point)[:, 1].sum(), point)[0]
-    expected = (images * total / 500).numpy()
-    found = attribute(network, images, "integrated-gradients", target=1, steps=500)
+    expected = (images * total / 1000).numpy()
+    found = attribute(network, images, "integrated-gradients", target=1, steps=1000)
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 

@@ -391,10 +391,5 @@ def dense(bias: bool) -> dict[str, nn.Module]:
 
 
 case("module on two branches", ROWS, lambda net, x: F.relu(net.a(x)) + F.relu(net.a(x.flip(1))), dense)
-case(
-    "module twice before its activation",
-    ROWS,
-    lambda net, x: torch.cat([F.relu(y) for y in (net.a(x), net.a(-x))], 1),
-    dense,
-)
+case("module twice before a ReLU", ROWS, lambda net, x: torch.cat([F.relu(y) for y in (net.a(x), net.a(-x))], 1), dense)
 case("without gradients", ROWS, lambda net, x: torch.no_grad()(net.a)(x), dense)
