@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("long")
 
 
-FIRST = ("browser/test_every_page.py", "browser/", "pages/")
+FIRST = ("browser/test_every_page.py", "browser/", "pages/", "inspection/", "perturbation/")
 """Files that take longest: workers that begin with them end together."""
 
 
