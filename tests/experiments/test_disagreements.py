@@ -132,12 +132,12 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
 def test_command_line_writes_one_record_an_addition_and_test(models, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
     file = tmp_path / "finds.csv"
-    arguments = ("--models", "lenet5-digits", "--limit", "160", "--limit-train", "100", "--seeds", "1")
+    arguments = ("--models", "lenet5-digits", "--limit", "80", "--limit-train", "100", "--seeds", "1")
     assert main(["experiment", "finds", *arguments, "--out", str(file)]) == 0
     records = list(csv.DictReader(file.read_text().splitlines()))
     assert [(one["addition"], one["test"]) for one in records] == [(a, t) for a in ADDITIONS for t in TESTS]
     found, ready = compared(
-        models, part(load_dataset("digits", "train"), 100), part(load_dataset("digits", "test"), 160), seeds=1, store={}
+        models, part(load_dataset("digits", "train"), 100), part(load_dataset("digits", "test"), 80), seeds=1, store={}
     )
     last = records[-3]
     assert float(last["mean"]) == pytest.approx(found.mean()[3, -1, 0])
