@@ -127,6 +127,8 @@ def browser() -> Iterator[Browser]:
                     "--disable-background-networking",
                     "--disable-component-update",
                     "--disable-sync",
+                    # Pages are looked at for seconds: optimising their scripts takes longer than it saves.
+                    "--js-flags=--max-optimized-bytecode-size=0",
                 ],
             )
         except Error as error:

@@ -27,6 +27,9 @@ CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", 
 """Pages whose first chart's files are looked into."""
 STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+Clusters", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
 """Addresses that show what no page shows at first."""
+OPENED = [*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES]
+IN_DARK = {*CHARTS, "learn", "relevance", "coverage?tour=7"}
+"""What is always looked at in the dark theme: between them, all kinds of content; the others are slow."""
 RETRAINED = "robustness?epochs=1&seeds=2&added=2&perturbed-by=noise&classes=3&classes=8"
 """What the page makes of little, so that it is soon complete: one epoch, few additions, and tests of two classes."""
 
@@ -63,7 +66,7 @@ MARK = """() => {
 MISSED = "all => [...Array(all).keys()].filter(index => !window.reached.has(String(index)))"
 
 
-@pytest.fixture(scope="module", params=[*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES])
+@pytest.fixture(scope="module", params=OPENED)
 def opened(request, visit):
     """The name or address of a page, and a visit to it, opened once for all that is asked of it."""
     with visit() as visitor:
@@ -109,12 +112,20 @@ def test_it_opens_without_an_error_and_without_the_network(opened):
     assert visitor.faults() == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_violation(opened, scheme):
+def test_no_serious_violation(opened):
+    assert serious_violations(opened[1].page) == []
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [name if name in IN_DARK else pytest.param(name, marks=pytest.mark.slow) for name in OPENED],
+    indirect=True,
+)
+def test_no_serious_violation_in_the_dark(opened):
     """The dark theme has other colours, and nothing else that the checker looks at."""
     visitor = opened[1]
-    visitor.show(scheme)
-    assert serious_violations(visitor.page, colours_only=scheme == "dark") == []
+    visitor.show("dark")
+    assert serious_violations(visitor.page, colours_only=True) == []
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
@@ -148,7 +159,12 @@ def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
     assert finding in re.sub(r"\s+", " ", texts(root))
 
 
-@pytest.mark.parametrize("opened", CHARTS, indirect=True)
+# The grids of the overview and of Coverage are one drawing.
+@pytest.mark.parametrize(
+    "opened",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "overview" else name for name in CHARTS],
+    indirect=True,
+)
 def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_path):
     name, visitor = opened
     title = title_of(visitor)

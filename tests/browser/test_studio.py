@@ -116,7 +116,7 @@ def test_an_address_reopens_the_view(visitor, view):
 def test_what_an_address_chose_survives_a_change_of_page(visitor):
     visitor.open("clusters?m=3&layer=fc1")
     assert "layer fc1 · m = 3" in visitor.setup()
-    for name in ("coverage", "neurons", "overview", "clusters"):
+    for name in ("coverage", "overview", "clusters"):
         visitor.follow(name)
         assert "layer fc1 · m = 3" in visitor.setup(), name
 
