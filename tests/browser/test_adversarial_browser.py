@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
-SLOW = "adversarial?attack=Carlini-Wagner+L2&attacked=100&cw-iterations=30"
+SLOW = "adversarial?attack=Carlini-Wagner+L2&attacked=100&cw-iterations=100&cw-search_steps=2"
 """An attack that takes about a second a block, and that no other test leaves on disk."""
 
 

@@ -85,7 +85,7 @@ def test_skipped_remembered_and_opened_again(visitor):
     assert visitor.errors == []
 
 
-@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.slow), len(STEPS)])
+@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.slow), len(STEPS) - 1])
 def test_by_keyboard_alone_to_the_finding(visitor, first):
     """The way from the offer over the first step is above, that over all steps is slow."""
     if first == 1:
@@ -94,6 +94,7 @@ def test_by_keyboard_alone_to_the_finding(visitor, first):
         visitor.page.keyboard.press("Enter")
     else:
         visitor.open(f"{STEPS[first - 1].page}?tour={first}")
+        panel(visitor).focus()  # opened by its address, a page leaves the focus where it was
     for number in range(first, len(STEPS) + 1):
         walk(visitor, number)
     expect(panel(visitor)).to_have_count(0)
