@@ -85,6 +85,7 @@ def test_a_click_opens_a_cell(visitor, view):
         expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
 
 
+@pytest.mark.slow
 def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view, browser):
     cell = empty_cell(view)
     page = browser.new_page(viewport={"width": 1440, "height": 1200})  # what is added at its start, it keeps

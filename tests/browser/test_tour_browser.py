@@ -104,6 +104,7 @@ def test_by_keyboard_alone_to_the_finding(visitor, first):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_copied_address_opens_the_step_for_someone_else(visitor, stranger):
     visitor.open("clusters?tour=4")
     expect(visitor.page).to_have_url(re.compile("neuron="))
