@@ -7,7 +7,10 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
-SLOW = "adversarial?attack=Carlini-Wagner+L2&attacked=100&cw-iterations=100&cw-search_steps=2&cw-learning_rate=0.1&cw-initial_constant=1"
+SLOW = (
+    "adversarial?attack=Carlini-Wagner+L2&attacked=100"
+    "&cw-iterations=100&cw-search_steps=2&cw-learning_rate=0.1&cw-initial_constant=1"
+)
 """An attack that takes a second or two a block, fools most tests, and is left on disk by no other test."""
 
 
