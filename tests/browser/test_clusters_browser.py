@@ -47,11 +47,7 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
 
 
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
-    visitor.open("clusters")
-    visitor.page.get_by_role("combobox", name="Clustering method").click()
-    visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
-    visitor.settle()
-    assert "clustering=hierarchical" in visitor.page.url
+    visitor.open("clusters?clustering=hierarchical")
     assert "· hierarchical ·" in visitor.setup()
     click_mark(
         visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)

@@ -159,7 +159,7 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     assert visitor.faults() == []
 
 
-@pytest.mark.parametrize("first", ["", "learn"])
+@pytest.mark.parametrize("first", [pytest.param("", marks=pytest.mark.slow), "learn"])
 def test_the_setup_waits_on_the_other_pages(visitor, first):
     visitor.open(f"{first}?m=3")
     for name in ("learn", "coverage"):

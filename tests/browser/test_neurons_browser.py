@@ -49,6 +49,7 @@ def test_a_class_bar_looks_only_at_its_tests(visitor):
     assert "classes=" in visitor.page.url
 
 
+@pytest.mark.slow
 def test_heavier_methods_are_computed_when_chosen(visitor):
     visitor.open("neurons")
     box = visitor.page.locator(".st-key-compared input")
