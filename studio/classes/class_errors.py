@@ -17,6 +17,7 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
+from studio.state.choices import choose_one
 from studio.state.selection import select
 from studio.widgets import layout
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 LAYERS, GROUPS, PAIR = "counted", "groups", "pair"
 """Names in the address: the layers whose neurons count, groups of classes, and the selected pair."""
 
-KINDS: tuple[Kind, ...] = ("type2", "type1")
+KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
 """Error types of several labels."""
 
 PREDICTIONS = "own-predictions"
@@ -150,14 +151,13 @@ def choose_numbers(several: bool) -> dict[str, Any]:
         )
         kind: Kind | None = None
         if several:
-            kind = st.segmented_control(
+            kind = choose_one(
+                st.segmented_control,
                 "True errors",
                 KINDS,
-                default="type2",
+                "type2",
+                "kind",
                 required=True,
-                key="kind",
-                bind="query-params",
-                format_func={"type2": "additional (type 2)", "type1": "instead (type 1)"}.__getitem__,
                 help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
                 "one. Default additional (type 2).",
             )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -17,11 +14,11 @@ from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
 from studio.criteria.criterion_scores import MeasuredCriteria
 from studio.engine.results import View
+from studio.state.choices import choose_one
 from studio.text import count, plural, signed
 from studio.widgets import layout
 
 OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of equal size"}
-Name = TypeVar("Name", bound=str)
 METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
 
@@ -160,18 +157,24 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
 def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
     """Draw the rank correlation of every two criteria. Returns the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        over = _choose(
+        over = choose_one(
+            st.segmented_control,
             "Compared over",
             OVERS,
+            "suites",
             "over",
-            "The suites that the criteria rank: the suites above; random subsets that grow up to all tests; or random "
-            "subsets of equal size, which removes the effect of size. Default suites.",
+            required=True,
+            help="The suites that the criteria rank: the suites above; random subsets that grow up to all tests; or "
+            "random subsets of equal size, which removes the effect of size. Default suites.",
         )
-        method = _choose(
+        method = choose_one(
+            st.segmented_control,
             "Coefficient",
             METHODS,
+            "spearman",
             "coefficient",
-            "Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
+            required=True,
+            help="Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
         )
     found, labels = rank_correlations(measured, over, method), [name.upper() for name in measured.results]
     extremes = closest_and_farthest(measured, found)
@@ -190,20 +193,6 @@ def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
         depends=(measured.key, over, method),
     )
     return pd.DataFrame(found, index=labels, columns=labels).reset_index(names="criterion")
-
-
-def _choose(label: str, options: Mapping[Name, str], key: str, text: str) -> Name:
-    """Choose one of a few options; the first is the default."""
-    return st.segmented_control(
-        label,
-        list(options),
-        default=next(iter(options)),
-        required=True,
-        format_func=lambda name: options[name],
-        key=key,
-        bind="query-params",
-        help=text,
-    )
 
 
 def draw_growth(view: View, measured: MeasuredCriteria) -> pd.DataFrame:

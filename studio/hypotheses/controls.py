@@ -12,11 +12,12 @@ from studio.engine.results import View
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.state import address
+from studio.state.choices import choose_one
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
 
-ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
+ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
 
 
 @dataclass(frozen=True)
@@ -94,21 +95,25 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
         help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        most = st.segmented_control(
+        most = choose_one(
+            st.segmented_control,
             "Records",
-            list(inspections.RECORDS),
-            default="1,024",
+            {name: f"{number:,}" if number else name for name, number in inspections.RECORDS.items()},
+            "1024",
+            "records",
             required=True,
-            key="records",
-            bind="query-params",
             help="Maximum number of tests, drawn at random (seed 0). Preliminary scores are shown while more are read. "
             "Default 1,024.",
         )
-        error = st.selectbox(
+        error = choose_one(
+            st.selectbox,
             "Stop early",
-            list(inspections.ERRORS),
-            key="early",
-            bind="query-params",
+            {
+                name: f"\u00b1 {margin}" if margin else "not before the end"
+                for name, margin in inspections.ERRORS.items()
+            },
+            "never",
+            "early",
             width=240,
             help="Stop once every score is within this margin of its final value (95 % simultaneous confidence). "
             "Default not before the end.",
@@ -168,32 +173,32 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
                 width=160,
                 help=f"The layer in the charts below. Default {layer}.",
             )
-        rate = st.segmented_control(
+        rate = choose_one(
+            st.segmented_control,
             "False-discovery rate (FDR)",
-            list(inspections.RATES),
-            default="5 %",
+            {percent: f"{percent} %" for percent in inspections.RATES},
+            5,
+            "rate",
             required=True,
-            key="rate",
-            bind="query-params",
             help="Expected share of false positives among the significant associations, at most. Default 5 %.",
         )
-        rows = st.segmented_control(
+        rows = choose_one(
+            st.segmented_control,
             "Hypotheses shown",
-            list(ROWS),
-            default="30",
+            {number: str(number) for number in ROWS},
+            30,
+            "rows-shown",
             required=True,
-            key="rows-shown",
-            bind="query-params",
             help="Maximum number of rows, strongest scores first. Default 30.",
         )
-        columns = st.segmented_control(
+        columns = choose_one(
+            st.segmented_control,
             "Units shown",
-            list(COLUMNS),
-            default="40",
+            {name: name for name in COLUMNS},
+            "40",
+            "units-shown",
             required=True,
-            key="units-shown",
-            bind="query-params",
             help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. "
             "Default 40.",
         )
-    return Shown(measure, layer, inspections.RATES[rate], int(rows), None if columns == "all" else int(columns))
+    return Shown(measure, layer, rate / 100, rows, None if columns == "all" else int(columns))
