@@ -54,12 +54,12 @@ def choose_several(
 ) -> list[T]:
     """Draw a choice of several options, as `choose_one` does; ``draw`` is ``st.multiselect`` or ``st.pills``."""
     before = st.session_state.get(key)
+    # Streamlit itself wrote an empty value where nothing was chosen.
+    emptied = st.query_params.get_all(key) == [""]
     if (said := _said(key, before is not None and all(option in options for option in before))) is not None:
         found = [meant(key, text, options) for text in said.split(",")]
         chosen = [option for option in found if option is not None]
-        # Streamlit itself wrote an empty value where nothing was chosen.
-        nothing = said == NONE or st.query_params.get_all(key) == [""]
-        st.session_state[key] = chosen if chosen or nothing else list(default)
+        st.session_state[key] = chosen if chosen or emptied or said == NONE else list(default)
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
     address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or NONE)
     return list(chosen)

@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -22,8 +23,9 @@ from studio.criteria import score_charts
 from studio.hypotheses import inspections, verification
 from studio.learn.chapters import CHAPTERS, DECISION
 from studio.neurons import trials
-from studio.relevance import choices as relevance
+from studio.relevance import choices as relevance_choices
 from studio.robustness.controls import STARTS
+from studio.state import choices
 from studio.state.choices import meant
 from studio.state.former_texts import FORMER
 
@@ -34,10 +36,14 @@ ORDERS = [*CRITERIA, *(f"{name}-value" for name in CRITERIA), *UNCERTAINTIES]
 OPTIONS = {
     "chapter": CHAPTERS,
     "explained": [DECISION, *attacks.EXPLAINED],
-    "step": relevance.WAYS,
-    "explain": [relevance.PREDICTED],
+    "step": relevance_choices.WAYS,
+    "explain": [relevance_choices.PREDICTED],
     "method": METHODS,
-    "second": [relevance.NEXT, *(f"class {place}" for place in range(10)), *(f"method {name}" for name in METHODS)],
+    "second": [
+        relevance_choices.NEXT,
+        *(f"class {place}" for place in range(10)),
+        *(f"method {name}" for name in METHODS),
+    ],
     "scale": heatmaps.SCALES,
     "colours": SCHEMES,
     "rank": ["sum", "absolute", *GROUPS, *METHODS],
@@ -171,6 +177,17 @@ def test_a_choice_is_written_by_its_name_and_the_default_not_at_all():
     app.segmented_control(key="scale").set_value("picture").run()
     assert app.markdown[0].value.startswith("picture ")
     assert "scale" not in app.query_params
+
+
+def test_going_back_in_the_browser_takes_a_choice_back(monkeypatch):
+    app = opened(scale="layer", compared="deeplift")
+    del app.query_params["scale"], app.query_params["compared"]
+    app.run()
+    assert app.markdown[0].value == "layer ['deeplift']", "an address that comes late takes nothing back"
+    del app.query_params["scale"], app.query_params["compared"]
+    monkeypatch.setattr(choices, "get_script_run_ctx", lambda: SimpleNamespace(is_history_navigation=True))
+    app.run()
+    assert app.markdown[0].value == "picture ['z', 'gamma']"
 
 
 def test_streamlit_writes_no_texts_of_options_into_addresses():
