@@ -30,13 +30,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add("name", choices=tuple(EXPERIMENTS), help="the experiment")
     add("--models", nargs="+", metavar="NAME", help="the networks (the experiment's own)")
     others = "; ".join(f"{one.name}: {' '.join(map(str, one.ms))}" for one in EXPERIMENTS.values() if one.ms != (6,))
-    add(
-        "--m",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help=f"numbers of important neurons (6; {others})",
-    )
+    add("--m", type=int, nargs="+", metavar="N", help=f"numbers of important neurons (6; {others})")
     add("--seeds", type=int, default=5, metavar="N", help="repetitions with other random choices (%(default)s)")
     add("--rule", default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
     add("--share", type=float, default=0.02, metavar="X", help="share of an input that is changed (%(default)s)")

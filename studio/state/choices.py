@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from studio.state import address
 from studio.state.former_texts import FORMER
 
-T = TypeVar("T", str, int, float)
+T = TypeVar("T", bound=str | int | float)
 
 NONE = "none"
 """In the address: nothing is chosen of several options."""

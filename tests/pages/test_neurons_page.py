@@ -114,7 +114,7 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
 
 def test_chosen_classes_stand_beside_the_ranking(open_page):
     app = open_page("neurons", classes="3")
-    assert app.selectbox(key="ranked-beside").value == "Class 3"
+    assert app.selectbox(key="ranked-beside").value == "group-3"
     app = open_page("neurons", classes="3,5")
     assert app.selectbox(key="ranked-beside").value == "Classes 3, 5"
     assert not app.exception
