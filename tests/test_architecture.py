@@ -74,3 +74,17 @@ def test_the_engine_never_imports(forbidden):
         if module.startswith("idc_core"):
             targets = imported(ast.parse(file.read_text(encoding="utf-8")), modules())
             assert forbidden not in {target.split(".")[0] for target in targets}, module
+
+
+def test_no_string_stands_alone():
+    """A string is a docstring, or says what the assignment before it is; anything else is a text torn in two."""
+    torn = []
+    for name, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for part in ("body", "orelse", "finalbody"):
+                body = getattr(node, part, None)
+                for before, after in zip(body[:-1], body[1:], strict=True) if isinstance(body, list) else ():
+                    said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant | ast.JoinedStr)
+                    if said and not isinstance(before, ast.Assign | ast.AnnAssign):
+                        torn.append(f"{name}:{after.lineno}")
+    assert torn == []
