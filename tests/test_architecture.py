@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_no_string_stands_alone():
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             for part in ("body", "orelse", "finalbody"):
                 body = getattr(node, part, None)
-                for before, after in zip(body[:-1], body[1:], strict=True) if isinstance(body, list) else ():
+                for before, after in pairwise(body) if isinstance(body, list) else ():
                     said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant | ast.JoinedStr)
                     if said and not isinstance(before, ast.Assign | ast.AnnAssign):
                         torn.append(f"{name}:{after.lineno}")
