@@ -28,15 +28,10 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add = parser.add_argument
     add("name", choices=tuple(EXPERIMENTS), help="the experiment")
-    add("--models", nargs="+", metavar="NAME", help="the networks (those of the paper)")
-    add(
-        "--m",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help="numbers of important neurons (6; rq2: 6 8 10 12; rq3, rq4: 6 12; rq5: 4 6)",
-    )
-    add("--seeds", type=int, default=5, metavar="N", help="how many draws of random neurons (%(default)s)")
+    add("--models", nargs="+", metavar="NAME", help="the networks (the experiment's own)")
+    others = "; ".join(f"{one.name}: {' '.join(map(str, one.ms))}" for one in EXPERIMENTS.values() if one.ms != (6,))
+    add("--m", type=int, nargs="+", metavar="N", help=f"numbers of important neurons (6; {others})")
+    add("--seeds", type=int, default=5, metavar="N", help="repetitions with other random choices (%(default)s)")
     add("--rule", default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
     add("--share", type=float, default=0.02, metavar="X", help="share of an input that is changed (%(default)s)")
     add("--attacked", type=int, default=512, metavar="N", help="rq3: how many tests slow attacks change (%(default)s)")

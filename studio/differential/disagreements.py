@@ -233,7 +233,6 @@ def draw_keep(view: View, result: SearchResult) -> None:
             f"labels-{usual}",
             "The true class of each input in the test set. Majority vote: the prediction of more than half of the "
             "models; disagreements without a majority are left out. Seed's class: that of the test it was made from.",
-            bound=False,
         )
         rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(found))
         targets = result.votes[rows] if label == "votes" else view.test.targets[result.origin[rows]]

@@ -105,4 +105,4 @@ def test_umap_is_kept_in_the_address(visitor):
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
     # UMAP compiles itself at its first use, which takes long beside other work.
     expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible(timeout=240_000)
-    assert "plane=UMAP" in visitor.page.url
+    assert "plane=umap" in visitor.page.url
