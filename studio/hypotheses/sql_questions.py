@@ -69,7 +69,8 @@ def _keep(measured: Measured, name: str) -> None:
 
 
 def _draw_question() -> None:
-    from idc_core.inspection.query import MOST_ROWS, PREPARED, SECONDS, ask
+    from idc_core.inspection.limits import LIMITS
+    from idc_core.inspection.query import PREPARED, ask
     from idc_core.inspection.store import store_path
 
     with st.form("sql-form", border=False):
@@ -79,7 +80,7 @@ def _draw_question() -> None:
             height=150,
             key=_box(),
             help="One SELECT over the views runs, hypotheses, units and scores. Read-only; stopped after "
-            f"{SECONDS:g} seconds. Default the first prepared query.",
+            f"{LIMITS.seconds:g} seconds. Default the first prepared query.",
         )
         st.form_submit_button("Run query", help="Runs the query in the box.")
     with st.container(horizontal=True):
@@ -99,7 +100,7 @@ def _draw_question() -> None:
         return
     table = pd.DataFrame(answer.rows, columns=list(answer.columns))
     st.dataframe(table, hide_index=True, height=280, alt="Result of the query")
-    cut = f"; the first {MOST_ROWS:,} are shown" if answer.cut else ""
+    cut = f"; the first {LIMITS.rows:,} are shown" if answer.cut else ""
     st.caption(f"{plural(len(answer.rows), 'row')}{cut}.")
     st.download_button(
         "Result (CSV)",
