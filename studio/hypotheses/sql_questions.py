@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
-from studio.text import plural
+from studio.text import literal, plural
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
@@ -63,7 +63,7 @@ def _keep(measured: Measured, name: str) -> None:
     try:
         run = keep(measured.found, name)
     except IdcError as error:
-        st.session_state[KEPT_AS] = str(error)
+        st.session_state[KEPT_AS] = literal(error)
         return
     st.session_state[KEPT_AS] = f"Kept as run {run}, with {plural(len(measured.found), 'score')}."
 
@@ -93,7 +93,7 @@ def _draw_question() -> None:
         try:
             st.session_state[ANSWERED] = (asked, ask(sql))
         except IdcError as error:
-            st.session_state[ANSWERED] = (asked, str(error))
+            st.session_state[ANSWERED] = (asked, literal(error))
     answer = st.session_state[ANSWERED][1]
     if isinstance(answer, str):
         st.error(answer)

@@ -20,6 +20,7 @@ from studio.engine.explanations import Explanation, explain
 from studio.engine.results import PICKS, View, pick
 from studio.state import address
 from studio.state.selection import select
+from studio.text import literal
 
 WAYS = {**PICKS, "first": "all tests"}
 NOTHING, NEXT = "nothing", "next"
@@ -94,7 +95,7 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
     if typed and view.position is None:
         st.warning(
-            f"{typed!r} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
+            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
             f"test {ids[position]}."
         )
     return position, order
@@ -211,7 +212,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     except IdcError as error:
         if asked.method == RULE:
             raise
-        st.error(str(error))
+        st.error(literal(error))
         first = by(RULE, target)
     second_target, method = target, first.method.name
     if asked.second == NEXT:
@@ -227,7 +228,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     try:
         return [first, by(method, second_target)]
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return [first]
 
 
