@@ -57,8 +57,8 @@ def choose_cell(view: View, grid: Grid) -> tuple[int, ...]:
     if typed and parsed is None:
         sizes = view.sizes
         st.warning(
-            f"{literal(repr(typed))} is no cell of this grid. Expected {plural(len(sizes), 'number')} with hyphens between them, "
-            f"from {cell_name([0] * len(sizes))} to {cell_name([size - 1 for size in sizes])}."
+            f"{literal(repr(typed))} is no cell of this grid. Expected {plural(len(sizes), 'number')} with hyphens "
+            f"between them, from {cell_name([0] * len(sizes))} to {cell_name([size - 1 for size in sizes])}."
         )
     return parsed or usual
 
