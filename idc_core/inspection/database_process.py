@@ -86,8 +86,8 @@ def main() -> None:
         _do(job)
     except EndError as end:
         status, why = end.args
-        # The further lines of an internal error are for developers of the database.
-        why = why.splitlines()[0] if "INTERNAL Error" in why else why
+        # The further lines are for developers of the database, or name settings that are locked here.
+        why = why.splitlines()[0] if why.startswith(("INTERNAL Error", "Out of Memory Error")) else why
         sys.stderr.buffer.write(why[: job["limits"]["message"]].encode(errors="replace"))
         sys.exit(status)
 
@@ -113,6 +113,8 @@ def _do(job: Job) -> None:
         else:
             _answer(connection, job["question"], job["limits"])
         connection.close()
+    except duckdb.IOException as error:  # a query reaches no other file, so that the database's own is damaged
+        raise EndError(REFUSED if "target" in job else UNOPENED, str(error)) from error
     except duckdb.Error as error:
         raise EndError(REFUSED, str(error)) from error
     except (MemoryError, pa.ArrowMemoryError) as error:

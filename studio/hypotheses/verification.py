@@ -45,9 +45,9 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         st.caption(literal(reason))
         return {}
     st.caption(
-        f"{quoted(literal(hypothesis.name))} may correlate with something else that the units respond to. To test this, symbols "
-        "are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units that respond to "
-        "the hypothesis itself change differently in the two cases."
+        f"{quoted(literal(hypothesis.name))} may correlate with something else that the units respond to. To test "
+        "this, symbols are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units "
+        "that respond to the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how, wanted = choose(ways)
@@ -150,9 +150,9 @@ def sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps
     ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
         f"**{literal(finding(found, hypothesis, units))}: {verdict}.** "
-        f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} made it "
-        f"false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds of swaps as "
-        f"well (here {100 * found.p_value:.0f}\u00a0%)."
+        f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} "
+        f"made it false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds "
+        f"of swaps as well (here {100 * found.p_value:.0f}\u00a0%)."
     )
     if found.few:
         text += " Few swaps of one kind were found: the result is uncertain."

@@ -95,8 +95,8 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
     if typed and view.position is None:
         st.warning(
-            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
-            f"test {ids[position]}."
+            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to "
+            f"{ids.max()}; shown is test {ids[position]}."
         )
     return position, order
 
