@@ -151,6 +151,9 @@ def _look(path: str) -> None:
         return
     except OSError as error:
         raise EndError(UNOPENED, str(error)) from error
+    log = Path(f"{path}.wal")
+    if log.exists() and not log.is_file():
+        raise EndError(UNEXPECTED, "has a log (.wal) that is not a file")
     if start[8:12] != DUCKDB:
         what = "an SQLite database" if start == SQLITE else "not a DuckDB database" if start else "empty"
         raise EndError(UNEXPECTED, f"is {what}")
