@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -124,11 +125,13 @@ def _do(job: Job) -> None:
 def sweep(path: str) -> None:
     """Delete what the database put beside its file when its memory was full, and an earlier end left there."""
     folder = Path(f"{path}.tmp")
-    if folder.is_dir() and not folder.is_symlink():
-        for file in folder.glob("duckdb_temp*"):
-            file.unlink(missing_ok=True)
-        if not any(folder.iterdir()):
-            folder.rmdir()
+    # What may not be deleted hinders nothing, and another process may delete it at the same time.
+    with suppress(OSError):
+        if folder.is_dir() and not folder.is_symlink():
+            for file in folder.glob("duckdb_temp*"):
+                file.unlink(missing_ok=True)
+            if not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _confine(job: Job) -> None:
@@ -139,7 +142,10 @@ def _confine(job: Job) -> None:
         signal.alarm(int(job["seconds"]) + 2)  # also where nobody is left to end this process
         written = job["limits"]["file_bytes"] if "target" in job or "statements" in job else 0
         for what, most in (("DATA", job["limits"]["memory"]), ("FSIZE", written), ("CORE", 0)):
-            resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (most, most))
+            kind = getattr(resource, f"RLIMIT_{what}")
+            hard = resource.getrlimit(kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))
 
 
 def _look(path: str) -> None:
@@ -275,7 +281,7 @@ def _is_held(column: pa.ChunkedArray) -> bool:
         column.validate(full=True)
         if pa.types.is_temporal(column.type) or pa.types.is_nested(column.type):
             column.to_pylist()
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError, KeyError):  # the last: a time zone that Python does not know
         return False
     return True
 

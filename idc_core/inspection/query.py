@@ -149,6 +149,9 @@ def _check(sql: str, limits: Limits) -> None:
 def _answer(stream: bytes, limits: Limits) -> Answer:
     import pyarrow as pa
 
-    table = pa.ipc.open_stream(stream).read_all()
+    try:
+        table = pa.ipc.open_stream(stream).read_all()
+    except pa.ArrowException as error:
+        raise SettingError(f"The query failed: its answer cannot be read ({error}).") from error
     rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
     return Answer(tuple(table.column_names), rows[: limits.rows], len(rows) > limits.rows)
