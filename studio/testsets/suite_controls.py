@@ -58,7 +58,7 @@ def choose(view: View) -> list[str]:
             choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != NOTHING]
     if missing:
-        st.caption(f"Not available for this setup, left out: {', '.join(missing)}.")
+        st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if view.test.inputs.ndim != 4:
         st.caption(
             "Noise, transforms and attacks apply to images only. For texts you can compare parts of the tests, other "
