@@ -17,6 +17,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
 from studio.state.selection import picked_row
+from studio.text import literal
 from studio.widgets import layout
 
 TRIPLETS = 50
@@ -110,7 +111,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
             "class-errors", (looked.key, "triplets", filtered), "ranking all triplets", work, kept=48
         )
     except IdcError as error:
-        st.caption(str(error))
+        st.caption(literal(error))
         return None
     names, confusion = looked.names, looked.found.confusion
     rows = [

@@ -21,6 +21,7 @@ from studio.engine.results import PICKS, View, pick
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.state.selection import select
+from studio.text import literal
 
 WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
 NOTHING, NEXT = "nothing", "next"
@@ -87,8 +88,8 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
     if typed and view.position is None:
         st.warning(
-            f"{typed!r} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
-            f"test {ids[position]}."
+            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to "
+            f"{ids.max()}; shown is test {ids[position]}."
         )
     return position, order
 
@@ -201,7 +202,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     except IdcError as error:
         if asked.method == RULE:
             raise
-        st.error(str(error))
+        st.error(literal(error))
         first = by(RULE, target)
     second_target, method = target, first.method.name
     if asked.second == NEXT:
@@ -217,7 +218,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     try:
         return [first, by(method, second_target)]
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return [first]
 
 

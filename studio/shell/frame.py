@@ -22,7 +22,7 @@ from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT, Setup, choose, setup_line, untouched
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets.charts import follow_theme
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -131,7 +131,7 @@ def _open_setup() -> View:
     except CancelledError:
         return _last_good(setup)
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return _last_good(setup)
     st.session_state[LAST_GOOD] = setup
     return view

@@ -285,6 +285,10 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
         box.set_value(sql)
         next(button for button in app.button if button.label == "Run query").click().run()
         assert len(app.error) == 1, sql
+    box = next(area for area in app.text_area if area.label == "Query")
+    box.set_value("SELECT error('![x](http://x.org) <img src=x>')")
+    next(button for button in app.button if button.label == "Run query").click().run()
+    assert r"!\[x\](http://x.org) \<img src=x\>" in app.error[0].value, "no markup of a query is rendered"
     assert len(app.get("download_button")) >= 8
 
 
