@@ -14,9 +14,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from idc_core import files
-from idc_core.errors import SettingError
+from idc_core.errors import ModelError, SettingError
+from idc_core.parameters import shown
 
 if TYPE_CHECKING:
+    from torch import nn
+
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
     Subparsers = object  # argparse offers no public name for what `add_subparsers` returns
@@ -80,10 +83,12 @@ def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] 
     return text.getvalue()
 
 
-def check_folder(path: Path | None, option: str) -> None:
-    """Raise SettingError, before any work, where the folder of the file given by an option does not exist."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise SettingError(f"The folder of {option} {path} does not exist; make it, or name another file.")
+def check_layers(model: nn.Module, layers: Iterable[str]) -> None:
+    """Raise ModelError, before any work, where a network has no such layer."""
+    names = [name for name, _ in model.named_modules() if name]
+    unknown = next((layer for layer in layers if layer not in names), None)
+    if unknown is not None:
+        raise ModelError(f"The network has no layer {shown(unknown)}; its layers are {', '.join(names)}.")
 
 
 def write_whole(path: Path, content: str | bytes, option: str) -> None:

@@ -5,9 +5,9 @@ import copy
 import torch
 from torch import nn
 
+from idc_core.limits import BITS
 from idc_core.lrp.session import undisturbed
 from idc_core.models.registry import MODELS, find_entry
-from idc_core.parameters import whole_number
 
 MOST = 3
 """Networks that are compared unless others are named."""
@@ -31,7 +31,7 @@ def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
     SettingError
         If `bits` is outside 2..16.
     """
-    whole_number("bits per weight", bits, 2, 16)
+    BITS.check(bits)
     with undisturbed(model):
         other = copy.deepcopy(model)
     other.requires_grad_(False)

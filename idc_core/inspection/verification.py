@@ -22,6 +22,7 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.hypothesis import PADDING, PARSES, Hypothesis, Records, is_text
+from idc_core.limits import PAIRS, SETS
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import neuron_axes, trace
 
@@ -30,7 +31,7 @@ Swaps = Literal["symbols", "grammar"]
 BATCH = 512
 """Swaps tried at once."""
 
-FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = 10, 30, 500
+FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
 """Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
 
 CONFIRMED = 0.05
