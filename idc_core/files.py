@@ -75,7 +75,7 @@ def unwritable(path: Path) -> str:
 
 
 def unmakeable(folder: Path) -> str:
-    """Say why files cannot be written into a folder, as the end of a sentence; empty where it is there or can be made."""
+    """Say why files cannot be written into a folder, as the end of a sentence; empty where they can."""
     try:
         stands = _standing(folder)
         is_folder = stands.is_dir()
@@ -107,6 +107,12 @@ def write_whole(path: Path, content: bytes) -> None:
     with partial_file(path.parent) as partial:
         partial.write_bytes(content)
         partial.replace(path)
+
+
+def make_cache(folder: Path, what: str) -> None:
+    """Make a folder of the cache; DataError as `keeping` where that fails."""
+    with keeping(folder, what):
+        pass
 
 
 @contextmanager

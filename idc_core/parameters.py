@@ -25,7 +25,7 @@ LONGEST = 32
 SHOWN = 60
 """Characters of a value at most that a message repeats."""
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 

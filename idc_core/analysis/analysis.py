@@ -151,6 +151,7 @@ def analyze(
     criterion = IDC(
         model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
     )
+    criterion.check_inputs(len(train))
     if traces is None:
         with _timed(seconds, "run the training inputs"):
             learnt = collect(model, train, [layer], settings, on_progress=on_progress)

@@ -9,8 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
-from idc_core.cli.console import ProgressLine, Subparsers, check_layers, table, write_whole
-from idc_core.errors import DataError
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         card = model.card
         tests = card.dataset if arguments.data is None else arguments.data
         layer = card.default_layer if arguments.layer is None else arguments.layer
-        _check_fit(card, tests)
+        check_fit(card, tests)
         check_layers(model, [layer])
         CLUSTERINGS[arguments.clustering].check(arguments.clusters)
         started = time.perf_counter()
@@ -111,20 +110,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
         print(f"\nwritten to {arguments.json}")
     return 0
-
-
-def _check_fit(card: ModelCard, tests: str) -> None:
-    """Refuse a test set of another form before anything is read; an unknown name is refused when it is loaded."""
-    from idc_core.datasets import DATASETS
-
-    own = DATASETS[card.dataset]
-    fitting = [name for name, data in DATASETS.items() if (data.input_shape, data.task) == (own.input_shape, own.task)]
-    if tests in DATASETS and tests not in fitting:
-        other = DATASETS[tests]
-        raise DataError(
-            f"{card.name} does {own.task} of inputs of shape {own.input_shape}, but {tests} is for {other.task} of "
-            f"inputs of shape {other.input_shape}; --data can be {' or '.join(fitting)}."
-        )
 
 
 def make_document(

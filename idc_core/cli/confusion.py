@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
-from idc_core.cli.console import ProgressLine, Subparsers, check_layers, comma_separated, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
 from idc_core.errors import SettingError
 from idc_core.limits import INPUTS, ROWS, SCALED
 from idc_core.parameters import Parameter, shown
@@ -130,8 +130,7 @@ def _of_network(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[
     model = load_model(arguments.model)
     own = DATASETS[model.card.dataset]
     name = model.card.dataset if arguments.data is None else arguments.data
-    if DATASETS[name].input_shape != own.input_shape or DATASETS[name].task != own.task:
-        raise SettingError(f"{model.card.name} takes inputs of shape {own.input_shape}; {name} has others.")
+    check_fit(model.card, name)
     layers = countable_layers(model) if arguments.layers is None else arguments.layers
     check_layers(model, layers)
     _asked(arguments, own.class_names)

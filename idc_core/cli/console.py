@@ -14,13 +14,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from idc_core import files
-from idc_core.errors import ModelError, SettingError
+from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.parameters import shown
 
 if TYPE_CHECKING:
     from torch import nn
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+    from idc_core.cli.arguments import Parser
+    from idc_core.models import ModelCard
+
+    Subparsers = argparse._SubParsersAction[Parser]
 else:
     Subparsers = object  # argparse offers no public name for what `add_subparsers` returns
 
@@ -81,6 +84,20 @@ def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] 
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()
+
+
+def check_fit(card: ModelCard, tests: str) -> None:
+    """Refuse a test set of another form before anything is read; an unknown name is refused when it is loaded."""
+    from idc_core.datasets import DATASETS
+
+    own = DATASETS[card.dataset]
+    fitting = [name for name, data in DATASETS.items() if (data.input_shape, data.task) == (own.input_shape, own.task)]
+    if tests in DATASETS and tests not in fitting:
+        other = DATASETS[tests]
+        raise DataError(
+            f"{card.name} does {own.task} of inputs of shape {own.input_shape}, but {tests} is for {other.task} of "
+            f"inputs of shape {other.input_shape}; --data can be {' or '.join(fitting)}."
+        )
 
 
 def check_layers(model: nn.Module, layers: Iterable[str]) -> None:

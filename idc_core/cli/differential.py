@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
-from idc_core.cli.console import ProgressLine, Subparsers, comma_separated, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
 from idc_core.errors import SettingError
 from idc_core.limits import ACTIVATION, BOUND, ITERATIONS, SEED, STARTS, STEP, WEIGHT, M
 from idc_core.parameters import MOST_WHOLE, Parameter, shown
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         models = [_open(name) for name in arguments.models]
         _check_task(arguments.models, models)
         data = arguments.data or models[0].card.dataset
-        _check_data(data, models[0])
+        check_fit(models[0].card, data)
         test = load_dataset(data, "test", on_progress=progress)
         positions = _seeds(arguments, models[0], test, progress)
         guidance = _guidance(arguments, models, test, progress)
@@ -169,18 +169,6 @@ def _check_task(names: list[str], models: list[Any]) -> None:
             raise SettingError(
                 f"{names[0]} is for {own[0].label} and {name} for {data.label}; expected networks for one task."
             )
-
-
-def _check_data(name: str, model: Any) -> None:
-    """Refuse tests of another form before they are loaded."""
-    from idc_core.datasets import DATASETS
-
-    own, other = DATASETS[model.card.dataset], DATASETS[name]
-    if (other.input_shape, other.task) != (own.input_shape, own.task):
-        raise SettingError(
-            f"{model.card.name} does {own.task} of inputs of shape {own.input_shape}, but {name} is for {other.task} "
-            f"of inputs of shape {other.input_shape}; choose other tests with --data."
-        )
 
 
 def _check_cell(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
-from idc_core.cli.console import ProgressLine, Subparsers, check_layers, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.errors import SettingError
 from idc_core.limits import ERROR, INPUTS, RATE, ROWS, SEED
 
@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     model = load_model(arguments.model)
     check_layers(model, arguments.layers or ())
+    check_fit(model.card, arguments.data or model.card.dataset)
     with ProgressLine() as progress:
         data = load_dataset(
             arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Text, Word
-from idc_core.cli.console import ProgressLine, Subparsers, check_layers, comma_separated, table, write_whole
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
 from idc_core.limits import INPUTS, PAIRS, SEED, SETS, UNITS
 
 
@@ -56,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     layer = arguments.layer or model.card.default_layer
     check_layers(model, [layer])
+    check_fit(model.card, arguments.data or model.card.dataset)
     with ProgressLine() as progress:
         data = load_dataset(
             arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, partial_file
+from idc_core.files import cache_folder, make_cache, partial_file
 from idc_core.inspection.query_process import connect
 from idc_core.inspection.result import COLUMNS, Inspection, discoveries
 
@@ -97,7 +97,7 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     import pyarrow as pa
 
     path = path or store_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_cache(path.parent, "The inspection")
     run, about = uuid.uuid4().hex[:12], inspection.about
     table: dict[str, Any] = {name: inspection.table[name] for name in COLUMNS}
     table["unit_group"] = table.pop("group")

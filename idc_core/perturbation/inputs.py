@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError, SettingError
+from idc_core.limits import SEED
 from idc_core.parameters import whole_number
 
 Pictures = NDArray[np.float32]
@@ -60,7 +61,7 @@ def check_seed(seed: Any) -> int:
     SettingError
         If it is none.
     """
-    return whole_number("seed", seed)
+    return int(SEED.check(seed))
 
 
 def stream(seed: int, number: int) -> np.random.Generator:
