@@ -15,20 +15,22 @@ REAL = Parameter("share", "Share", "", 0.5, 0, 1)
 HUGE = 10**5_000
 
 
-@pytest.mark.parametrize("value", [0, 11, 1.0, 1.5, True, "3", None, float("nan"), float("inf"), HUGE, -HUGE, [3], {}])
+@pytest.mark.parametrize(
+    "value", [0, 11, 1.0, 1.5, True, "3", None, float("nan"), float("inf"), HUGE, -HUGE, [3], {}], ids=shown
+)
 def test_what_is_no_whole_number_in_the_range(value):
     with pytest.raises(SettingError, match=r"^count of a test must be a whole number from 1 to 10, not .*\.$") as told:
         WHOLE.check(value, "a test")
     assert len(str(told.value)) < 200
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, True, "0.5", None, float("nan"), float("inf"), HUGE, -HUGE])
+@pytest.mark.parametrize("value", [-0.1, 1.1, True, "0.5", None, float("nan"), float("inf"), HUGE, -HUGE], ids=shown)
 def test_what_is_no_number_in_the_range(value):
     with pytest.raises(SettingError, match=r"^share must be a number from 0 to 1, not .*\.$"):
         REAL.check(value)
 
 
-@pytest.mark.parametrize("value", [HUGE, MOST_WHOLE + 1, 10**400])
+@pytest.mark.parametrize("value", [HUGE, MOST_WHOLE + 1, 10**400], ids=shown)
 def test_numbers_that_fit_no_array_are_refused_where_there_is_no_upper_end(value):
     with pytest.raises(SettingError):
         whole_number("count", value)
@@ -81,7 +83,7 @@ class Unread(Dataset):
         pytest.fail(f"{name} was read before the settings were checked")
 
 
-@pytest.mark.parametrize("m", [0, -1, 1.5, 10**9, HUGE, float("nan"), "6", None])
+@pytest.mark.parametrize("m", [0, -1, 1.5, 10**9, HUGE, float("nan"), "6", None], ids=shown)
 def test_an_analysis_refuses_a_number_of_neurons_before_it_reads_data(m):
     data = object.__new__(Unread)
     with pytest.raises(IdcError, match=f"m must be a whole number from 1 to {limits.M.high}"):
