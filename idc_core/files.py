@@ -59,17 +59,18 @@ def unreadable(path: Path) -> str:
 
 def unwritable(path: Path) -> str:
     """Say why a file cannot be written, as the end of a sentence; empty where it can be made or replaced."""
+    folder = path.absolute().parent
     try:
-        mode = path.stat().st_mode if os.path.lexists(path) else None
-        folder = path.absolute().parent
-        there = folder.is_dir()
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
     except OSError as error:
         return f"cannot be written ({error.strerror})"
     except ValueError:
         return "is no name of a file"
-    if mode is not None and not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode):
         return f"cannot be written, for it is {_kind(mode)}"
-    if not there:
+    if not folder.is_dir():
         return "cannot be written, for its folder does not exist"
     return "" if os.access(folder, os.W_OK | os.X_OK) else "cannot be written, for its folder is read-only"
 

@@ -86,6 +86,7 @@ def of_file_to_read(kind, folder):
 def of_file_to_write(kind, folder):
     yield from paths(folder)
     yield from (str(folder / "no" / "folder.csv"), str(folder / "file" / "below.csv"), str(folder / "to-a-device"))
+    yield str(folder / ("x" * 300))
 
 
 def of_folder_to_write(kind, folder):
