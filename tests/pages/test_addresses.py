@@ -4,7 +4,7 @@ import ast
 import random
 from importlib import import_module
 from types import SimpleNamespace
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
@@ -81,10 +81,9 @@ def visit(monkeypatch):
     """Put parameters into an address, as (name, value) pairs, and return what Streamlit makes of it."""
 
     def put(pairs, quote=True):
-        def written(text):
-            return "".join(f"%{byte:02X}" for byte in text.encode(errors="replace")) if quote else text
-
-        query = Query("&".join(f"{name}={written(value)}" for name, value in pairs))
+        query = Query(
+            "&".join(f"{name}={quote_plus(value, errors='replace') if quote else value}" for name, value in pairs)
+        )
         monkeypatch.setattr(address, "st", SimpleNamespace(query_params=query, session_state={}))
         return query
 
