@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.evidence import Evidence
+from idc_core.confusion.evidence import MOST_CLASSES, Evidence, check_count
 from idc_core.errors import DataError
 from idc_core.npz import array_names, read_arrays
 
 ARRAYS = ("probability", "activations", "layer_sizes", "predicted", "true", "class_names", "ids", "label_ids")
 """Arrays that an npz file can hold; others are left alone."""
-
-MOST_CLASSES = 5000
-"""Classes at most: every two are compared."""
 
 MARK = "|"
 """Between several labels of an input in a CSV table."""
@@ -92,6 +89,7 @@ def _class_count(*arrays: NDArray[Any] | None) -> int:
     given = [one for one in arrays if one is not None]
     for one in given:
         if one.ndim == 2:
+            check_count(one.shape[1])
             return int(one.shape[1])
     numbers = np.concatenate([one.ravel() for one in given if one.dtype.kind in "iu"] or [np.zeros(1, np.int64)])
     smallest, largest = int(numbers.min(initial=0)), int(numbers.max(initial=0))
@@ -154,6 +152,7 @@ def _of_table(content: bytes, where: str, scaled: bool, class_names: Sequence[st
     columns = [i for i, name in enumerate(heading) if name not in ("predicted", "true", "id")]
     values = _floats([[row[i] for i in columns] for row in body], where)
     names = tuple(class_names) or _names_in(labels)
+    check_count(len(names), where)
     several = any(MARK in cell or not cell.strip() for cells in labels.values() for cell in cells)
     read = {name: _labels(cells, names, several, name, where) for name, cells in labels.items()}
     return Evidence(

@@ -12,6 +12,7 @@ from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import obtain
 from idc_core.datasets.zip_archive import Archive, decode_jpegs, open_archive
 from idc_core.errors import DataError
+from idc_core.parameters import LONGEST, shown
 from idc_core.progress import Progress
 
 _ZIP = "udacity-center-100x100.zip"
@@ -103,8 +104,8 @@ def _read_row(row: dict[str, str], where: str) -> tuple[str, float]:
         angle = float(row["steering_angle"])
     except (TypeError, ValueError) as error:
         raise DataError(f"{where}: expected a steering angle in radians ({error}).") from error
-    if not (frame.isascii() and frame.isdigit()):
-        raise DataError(f"{where}: the frame_id {frame!r} is not a time stamp, a whole number.")
+    if not (frame.isascii() and frame.isdigit() and len(frame) <= LONGEST):
+        raise DataError(f"{where}: the frame_id {shown(frame)} is not a time stamp, a whole number.")
     if not math.isfinite(angle) or abs(angle) > _MAX_ANGLE:
         raise DataError(f"{where}: the steering angle {angle} is not within +-{_MAX_ANGLE:g} radians.")
     return frame, angle

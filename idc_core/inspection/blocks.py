@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError
-from idc_core.files import cache_folder
+from idc_core.files import cache_folder, keeping
 from idc_core.inspection.hypothesis import Hypothesis, Records
 
 Place = tuple[str, str]
@@ -124,8 +124,8 @@ class BlockStore:
     def _file(self, index: int, number: int) -> Path:
         if self._folder is None:
             parent = cache_folder() / "inspection"
-            parent.mkdir(parents=True, exist_ok=True)
-            self._folder = tempfile.TemporaryDirectory(prefix="blocks.", dir=parent)
+            with keeping(parent, "The units' behaviours"):
+                self._folder = tempfile.TemporaryDirectory(prefix="blocks.", dir=parent)
         return Path(self._folder.name) / f"{index}-{number}.npy"
 
 

@@ -74,8 +74,8 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
         depends=(looked.key, pair, filtered),
         clicked=clicked,
     )
-    said = address.read(THIRD)
-    third = int(said) if said.isascii() and said.isdigit() and len(said) < 7 and int(said) in known.tolist() else most
+    said = address.position(address.read(THIRD))
+    third = said if said is not None and said in known.tolist() else most
     _pictures(view, looked, pair, third)
     return pd.DataFrame({"third class": looked.names, "bias": bias})
 

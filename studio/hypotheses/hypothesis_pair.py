@@ -46,11 +46,8 @@ def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
     known = grid.score.shape[1]
     name = address.read(HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
-    if layer == measured.view.setup.layer:
-        unit = selected().neuron
-    else:
-        text = address.read(UNIT)
-        unit = int(text) if text.isascii() and text.isdigit() else None
+    own = layer == measured.view.setup.layer
+    unit = selected().neuron if own else address.position(address.read(UNIT))
     if unit is not None and unit >= known:
         unit = None
     if chosen is None and unit is None:

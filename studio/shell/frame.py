@@ -14,6 +14,7 @@ from streamlit.navigation.page import Page
 
 from idc_core.analysis.overview import Overview
 from idc_core.errors import CancelledError, IdcError
+from idc_core.files import cache_folder
 from studio.engine import jobs
 from studio.engine.overview import snapshot
 from studio.engine.results import View, open_view, warm
@@ -44,6 +45,11 @@ def run() -> None:
         address.read(held)
     if asked := asked_page():
         st.switch_page(PAGES[asked].file)
+    try:
+        cache_folder()
+    except IdcError as error:
+        st.error(str(error))
+        st.stop()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()

@@ -98,8 +98,8 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
 
 def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
     """Return the place of the input to look at: the one that was clicked, or that of the selected test."""
-    asked = address.read(PICK)
-    if asked.isascii() and asked.isdigit() and (found := np.flatnonzero(positions == int(asked[:12]))).size:
+    asked = address.position(address.read(PICK))
+    if asked is not None and (found := np.flatnonzero(positions == asked)).size:
         return int(found[0])
     here = np.flatnonzero(suite.origin[positions] == (-1 if selected().input is None else selected().input))
     return int(here[0]) if len(here) and selected().input is not None else 0

@@ -1,6 +1,7 @@
 """Evidence of a network and of a person's own file, groups of classes, and everything found in it."""
 
 import io
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -268,3 +269,34 @@ def test_a_class_without_predictions_is_named(single):
     assert found.unseen == ["bird"]
     assert found.confusion_found.undefined == 4
     assert not (found.suspected == 2).any()
+
+
+def _table(rows, label):
+    return ("predicted,one\n" + f"{label},0.5\n" * rows).encode()
+
+
+def _npz(**arrays):
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (_table(20_000, 99_999), "own.csv"),
+        ((",".join(map(str, range(6_000))) + "\n" + ",".join("0" * 6_000) + "\n").encode(), "own.csv"),
+        (_npz(probability=np.zeros((1, 100_000), np.float32)), "own.npz"),
+        (_npz(activations=np.zeros((2, 1)), predicted=np.zeros((2, 100_000), bool)), "own.npz"),
+        (_npz(activations=np.zeros((2, 1)), predicted=np.array([0, 10**9])), "own.npz"),
+    ],
+    ids=["numbered labels", "heading", "probability matrix", "several labels", "labels"],
+)
+def test_too_many_classes_are_refused_before_every_two_are_compared(content, name):
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"5,000"):
+            own_evidence(content, name)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()

@@ -78,6 +78,7 @@ FRAME = "1479425441000000000"
         (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},"), "line 2: expected a steering angle"),
         (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME}"), "line 2: expected a steering angle"),
         (lambda text: text.replace(f"{FRAME},0.000000", "left,0"), "line 2: the frame_id 'left'"),
+        (lambda text: text.replace(f"{FRAME},0.000000", "9" * 5_000 + ",0"), "line 2: the frame_id '999"),
         (lambda text: text.replace(f"{FRAME},0.000000\n", ""), f"399 rows, and center/{FRAME}.jpg is only in the pic"),
         (lambda text: text + "17,0.1\n", "401 rows, and center/17.jpg is only in the table"),
         (lambda text: text + f"{FRAME},0.1\n", f"line 402: the frame {FRAME} comes a second time"),
