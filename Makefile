@@ -49,11 +49,13 @@ run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1
 	--server.showEmailPrompt=false --browser.gatherUsageStats=false --logger.hideWelcomeMessage=true
 
 test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types and all tests but the slow ones
-	@echo "Running linter, types, unit tests, page tests and browser tests."
-	@status=0; $(MAKE) --no-print-directory --keep-going lint types || status=1; \
-	$(PYTEST) -m "not slow" tests || status=1; exit $$status
+	@echo "Running unit tests, page tests and browser tests, and beside them linter and types, which are told at the end."
+	@status=0; said=$$(mktemp); $(MAKE) --no-print-directory --keep-going lint types >$$said 2>&1 & checks=$$!; \
+	trap 'kill $$checks 2>/dev/null; rm -f $$said; exit 1' INT TERM; \
+	$(PYTEST) -m "not slow" tests || status=1; \
+	wait $$checks || status=1; echo "Linter and types:"; cat $$said; rm -f $$said; exit $$status
 
-test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, fuzzing at length
+test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, large data sets
 	@$(PYTEST) -m slow tests
 
 test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no pages, no browser, no experiments
@@ -63,7 +65,7 @@ lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
 	@status=0; $(ENV_PYTHON) -m ruff check . || status=1; \
 	$(ENV_PYTHON) -m ruff format --check . || status=1; exit $$status
 
-types: $(DEV_READY) ## check the types (mypy, strict on idc_core)
+types: $(DEV_READY) ## check the types of all but the tests (mypy, strict)
 	@$(ENV_PYTHON) -m mypy
 
 bench: $(DEV_READY) ## measure speed as ratios and write benchmarks/RESULTS.md

@@ -16,21 +16,32 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["IDC_HOME"], ignore_errors=True)
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 TESTS = Path(__file__).parent
 
 # Other work on the machine makes single examples slow, which says nothing about the code.
-settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True, max_examples=25)
+settings.register_profile("long", settings.get_profile("repeatable"), max_examples=200)
 settings.load_profile("repeatable")
 
 
-FIRST = ("browser/test_every_page.py", "browser/", "pages/")
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the slow tests try more examples."""
+    if config.option.markexpr == "slow":
+        settings.load_profile("long")
+
+
+FIRST = ("browser/test_every_page.py", "browser/", "pages/", "inspection/", "perturbation/")
 """Files that take longest: workers that begin with them end together."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; the others keep their order."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest files first; the slow tests try every property once more, on more examples."""
+    for item in items:
+        if config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("slow")
 
     def place(item: pytest.Item) -> int:
         name = item.path.relative_to(TESTS).as_posix()

@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.evidence import Evidence
-from idc_core.confusion.predictions_parts import (
-    MOST_CLASSES,
-    SEVERAL_BYTES,
-    check_names,
-    check_size,
-    evidence_of,
-    scaled_over_layers,
-)
+from idc_core.confusion.evidence import MOST_CLASSES, Evidence
+from idc_core.confusion.predictions_parts import SEVERAL_BYTES, check_names, check_size, evidence_of, scaled_over_layers
 from idc_core.confusion.predictions_table import read_table
 from idc_core.errors import DataError
 from idc_core.guarded import ArrayFile, ArrayHeader, open_arrays

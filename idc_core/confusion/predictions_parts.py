@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.evidence import Evidence
+from idc_core.confusion.evidence import Evidence, check_count
 from idc_core.errors import DataError
 from idc_core.guarded import Budget
-
-MOST_CLASSES = 5000
-"""Classes at most: every two are compared."""
 
 SEVERAL_BYTES = 18
 """What an input takes per class where it may have several: labels and predictions are compared as float64."""
@@ -28,8 +25,7 @@ _SQUARES, _COUNTS = 12, 4
 
 def check_size(classes: int, neurons: int, budget: Budget) -> None:
     """Refuse more classes than are compared, or than there is memory for: before anything of their size is made."""
-    if classes > MOST_CLASSES:
-        raise DataError(f"{budget.where}: there are {classes:,} classes; at most {MOST_CLASSES:,} are compared.")
+    check_count(classes, budget.where)
     size = 8 * classes * (_SQUARES * classes + _COUNTS * neurons)
     budget.take(size, f"comparing {classes:,} classes by {neurons:,} neurons")
     budget.give(size)

@@ -11,13 +11,13 @@ from idc_core.datasets.registry import dataset
 from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, open_archive, read_number, read_rows
+from idc_core.parameters import LONGEST, shown
 from idc_core.progress import Progress
 
 _ZIP = "udacity-center-100x100.zip"
 _BLOCKS = 20
 _TEST_BLOCKS = (3, 7, 11, 15, 19)
 _GUARD_FRAMES = 20  # one second
-_MOST_DIGITS = 20
 _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each way
 
 
@@ -100,10 +100,8 @@ def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
 
 def _read_row(frame: str, angle_text: str, where: str) -> tuple[str, float]:
     angle = read_number(angle_text, f"{where}: the steering angle in radians")
-    if not (frame.isascii() and frame.isdigit() and len(frame) <= _MOST_DIGITS):
-        raise DataError(
-            f"{where}: the frame_id {frame[:60]!r} is no time stamp, a whole number of at most {_MOST_DIGITS} digits."
-        )
+    if not (frame.isascii() and frame.isdigit() and len(frame) <= LONGEST):
+        raise DataError(f"{where}: the frame_id {shown(frame)} is not a time stamp, a whole number.")
     if not math.isfinite(angle) or abs(angle) > _MAX_ANGLE:
         raise DataError(f"{where}: the steering angle {angle} is not within +-{_MAX_ANGLE:g} radians.")
     return frame, angle

@@ -6,7 +6,6 @@ import io
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from idc_core.errors import DataError
 from idc_core.guarded.limits import Budget
@@ -25,7 +24,6 @@ _FAILURES = (
     EOFError,
     MemoryError,
     ZeroDivisionError,
-    Image.DecompressionBombError,
 )
 
 
@@ -64,6 +62,8 @@ def read_picture(
     DataError
         If it is no whole picture of that format, mode and size, or takes more memory than is allowed.
     """
+    from PIL import Image  # only here: a first look at networks needs no pictures
+
     budget = budget or Budget(where)
     try:
         with Image.open(io.BytesIO(content), formats=(form,)) as image:
@@ -79,7 +79,7 @@ def read_picture(
             budget.take(held, "its pixels")
             pixels = np.asarray(image if convert in (None, image.mode) else image.convert(convert))
             budget.give(held)
-    except _FAILURES as error:
+    except (*_FAILURES, Image.DecompressionBombError) as error:
         raise DataError(f"{where} is not a whole {form} picture ({error}).") from error
     if pixels.dtype != np.uint8:
         raise DataError(f"{where} has pixels of type {pixels.dtype}; expected 8 bits a channel.")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError
-from idc_core.files import cache_folder, partial_folder
+from idc_core.files import cache_folder, keeping, partial_folder
 from idc_core.guarded import opened
 from idc_core.inspection.hypothesis import Hypothesis, Records
 
@@ -149,8 +149,8 @@ class BlockStore:
     def _file(self, index: int, number: int) -> Path:
         if self._folder is None:
             parent = cache_folder() / "inspection"
-            parent.mkdir(parents=True, exist_ok=True)
-            self._folder = partial_folder(parent)
+            with keeping(parent, "The units' behaviours"):
+                self._folder = partial_folder(parent)
         return Path(self._folder.name) / f"{index}-{number}.npy"
 
 

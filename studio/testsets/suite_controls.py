@@ -15,7 +15,7 @@ from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
 from studio.engine.suite_catalog import SuiteOption
 from studio.state import address
-from studio.text import lower, plural
+from studio.text import literal, lower, plural
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter
@@ -58,7 +58,7 @@ def choose(view: View) -> list[str]:
             choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != NOTHING]
     if missing:
-        st.caption(f"Not available for this setup, left out: {', '.join(missing)}.")
+        st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if view.test.inputs.ndim != 4:
         st.caption(
             "Noise, transforms and attacks apply to images only. For texts you can compare parts of the tests, other "
@@ -253,7 +253,7 @@ def _upload(view: View, names: list[str]) -> None:
             suite = custom_suite(given, view.test)
             path = save_suite(Path(given.name).stem, suite)
         except IdcError as error:
-            st.session_state[REFUSED] = f"{given.name} was not added. {error}"
+            st.session_state[REFUSED] = f"{literal(given.name)} was not added. {literal(error)}"
             return
         suite_catalog.keep_names([*names, path.stem][-MOST:])
 
@@ -307,15 +307,14 @@ def _delete(view: View) -> None:
         try:
             delete_saved(name)
         except IdcError as error:
-            st.session_state[REFUSED] = str(error)
+            st.session_state[REFUSED] = literal(error)
 
-    listed = [
-        (one.name, f"{one.label}: {plural(one.inputs, 'test')}", plural(one.inputs, "test")) for one in saved.values()
-    ]
+    tests = {one.name: plural(one.inputs, "test") for one in saved.values()}
+    listed = [(one.name, f"{literal(one.label)}: {tests[one.name]}", tests[one.name]) for one in saved.values()]
     listed += [(name, f"{name}.npz is damaged and left out", "this damaged file") for name in damaged]
     for name, said, what in listed:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(said, help=damaged.get(name))
+            st.markdown(said, help=literal(damaged[name]) if name in damaged else None)
             st.button(
                 "Delete",
                 key=f"remove-{name}",

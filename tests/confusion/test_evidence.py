@@ -257,7 +257,7 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
         (b"Predicted,a\n1,1", "own.csv", "one column predicted at most, written so; found Predicted"),
         (b"predicted,true\n1,1", "own.csv", "expected activations in columns beside predicted, true"),
         (b"predicted,a\n9999,1", "own.csv", "numbered from 0, at most 5,000"),
-        (b",".join(b"%d" % i for i in range(5001)), "own.csv", "5,001 classes; at most 5,000"),
+        (b",".join(b"%d" % i for i in range(5001)), "own.csv", "at most 5,000 classes.*there are 5,001"),
         (npz(**TWO, class_names=np.array("ab")), "own.npz", "a list with a text for each class, found <U2 of shape"),
         (npz(**TWO, class_names=np.array([b"a", b"b"])), "own.npz", r"class_names has values of type .*S1"),
         (
@@ -272,8 +272,8 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
         (npz(**TWO, layer_sizes=np.ones(3)), "own.npz", "whole numbers in one row"),
         (npz(activations=HUGE, predicted=np.array([0, 1])), "own.npz", "too far apart for float32"),
         (npz(probability=np.full((2, 2), 1.5)), "own.npz", "shares in 0..1"),
-        (npz(probability=np.zeros((1, 6000))), "own.npz", "6,000 classes; at most 5,000"),
-        (npz(activations=np.zeros((1, 2)), predicted=np.zeros((1, 10**6), bool)), "own.npz", "1,000,000 classes"),
+        (npz(probability=np.zeros((1, 6000))), "own.npz", "at most 5,000 classes.*there are 6,000"),
+        (npz(activations=np.zeros((1, 2)), predicted=np.zeros((1, 10**6), bool)), "own.npz", "there are 1,000,000"),
         (npz(activations=np.zeros((1, 10**6)), predicted=np.array([4000])), "own.npz", "comparing 4,001 classes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "file",
@@ -322,3 +322,34 @@ def test_a_class_without_predictions_is_named(single):
     assert found.unseen == ["bird"]
     assert found.confusion_found.undefined == 4
     assert not (found.suspected == 2).any()
+
+
+def _table(rows, label):
+    return ("predicted,one\n" + f"{label},0.5\n" * rows).encode()
+
+
+def _npz(**arrays):
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (_table(20_000, 99_999), "own.csv"),
+        ((",".join(map(str, range(6_000))) + "\n" + ",".join("0" * 6_000) + "\n").encode(), "own.csv"),
+        (_npz(probability=np.zeros((1, 100_000), np.float32)), "own.npz"),
+        (_npz(activations=np.zeros((2, 1)), predicted=np.zeros((2, 100_000), bool)), "own.npz"),
+        (_npz(activations=np.zeros((2, 1)), predicted=np.array([0, 10**9])), "own.npz"),
+    ],
+    ids=["numbered labels", "heading", "probability matrix", "several labels", "labels"],
+)
+def test_too_many_classes_are_refused_before_every_two_are_compared(content, name):
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"5,000"):
+            own_evidence(content, name)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()

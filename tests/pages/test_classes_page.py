@@ -265,6 +265,7 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
     assert "suspected without labels" in suite.provenance[-1].label
 
 
+@pytest.mark.slow
 def test_retraining_shows_before_and_after(found):
     app = opened(deviations="0.5")
     assert "before" not in [value for frame in app.dataframe for value in frame.value.iloc[:, 0].astype(str)]

@@ -23,7 +23,10 @@ def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
 
     Raises DataError if the shape is none of these, or a value is not finite.
     """
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{name!r} must be a table of numbers, with rows of equal length ({error}).") from error
     own = places(dataset)
     if own and given.shape == own:
         given = np.broadcast_to(given, (len(dataset), *own))
