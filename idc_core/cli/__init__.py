@@ -12,7 +12,7 @@ from idc_core.cli import analyze, confusion, differential, experiment, inspect, 
 from idc_core.cli.arguments import Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
-from idc_core.files import cache_folder
+from idc_core.files import cache_folder, sweep
 
 FAILED = 2
 INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
@@ -71,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = make_parser().parse_args(argv)
         cache_folder()  # refused before the work, even where a command may not come to need it
+        sweep()
         status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status

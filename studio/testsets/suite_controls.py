@@ -15,7 +15,7 @@ from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
 from studio.engine.suite_catalog import SuiteOption
 from studio.state import address
-from studio.text import count, literal, lower, plural
+from studio.text import literal, lower, plural
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter
@@ -296,11 +296,11 @@ def _combine(view: View, names: list[str]) -> None:
 
 
 def _delete(view: View) -> None:
-    from idc_core.suites import delete_saved, saved_suites
+    from idc_core.suites import damaged_suites, delete_saved, saved_suites
 
-    saved = saved_suites(view.test)
+    saved, damaged = saved_suites(view.test), damaged_suites()
     st.markdown("**Saved on this computer**")
-    if not saved:
+    if not saved and not damaged:
         st.caption("Nothing yet. Uploaded files and inputs that you save below are listed here.")
 
     def delete(name: str) -> None:
@@ -309,14 +309,17 @@ def _delete(view: View) -> None:
         except IdcError as error:
             st.session_state[REFUSED] = literal(error)
 
-    for one in saved.values():
+    tests = {one.name: plural(one.inputs, "test") for one in saved.values()}
+    listed = [(one.name, f"{literal(one.label)}: {tests[one.name]}", tests[one.name]) for one in saved.values()]
+    listed += [(name, f"{name}.npz is damaged and left out", "this damaged file") for name in damaged]
+    for name, said, what in listed:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{literal(one.label)}: {plural(one.inputs, 'test')}")
+            st.markdown(said, help=literal(damaged[name]) if name in damaged else None)
             st.button(
                 "Delete",
-                key=f"remove-{one.name}",
+                key=f"remove-{name}",
                 on_click=delete,
-                args=(one.name,),
+                args=(name,),
                 type="tertiary",
-                help=f"Deletes these {count(one.inputs)} tests from this computer.",
+                help=f"Deletes {what} from this computer.",
             )

@@ -204,8 +204,8 @@ def test_own_predictions_with_several_labels():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"nothing", "neither an npz file nor a table"),
-        (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1])), "expected both of the same inputs"),
+        (b"nothing", "not an npz file or a table"),
+        (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1])), "expected arrays of the same inputs"),
         (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1, -1])), "classes numbered from 0"),
     ],
 )
