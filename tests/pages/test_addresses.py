@@ -40,8 +40,12 @@ JUNK = (
 LETTERS = [chr(code) for code in (*range(1, 128), 0xE4, 0x663, 0x202E, 0xFFFD, 0x1F600)]
 
 
+PLACES = {"address.read": 0, "choose_one": 4, "choose_several": 4}
+"""Functions that read the address, and which of their arguments is the name."""
+
+
 def read_names():
-    """Every name that some page reads from the address, and every key of a control that Streamlit binds to it."""
+    """Every name that some page reads from the address, and every key of a control that it holds."""
     names = {*vars(setup.DEFAULT), *vars(selection.Selection())}
     names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls.FAMILY, controls.MEASURE}
     for file in sorted((ROOT / "studio").rglob("*.py")):
@@ -50,13 +54,13 @@ def read_names():
             bound = isinstance(given.get("bind"), ast.Constant) and isinstance(given.get("key"), ast.Constant)
             if bound:
                 names.add(given["key"].value)
-            if ast.unparse(call.func) != "address.read":
-                continue
-            if isinstance(call.args[0], ast.Constant):
-                names.add(call.args[0].value)
-            elif isinstance(call.args[0], ast.Name) and call.args[0].id.isupper():
+            place = PLACES.get(ast.unparse(call.func))
+            name = call.args[place] if place is not None and len(call.args) > place else None
+            if isinstance(name, ast.Constant):
+                names.add(name.value)
+            elif isinstance(name, ast.Name) and name.id.isupper():
                 module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
-                names.add(getattr(module, call.args[0].id))
+                names.add(getattr(module, name.id))
     return sorted(names)
 
 
