@@ -127,9 +127,7 @@ def open_archive(
             budget.take(_DIRECTORY_COPIES * size, "the list of its members")
             archive = zipfile.ZipFile(stream)
             if len(archive.infolist()) not in counts:
-                raise zipfile.BadZipFile(
-                    f"it lists {len(archive.infolist()):,} members where its end says {counts[-1]:,}"
-                )
+                raise zipfile.BadZipFile(f"it lists {len(archive.infolist())} members where its end says {counts[-1]}")
         except _FAILURES as error:
             raise DataError(
                 f"{where} is cut off or not {kind} ({str(error)[:_MOST_SAID]}): write or copy it again."

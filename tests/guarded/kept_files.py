@@ -366,7 +366,7 @@ KEPT = (
     ),
     Reader(
         "database of inspections",
-        ("idc_core.inspection.query_process",),
+        ("idc_core.inspection.database_process", "idc_core.inspection.query"),
         database,
         asked,
         heads=lambda content: {0, 8, 20, 4100, 8200, 12_300},
