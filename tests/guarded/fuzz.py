@@ -15,12 +15,22 @@ import warnings
 from pathlib import Path
 from random import Random
 
+from idc_core.errors import IdcError
+from tests.guarded import damage
+from tests.guarded.kept_files import KEPT
+from tests.guarded.own_files import OWN
+from tests.guarded.published_files import PUBLISHED
+from tests.guarded.reader import plain
+
+READERS = (*OWN, *KEPT, *PUBLISHED)
+"""Every reader of files: what a module that reads files must be named in."""
+
 SECONDS = 5
 """A call may take so long, in seconds of the processor."""
 HANG = 60
 """A call that has not ended after so many seconds waits for something."""
 MEMORY = 1 << 30
-"""Bytes that all readings may take beyond what the process holds at the beginning, as address space."""
+"""Bytes that all readings may take beyond what the process holds at the beginning, written or not."""
 MOST_FAILURES = 10
 
 
@@ -34,9 +44,6 @@ class FailedError(Exception):
 
 def outcome(reader, path, good, family):
     """Read a file: "refused", "equal" or "other"; `FailedError` where it is none of what is allowed."""
-    from idc_core.errors import IdcError
-    from tests.guarded.reader import plain
-
     begun = time.process_time()
     signal.alarm(HANG)
     try:
@@ -65,8 +72,6 @@ def outcome(reader, path, good, family):
 
 def copies(reader, content, effort, random):
     """Every changed copy of a good file: what was done by name, in words, and the content."""
-    from tests.guarded import damage
-
     heads = reader.heads(content)
     yield from (("damage", *one) for one in damage.every_byte(content, heads, reader.flips * effort, min(8, effort)))
     yield from (("damage", *one) for one in damage.truncations(content, heads, reader.flips * effort // 8))
@@ -105,8 +110,6 @@ def others(folder, path):
 
 def attempt(reader, work, effort, seed):
     """Read every copy of one reader's file; return what came of it."""
-    from tests.guarded.reader import plain
-
     folder = work / "readers" / reader.name
     for name in ("home", "data"):
         (folder / name).mkdir(parents=True)
@@ -157,16 +160,14 @@ def main():
         os.environ[name] = str(folder)
     os.chdir(empty["CWD"])
 
-    from tests.guarded.readers import READERS
-
     def hang(*_):
         raise Hang
 
     signal.signal(signal.SIGALRM, hang)
     report = {}
     started = peak()
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY + (256 << 20), resource.RLIM_INFINITY))
+    held = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (held + MEMORY + (256 << 20), resource.RLIM_INFINITY))
     for reader in READERS:
         if not names or reader.name in names:
             sys.stderr.write(f"{reader.name}\n")  # the last one, where the process is taken down

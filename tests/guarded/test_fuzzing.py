@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guarded.readers import READERS
+from tests.guarded.fuzz import READERS
 
 ROOT = Path(__file__).resolve().parents[2]
 EFFORT = int(os.environ.get("IDC_FUZZ", "1"))
