@@ -54,7 +54,7 @@ NOT_TRIED = {
     "idc_core.datasets.cifar10": "tarfile.open: a download whose SHA-256 is pinned",
     "idc_core.datasets.digits": "np.loadtxt: a text in memory, read from a gzip file that is tried",
     "idc_core.datasets.newsgroups": "tarfile.open: a download whose SHA-256 is pinned",
-    "idc_core.inspection.database_process": "?.open, duckdb.connect, ipc.open_stream, json.loads: the process that is tried",
+    "idc_core.inspection.database_process": "?.open, duckdb.connect, ipc.open_stream, json.loads: it is what is tried",
     "idc_core.inspection.query": "ipc.open_stream: the answer of its own process",
     "idc_core.perturbation.transforms": "Image.open: the picture that it has just compressed",
 }

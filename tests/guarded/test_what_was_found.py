@@ -13,9 +13,9 @@ from PIL import Image
 from idc_core.analysis.overview import Overview
 from idc_core.cache import ArrayFolder
 from idc_core.datasets import digits
-from idc_core.errors import DataError
+from idc_core.errors import DataError, SettingError
 from idc_core.experiments.retraining_results import RetrainedNetwork
-from idc_core.guarded import open_archive, open_gzip, read_arrays, read_json, read_picture
+from idc_core.guarded import limits, open_archive, open_gzip, read_arrays, read_json, read_picture
 from tests.guarded.crafted_arrays import packed
 from tests.guarded.crafted_binaries import chunks, png_of
 from tests.guarded.kept_files import NETWORK, OVERVIEW
@@ -135,6 +135,14 @@ def test_other_pixels_of_a_png_are_found():
         read_picture(damaged, "The mask", "PNG")
     with pytest.raises(DataError, match=r"is damaged|is not a whole PNG picture"):
         read_picture(content[:-12], "The mask", "PNG")
+
+
+@pytest.mark.parametrize("text", ["limits = 5", "limits = []", "limits = 'memory_mib'", "[[limits]]\nmemory_mib = 1"])
+def test_limits_that_are_no_section_are_refused(tmp_path, monkeypatch, text):
+    (tmp_path / "mine.toml").write_text(text)
+    monkeypatch.setenv("IDC_CONFIG", str(tmp_path / "mine.toml"))
+    with pytest.raises(SettingError, match=r"expected a section \[limits\]"):
+        limits()
 
 
 @pytest.mark.parametrize(
