@@ -8,8 +8,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 from urllib.parse import urlsplit
 
 from idc_core.errors import DataError
@@ -254,4 +256,4 @@ def _verify(folder: Path, files: Files) -> None:
 
 def _sha256(path: Path) -> str:
     with opened(path, str(path)) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(cast(BufferedReader, stream), "sha256").hexdigest()

@@ -179,10 +179,8 @@ def _check_local(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) 
         beside = stream.read(size).decode("utf-8" if member.flag_bits & _UTF_8 else "cp437", "replace")
         if beside == member.orig_filename:
             return
-    raise DataError(
-        f"{where} is damaged: its list has the member {member.filename[:_MOST_SAID]}, but another one lies there; copy "
-        "it again."
-    )
+    name = member.filename[:_MOST_SAID]
+    raise DataError(f"{where}: the member {name} is damaged: another one lies where it should; copy the file again.")
 
 
 def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dict[str, zipfile.ZipInfo]:
@@ -195,7 +193,6 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
             raise DataError(
                 f"{where} holds the member {said!r}, whose name leads out of its folder, or is none: refused."
             )
-        _check_local(archive, member, where)
         if name in members:
             raise DataError(f"{where} holds the member {name} twice: refused.")
         if member.compress_type not in _METHODS or member.flag_bits & 1:
@@ -213,6 +210,8 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
             )
         if not member.is_dir():
             members[name] = member
+    for member in archive.infolist():
+        _check_local(archive, member, where)
     total, size = (sum(getattr(one, of) for one in members.values()) for of in ("file_size", "compress_size"))
     if expansion is not None and total > max(_SMALL, expansion * size):
         raise DataError(f"{where} expands from {size:,} to {total:,} bytes in all: refused as a trap.")

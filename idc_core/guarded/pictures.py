@@ -67,8 +67,6 @@ def read_picture(
     from PIL import Image  # only here: a first look at networks needs no pictures
 
     budget = budget or Budget(where)
-    if form == "PNG":
-        _check_parts(content, where)
     try:
         with Image.open(io.BytesIO(content), formats=(form,)) as image:
             if (size is not None and image.size != size) or (mode is not None and image.mode != mode):
@@ -81,6 +79,8 @@ def read_picture(
                 raise DataError(f"{where} is {image.size[0]}x{image.size[1]} pixels; at most {_MOST_SIDE:,} a side.")
             held = image.size[0] * image.size[1] * 4 * 3  # decoded, converted, and as an array
             budget.take(held, "its pixels")
+            if form == "PNG":
+                _check_parts(content, where)
             pixels = np.asarray(image if convert in (None, image.mode) else image.convert(convert))
             budget.give(held)
     except (*_FAILURES, Image.DecompressionBombError) as error:
@@ -97,7 +97,7 @@ def _check_parts(content: bytes, where: str) -> None:
         size = int.from_bytes(content[place : place + 4], "big")
         name, end = content[place + 4 : place + 8], place + 8 + size
         if zlib.crc32(content[place + 4 : end]).to_bytes(4, "big") != content[end : end + 4]:
-            raise DataError(f"{where} is damaged: a part of it does not have its checksum.")
+            raise DataError(f"{where} is not a whole PNG picture: a part of it does not have its checksum.")
         place = end + 4
     if name != b"IEND" or not content.startswith(_PNG):
         raise DataError(f"{where} is not a whole PNG picture.")
