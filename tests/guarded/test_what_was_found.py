@@ -53,7 +53,7 @@ def test_a_member_without_a_name_is_refused():
 def test_a_name_that_is_damaged_in_the_list_alone_is_refused():
     content = arrays(inputs=np.zeros(2), class_names=np.array(["a"]))
     place = content.rindex(b"class_names.npy")
-    with pytest.raises(DataError, match="the member clbss_names.npy is damaged: another one lies where it should"):
+    with pytest.raises(DataError, match=r"the member clbss_names\.npy is damaged: another one lies where it should"):
         read_arrays(content[: place + 2] + b"b" + content[place + 3 :], "The file", ["inputs"])
 
 
