@@ -102,9 +102,12 @@ TABLES = {
 
 
 def whole(evidence):
-    """Whether predictions are such as everything else takes."""
-    values = evidence.values if evidence.values is not None else evidence.probability
-    return bool(np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1 and values.dtype.kind == "f")
+    """Whether predictions are such as everything else takes: shares, unknown only of a class without inputs."""
+    if evidence.values is None:
+        values = evidence.probability[~np.isnan(evidence.probability)]
+    else:
+        values = evidence.values
+    return bool(values.dtype.kind == "f" and ((values >= 0) & (values <= 1)).all())
 
 
 def predictions(what, arrays):
