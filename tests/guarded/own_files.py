@@ -103,10 +103,9 @@ TABLES = {
 
 def whole(evidence):
     """Whether predictions are such as everything else takes: shares, unknown only of a class without inputs."""
-    if evidence.values is None:
+    values = evidence.values
+    if values is None:
         values = evidence.probability[~np.isnan(evidence.probability)]
-    else:
-        values = evidence.values
     return bool(values.dtype.kind == "f" and ((values >= 0) & (values <= 1)).all())
 
 
