@@ -14,13 +14,10 @@ from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
 from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
 from idc_core.models.onnx.network import Operation, OnnxNetwork, Step, check_batches
 from idc_core.models.onnx.reading import Graph, RawNode, read_graph
-from idc_core.models.onnx.registry import MOST_ELEMENTS, OPERATORS, Node, WrittenBatch
+from idc_core.models.onnx.registry import MISTAKES, MOST_ELEMENTS, OPERATORS, Node, WrittenBatch
 
 _TAKEN = {name.lower() for name in dir(OnnxNetwork)} | {"input", "inputs", "card", "training"}
 """Names that a child cannot have: those of the module itself, and what relevance calls the network's own input."""
-
-_MISTAKES = (RuntimeError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError)
-"""What building or running a node raises where its attributes or constants are not what its operator takes."""
 
 
 def load_onnx(path: Path | str) -> OnnxNetwork:
@@ -170,9 +167,9 @@ def _attempt(node: Node, function: Any, *arguments: Any) -> Any:
     """Call a function on behalf of a node; what is wrong with the node is a ModelError."""
     try:
         return function(*arguments)
-    except _MISTAKES as error:
-        if isinstance(error, IdcError):
-            raise
+    except IdcError:
+        raise
+    except MISTAKES as error:
         raise ModelError(f"{node} is not of the form that its operator takes: {error}") from error
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from idc_core.errors import IdcError, ModelError
 from idc_core.models.network import Network
 from idc_core.models.onnx.reading import Value
-from idc_core.models.onnx.registry import Function, Node, WrittenBatch
+from idc_core.models.onnx.registry import MISTAKES, Function, Node, WrittenBatch
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class OnnxNetwork(Network):
                 result = self._modules[step.name](*arguments)  # type: ignore[misc]
             except IdcError:
                 raise
-            except (RuntimeError, ValueError, TypeError, IndexError, KeyError, NotImplementedError) as error:
+            except MISTAKES as error:
                 shapes = ", ".join(str(list(x.shape)) for x in arguments)
                 raise ModelError(
                     f"Node {step.name!r} ({step.operator}) failed on arrays of the shapes {shapes}: {error}"

@@ -14,6 +14,9 @@ from idc_core.errors import ModelError, UnsupportedOperationError
 MOST_ELEMENTS = 1 << 28
 """Most numbers in one array that a node may make."""
 
+MISTAKES = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError)
+"""What a node raises whose attributes or inputs are not what its operator takes."""
+
 Function = Callable[..., Any]
 """``function(*inputs)``, None for inputs that are absent; returns a tensor, or a tuple where there are more outputs."""
 

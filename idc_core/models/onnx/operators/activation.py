@@ -10,17 +10,12 @@ from torch import Tensor, nn
 
 from idc_core.models.onnx.registry import Function, Node, functions, operator
 
-functions(
-    {
-        "Relu": F.relu,
-        "Sigmoid": torch.sigmoid,
-        "Tanh": torch.tanh,
-        "HardSwish": F.hardswish,
-        "Softplus": F.softplus,
-        "Softsign": F.softsign,
-        "Mish": F.mish,
-    }
-)
+functions({"HardSwish": F.hardswish, "Softplus": F.softplus, "Softsign": F.softsign, "Mish": F.mish})
+
+
+@operator("Relu", "Sigmoid", "Tanh")
+def _plain(node: Node) -> nn.Module:
+    return {"Relu": nn.ReLU, "Sigmoid": nn.Sigmoid, "Tanh": nn.Tanh}[node.operator]()
 
 
 @operator("LeakyRelu")
@@ -75,7 +70,8 @@ def _prelu(node: Node) -> Function:
     def run(x: Tensor, slope: Tensor) -> Tensor:
         channels = [1, *x.shape[1:2], *[1] * (x.dim() - 2)]
         full = [1] * (x.dim() - slope.dim()) + list(slope.shape)
-        if slope.numel() == 1 or full == channels:
+        per_channel = node.opset < 7 and slope.shape == x.shape[1:2]
+        if slope.numel() == 1 or full == channels or per_channel:
             return F.prelu(x, slope.flatten())
         return torch.where(x < 0, x * slope, x)
 

@@ -114,8 +114,10 @@ def _is_infinite(node: Node) -> Function:
 
     def run(x: Tensor) -> Tensor:
         infinite = torch.isinf(x)
-        return infinite & ((x > 0) if positive else (x < 0) if negative else torch.zeros_like(infinite)) if not (
-            positive and negative
-        ) else infinite
+        return (
+            infinite & ((x > 0) if positive else (x < 0) if negative else torch.zeros_like(infinite))
+            if not (positive and negative)
+            else infinite
+        )
 
     return run

@@ -26,14 +26,14 @@ def _attention(node: Node) -> Function:
         root = math.sqrt(1 / math.sqrt(q.shape[-1]) if given is None else given)
         room((*q.shape[:-1], k.shape[-2]))
         scores = torch.matmul(q * root, k.transpose(-1, -2) * root)
+        if softcap:
+            scores = softcap * torch.tanh(scores / softcap)
         if causal:
             later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
             scores = scores.masked_fill(later, float("-inf"))
         if mask is not None:
             mask = _filled_up(mask, scores.shape[-1])
             scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
-        if softcap:
-            scores = softcap * torch.tanh(scores / softcap)
         z = torch.matmul(torch.softmax(scores, -1).nan_to_num(0.0), v)
         return z.transpose(1, 2).flatten(2) if flat else z
 

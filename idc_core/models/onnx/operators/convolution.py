@@ -76,9 +76,7 @@ def _conv(node: Node) -> nn.Module | Function:
     return _filled(layer, weight, bias)
 
 
-def _convolve(
-    node: Node, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int
-) -> Tensor:
+def _convolve(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> Tensor:
     """Convolve with a weight that the network computes."""
     windows = Windows.of(node, weight.shape[2:])
     convolve = (F.conv1d, F.conv2d, F.conv3d)[_rank(node, weight) - 1]
@@ -120,9 +118,7 @@ def _conv_transpose(node: Node) -> nn.Module | Function:
     return run
 
 
-def _crop(
-    windows: Windows, x: Tensor, z: Tensor, extra: list[int], shape: list[int] | None
-) -> list[tuple[int, int]]:
+def _crop(windows: Windows, x: Tensor, z: Tensor, extra: list[int], shape: list[int] | None) -> list[tuple[int, int]]:
     """Return what is added before and after a transposed convolution without padding; mostly it is taken away."""
     if shape is None and windows.auto in ("NOTSET", "VALID"):
         return [(-b, e - a) for (b, a), e in zip(windows.padding(x), extra, strict=True)]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from idc_core.models.onnx.registry import Function, Node, operator
 
 
-class _BatchNorm(nn.BatchNorm2d):
+class BatchNorm(nn.BatchNorm2d):
     """Batch normalisation of an input (n, channels, ...), of images in most networks."""
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -29,7 +29,7 @@ def _batch_norm(node: Node) -> nn.Module | Function:
     if 0 in node.constants or not all(position in node.constants for position in range(1, 5)):
         return lambda x, scale, bias, mean, var: F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
     scale, bias, mean, var = (node.constants[position] for position in range(1, 5))
-    layer = _BatchNorm(scale.numel(), epsilon, 1 - momentum, device="meta")
+    layer = BatchNorm(scale.numel(), epsilon, 1 - momentum, device="meta")
     layer.weight, layer.bias = nn.Parameter(scale.clone()), nn.Parameter(bias.clone())
     layer.running_mean, layer.running_var = mean.clone(), var.clone()
     layer.num_batches_tracked = torch.tensor(0)

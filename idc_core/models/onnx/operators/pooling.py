@@ -90,9 +90,7 @@ def _total(x: Tensor, windows: Windows) -> Tensor:
 
 def _slide(x: Tensor, windows: Windows) -> Tensor:
     """Return the sum over each window of an input that is padded already."""
-    counts = [
-        (size - span) // s + 1 for size, span, s in zip(x.shape[2:], windows.reach, windows.stride, strict=True)
-    ]
+    counts = [(size - span) // s + 1 for size, span, s in zip(x.shape[2:], windows.reach, windows.stride, strict=True)]
     total: Any = 0
     for place in product(*map(range, windows.kernel)):
         starts = [o * d for o, d in zip(place, windows.dilation, strict=True)]

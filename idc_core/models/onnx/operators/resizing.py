@@ -122,9 +122,7 @@ def _read(node: Node) -> _Settings:
     )
 
 
-def _plan(
-    shape: Sequence[int], factors: Any, wanted: list[int] | None, policy: str
-) -> list[tuple[int, float]]:
+def _plan(shape: Sequence[int], factors: Any, wanted: list[int] | None, policy: str) -> list[tuple[int, float]]:
     """Return the new size and the scale of each axis."""
     if wanted is None:
         return [(math.floor(size * factor), factor) for size, factor in zip(shape, factors, strict=True)]
@@ -135,9 +133,7 @@ def _plan(
     return [(math.floor(ratio * size + 0.5), ratio) for size in shape]
 
 
-def _along(
-    settings: _Settings, x: Tensor, axis: int, out: int, scale: float, region: tuple[float, float]
-) -> Tensor:
+def _along(settings: _Settings, x: Tensor, axis: int, out: int, scale: float, region: tuple[float, float]) -> Tensor:
     """Resize one axis."""
     size = x.shape[axis]
     cropped = settings.coordinates == "tf_crop_and_resize" and region != (0.0, 1.0)

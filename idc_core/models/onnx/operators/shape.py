@@ -263,7 +263,10 @@ def _depth_to_space(node: Node) -> Function:
 
 @operator("SpaceToDepth")
 def _space_to_depth(node: Node) -> Function:
-    block, order = node.need("blocksize"), (0, 3, 5, 1, 2, 4) if node.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    block, order = (
+        node.need("blocksize"),
+        (0, 3, 5, 1, 2, 4) if node.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4),
+    )
 
     def run(x: Tensor) -> Tensor:
         n, channels, height, width = x.shape
