@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
 from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
-from idc_core.models.onnx.network import Operation, OnnxNetwork, Step, check_batches
+from idc_core.models.onnx.network import OnnxNetwork, Operation, Step, check_batches
 from idc_core.models.onnx.reading import Graph, RawNode, read_graph
 from idc_core.models.onnx.registry import MISTAKES, MOST_ELEMENTS, OPERATORS, Node, WrittenBatch
 

@@ -179,7 +179,8 @@ def test_published_architectures(file, tmp_path):
     for node in [node for node in proto.graph.node if node.op_type == "ConstantOfShape"]:
         shape = next(numpy_helper.to_array(i) for i in proto.graph.initializer if i.name == node.input[0])
         fan = max(1, int(np.prod(shape[1:])))
-        values = random.normal(0, np.sqrt(2 / fan), shape) if len(shape) > 1 else random.uniform(0.5, 1, shape)
+        spread = random.standard_normal(shape, np.float32) * np.sqrt(2 / fan)
+        values = spread if len(shape) > 1 else 0.5 + random.random(shape, np.float32) / 2
         proto.graph.initializer.append(numpy_helper.from_array(values.astype(np.float32), node.output[0]))
         proto.graph.node.remove(node)
     path = tmp_path / "a.onnx"
@@ -214,7 +215,8 @@ def test_a_perceptron_of_scikit_learn(tmp_path):
     assert network.layers == ("dense_0", "dense_1")
     assert isinstance(network.dense_0, nn.Linear)
     assert network.dense_0.bias is not None
-    assert [name for name, _ in network.named_children()] == "dense_0 Add_1 Relu_1 dense_1 Add_2 Softmax_1".split()
+    names = ["dense_0", "Add_1", "Relu_1", "dense_1", "Add_2", "Softmax_1"]
+    assert [name for name, _ in network.named_children()] == names
 
 
 @pytest.mark.parametrize("rule", ["epsilon", "alpha-beta", "composite"])
@@ -234,7 +236,7 @@ def test_relevance_equals_the_torch_networks(name, rule, tmp_path):
     ]
     layers = [next(layer for layer in network.layers if layer.startswith(own)) for own in pairs]
     ours, theirs = (
-        list(idc_core.trace(one, inputs, names, idc_core.RelevanceSettings(rule)))[0]
+        next(idc_core.trace(one, inputs, names, idc_core.RelevanceSettings(rule)))
         for one, names in ((network, [*layers, "input"]), (model, [*pairs, "input"]))
     )
     torch.testing.assert_close(ours.scores, theirs.scores, atol=1e-5, rtol=1e-5)

@@ -13,9 +13,12 @@ from idc_core.models.onnx.registry import Function, Node, functions, operator
 functions({"HardSwish": F.hardswish, "Softplus": F.softplus, "Softsign": F.softsign, "Mish": F.mish})
 
 
-@operator("Relu", "Sigmoid", "Tanh")
+_PLAIN: dict[str, type[nn.Module]] = {"Relu": nn.ReLU, "Sigmoid": nn.Sigmoid, "Tanh": nn.Tanh}
+
+
+@operator(*_PLAIN)
 def _plain(node: Node) -> nn.Module:
-    return {"Relu": nn.ReLU, "Sigmoid": nn.Sigmoid, "Tanh": nn.Tanh}[node.operator]()
+    return _PLAIN[node.operator]()
 
 
 @operator("LeakyRelu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ def _attention(node: Node) -> Function:
     if any(node.has(position) for position in (4, 5, 6)) or sum(map(bool, node.outputs)) > 1:
         raise node.refuse("attention with past keys, lengths or further outputs")
 
-    def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
         flat = q.dim() == 3
         if flat:
             q, k, v = _heads(q, heads), _heads(k, key_heads), _heads(v, key_heads)

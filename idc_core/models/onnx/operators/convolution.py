@@ -81,7 +81,7 @@ def _convolve(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None, groups
     windows = Windows.of(node, weight.shape[2:])
     convolve = (F.conv1d, F.conv2d, F.conv3d)[_rank(node, weight) - 1]
     x = F.pad(x, flat(windows.padding(x), x))
-    return convolve(x, weight, bias, windows.stride, 0, windows.dilation, groups)  # type: ignore[operator, no-any-return]
+    return convolve(x, weight, bias, windows.stride, 0, windows.dilation, groups)
 
 
 @operator("ConvTranspose")

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from idc_core.models.onnx.registry import Function, Node, integers, operator, room
+from idc_core.models.onnx.tensors import torch_type
 
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
@@ -29,11 +30,11 @@ class Embedding(nn.Embedding):
 @operator("Gather")
 def _gather(node: Node) -> nn.Module | Function:
     axis, table = node.get("axis", 0), node.constants.get(0)
-    if table is not None and table.dim() == 2 and table.is_floating_point() and axis in (0, -2):
-        if 1 not in node.constants:
-            layer = Embedding(*table.shape, device="meta")
-            layer.weight = nn.Parameter(table.clone())
-            return layer
+    looked_up = table is not None and table.dim() == 2 and table.is_floating_point() and axis in (0, -2)
+    if table is not None and looked_up and 1 not in node.constants:
+        layer = Embedding(table.shape[0], table.shape[1], device="meta")
+        layer.weight = nn.Parameter(table.clone())
+        return layer
 
     def run(x: Tensor, indices: Tensor) -> Tensor:
         along = axis % x.dim()
@@ -130,8 +131,6 @@ def _triangle(node: Node) -> Function:
 
 @operator("EyeLike")
 def _eye(node: Node) -> Function:
-    from idc_core.models.onnx.tensors import torch_type
-
     kind, shift = node.get("dtype"), node.get("k", 0)
     dtype = None if kind is None else torch_type(kind, str(node))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -25,7 +27,7 @@ def _matmul(node: Node) -> nn.Module | Function:
     return _product
 
 
-def _product(x: Tensor, y: Tensor) -> Tensor:
+def _product(x: Tensor, y: Tensor) -> Any:
     if x.dim() > 1 and y.dim() > 1:
         room((*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]))
     return torch.matmul(x, y)
@@ -43,7 +45,7 @@ def _gemm(node: Node) -> nn.Module | Function:
         bias = None if offset is None else (offset.flatten() * beta).expand(outputs)
         return dense((weight if turn_b else weight.T) * alpha, bias)
 
-    def run(a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
+    def run(a: Tensor, b: Tensor, c: Tensor | None = None) -> Any:
         product = _product(a.T if turn_a else a, b.T if turn_b else b) * alpha
         return product if c is None else product + c * beta
 

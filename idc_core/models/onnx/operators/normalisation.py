@@ -60,14 +60,15 @@ def _layer_norm(node: Node) -> nn.Module | Function:
     node.get("stash_type")
     scale, bias = node.constants.get(1), node.constants.get(2)
     several = sum(map(bool, node.outputs)) > 1
-    # Counted from the end the shape of the scale is what is normalised over, unless it is broadcast.
-    if scale is not None and 0 not in node.constants and node.known(2) and axis == -scale.dim() and not several:
-        if bias is None or bias.shape == scale.shape:
-            layer = nn.LayerNorm(list(scale.shape), epsilon, bias=bias is not None, device="meta")
-            layer.weight = nn.Parameter(scale.clone())
-            if bias is not None:
-                layer.bias = nn.Parameter(bias.clone())
-            return layer
+    whole = not several and 0 not in node.constants and node.known(2)
+    fits = scale is not None and (bias is None or bias.shape == scale.shape)
+    # Counted from the end the shape of the scale is what is normalised over; one of a single number is broadcast.
+    if scale is not None and whole and fits and axis == -scale.dim() and scale.numel() > 1:
+        layer = nn.LayerNorm(list(scale.shape), epsilon, bias=bias is not None, device="meta")
+        layer.weight = nn.Parameter(scale.clone())
+        if bias is not None:
+            layer.bias = nn.Parameter(bias.clone())
+        return layer
 
     def run(x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Any:
         shape = x.shape[axis:] if axis < 0 else x.shape[axis % x.dim() :]

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from idc_core.errors import ModelError
 from idc_core.models.onnx.operators.windows import Windows, flat
 from idc_core.models.onnx.registry import Function, Node, functions, operator
 
@@ -90,12 +91,17 @@ def _total(x: Tensor, windows: Windows) -> Tensor:
 
 def _slide(x: Tensor, windows: Windows) -> Tensor:
     """Return the sum over each window of an input that is padded already."""
-    counts = [(size - span) // s + 1 for size, span, s in zip(x.shape[2:], windows.reach, windows.stride, strict=True)]
+    counts: list[int] = [
+        (size - span) // s + 1 for size, span, s in zip(x.shape[2:], windows.reach, windows.stride, strict=True)
+    ]
+    if min(counts) < 1:
+        raise ModelError(f"Windows of {list(windows.kernel)} do not fit into an input of {list(x.shape[2:])}.")
     total: Any = 0
     for place in product(*map(range, windows.kernel)):
-        starts = [o * d for o, d in zip(place, windows.dilation, strict=True)]
-        spans = zip(starts, counts, windows.stride, strict=True)
-        total = total + x[(..., *(slice(b, b + (n - 1) * s + 1, s) for b, n, s in spans))]
+        part = x
+        for axis, (o, d, n, s) in enumerate(zip(place, windows.dilation, counts, windows.stride, strict=True), start=2):
+            part = part[(slice(None),) * axis + (slice(o * d, o * d + (n - 1) * s + 1, s),)]
+        total = total + part
     return total  # type: ignore[no-any-return]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,13 @@ import torch
 from torch import Tensor
 
 from idc_core.models.onnx.registry import Function, Node, integers, operator, room
+
+_ROUNDINGS: dict[str, Callable[[Tensor], Tensor]] = {
+    "floor": lambda x: x.floor(),
+    "ceil": lambda x: x.ceil(),
+    "round_prefer_floor": lambda x: (x - 0.5).ceil(),
+    "round_prefer_ceil": lambda x: (x + 0.5).floor(),
+}
 
 
 @dataclass(frozen=True)
@@ -46,13 +53,7 @@ class _Settings:
 
     def nearest(self, places: Tensor, size: int) -> Tensor:
         """Return the nearest value of each place."""
-        rounded = {
-            "floor": torch.floor,
-            "ceil": torch.ceil,
-            "round_prefer_floor": lambda x: torch.ceil(x - 0.5),
-            "round_prefer_ceil": lambda x: torch.floor(x + 0.5),
-        }[self.rounding](places)
-        return rounded.long().clamp(0, size - 1)
+        return _ROUNDINGS[self.rounding](places).long().clamp(0, size - 1)
 
     def weights(self, places: Tensor, size: int, scale: float) -> Tensor:
         """Return how much each of `size` values adds to each place, (places, size)."""
