@@ -41,7 +41,7 @@ def _attention(node: Node) -> Function:
     return run
 
 
-def _heads(x: Tensor, count: int) -> Tensor:
+def _heads(x: Tensor, count: int) -> Any:
     """Return (n, heads, length, size) of (n, length, heads x size)."""
     return x.unflatten(2, (count, -1)).transpose(1, 2)
 
