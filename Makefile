@@ -55,7 +55,7 @@ test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types
 	$(PYTEST) -m "not slow" tests || status=1; \
 	wait $$checks || status=1; echo "Linter and types:"; cat $$said; rm -f $$said; exit $$status
 
-test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, fuzzing at length
+test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, large data sets
 	@$(PYTEST) -m slow tests
 
 test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no pages, no browser, no experiments
@@ -65,7 +65,7 @@ lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
 	@status=0; $(ENV_PYTHON) -m ruff check . || status=1; \
 	$(ENV_PYTHON) -m ruff format --check . || status=1; exit $$status
 
-types: $(DEV_READY) ## check the types (mypy, strict on idc_core)
+types: $(DEV_READY) ## check the types of all but the tests (mypy, strict)
 	@$(ENV_PYTHON) -m mypy
 
 bench: $(DEV_READY) ## measure speed as ratios and write benchmarks/RESULTS.md

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from idc_core.attribution.relevance import relevance
     from idc_core.coverage import CRITERIA, IDC
     from idc_core.datasets import load_dataset
+    from idc_core.datasets.registry import dataset
     from idc_core.errors import IdcError
     from idc_core.generation import differential_search
     from idc_core.inspection import Hypothesis, inspect
     from idc_core.lrp.rules import RelevanceSettings
     from idc_core.models import load_model
+    from idc_core.models.registry import network
     from idc_core.perturbation.attacks import attack
     from idc_core.tracing.trace import trace
 
@@ -30,10 +32,12 @@ __all__ = [
     "analyze",
     "attack",
     "confusion",
+    "dataset",
     "differential_search",
     "inspect",
     "load_dataset",
     "load_model",
+    "network",
     "relevance",
     "trace",
 ]
@@ -48,10 +52,12 @@ _HOMES = {
     "RelevanceSettings": "idc_core.lrp.rules",
     "analyze": "idc_core.analysis.analysis",
     "attack": "idc_core.perturbation.attacks",
+    "dataset": "idc_core.datasets.registry",
     "differential_search": "idc_core.generation",
     "inspect": "idc_core.inspection",
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
+    "network": "idc_core.models.registry",
     "relevance": "idc_core.attribution.relevance",
     "trace": "idc_core.tracing.trace",
 }

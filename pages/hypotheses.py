@@ -22,7 +22,7 @@ from studio.hypotheses import (
 from studio.hypotheses.inspections import Measured
 from studio.shell import pins
 from studio.shell.frame import current_view
-from studio.text import count
+from studio.text import count, literal
 from studio.widgets import layout
 
 view = current_view()
@@ -43,7 +43,7 @@ def tell(part: Measured) -> None:
 try:
     measured = inspections.measure(view, settings, tell)
 except IdcError as error:
-    st.error(str(error))
+    st.error(literal(error))
     st.stop()
 preliminary.empty()
 if measured is None:

@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # What a person has kept must neither help the tests nor be touched by them. Workers take the home of the first process.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["IDC_HOME"] = tempfile.mkdtemp(prefix="idc-tests-")
+    os.environ.pop("IDC_CONFIG", None)
     atexit.register(shutil.rmtree, os.environ["IDC_HOME"], ignore_errors=True)
 
 import pytest
@@ -47,6 +48,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((place for place, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
 
     items.sort(key=place)
+
+
+@pytest.fixture
+def one_mebibyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest limit of memory that an owner can set, in a config file."""
+    path = tmp_path / "owner.toml"
+    path.write_text("[limits]\nmemory_mib = 1\n", encoding="utf-8")
+    monkeypatch.setenv("IDC_CONFIG", str(path))
 
 
 @pytest.fixture(scope="session")

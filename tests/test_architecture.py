@@ -3,6 +3,7 @@
 import ast
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,17 @@ def test_the_engine_never_imports(forbidden):
     for module, file in modules().items():
         if module.startswith("idc_core"):
             assert forbidden not in {target.split(".")[0] for target in imported(file)}, module
+
+
+def test_no_string_stands_alone():
+    """A string is a docstring, or says what the assignment before it is; anything else is a text torn in two."""
+    torn = []
+    for name, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for part in ("body", "orelse", "finalbody"):
+                body = getattr(node, part, None)
+                for before, after in pairwise(body) if isinstance(body, list) else ():
+                    said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant | ast.JoinedStr)
+                    if said and not isinstance(before, ast.Assign | ast.AnnAssign):
+                        torn.append(f"{name}:{after.lineno}")
+    assert torn == []

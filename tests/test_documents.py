@@ -1,15 +1,35 @@
-"""The documents are true: examples run, paths exist, every module is on the plan."""
+"""The documents are true: examples run, paths and names exist, commands are understood, every module is on the plan."""
 
 import contextlib
+import importlib
 import io
 import re
+import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from idc_core.cli import make_parser
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs" / "results").glob("*.md"))
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/RESULTS.md", *RESULTS)
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/ARCHITECTURE.md",
+    "docs/RESULTS.md",
+    *RESULTS,
+    "benchmarks/RESULTS.md",
+)
+CODE = (
+    "app.py",
+    "Makefile",
+    "pyproject.toml",
+    "requirements*.txt",
+    *(f"{folder}/**/*.py" for folder in ("idc_core", "studio", "pages", "benchmarks")),
+    "tests/**/*.py",
+)
 
 
 def blocks(document, language):
@@ -59,6 +79,42 @@ def test_paths_in_prose_exist(document):
     words = re.findall(r"`([\w.\-]+/[\w./\-]*)`", (ROOT / document).read_text(encoding="utf-8"))
     missing = [word for word in words if "NAME" not in word and not (ROOT / word).exists()]
     assert not missing
+
+
+@cache
+def code_names():
+    """Every word of the code, and the names of its files with and without their endings."""
+    files = [file for pattern in CODE for file in ROOT.glob(pattern) if "node_modules" not in file.parts]
+    words = {word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8"))}
+    return words | {name for file in files for name in (file.name, file.stem)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_names_in_prose_exist(document):
+    """A word in backticks is a name of the code: a module, a function, a field, a target of make, an option."""
+    quoted = re.findall(r"`([^`\n]+)`", (ROOT / document).read_text(encoding="utf-8"))
+    files = [one for one in quoted if re.fullmatch(r"[\w-]+\.(py|md|txt|toml|json|css|js|cff)", one)]
+    words = [word for one in quoted if one not in files and "/" not in one for word in re.findall(r"[^\W\d]\w*", one)]
+    assert [name for name in files if name not in code_names() and not list(ROOT.glob(f"docs/**/{name}"))] == []
+    assert [word for word in words if word not in code_names()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_modules_in_prose_exist(document):
+    for name in set(re.findall(r"\b(?:idc_core|studio)(?:\.\w+)+", (ROOT / document).read_text(encoding="utf-8"))):
+        path = ROOT.joinpath(*name.split("."))
+        if not path.is_dir() and not path.with_suffix(".py").exists():
+            module, _, attribute = name.rpartition(".")
+            assert hasattr(importlib.import_module(module), attribute), name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_command_line_understands_the_documents(document):
+    lines = (ROOT / document).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    found = [re.fullmatch(r"(?: {4,}|.*`)(?:\.venv/bin/)?python -m idc_core ([^`]+)(?:`.*)?", line) for line in lines]
+    for words in (shlex.split(match[1], comments=True) for match in found if match):
+        if "NAME" not in words:
+            make_parser().parse_args(words)
 
 
 def test_plan_names_what_exists():

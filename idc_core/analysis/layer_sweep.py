@@ -19,8 +19,9 @@ from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
+from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.parameters import is_whole
+from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
@@ -210,6 +211,9 @@ def sweep(
 
 def check_ms(ms: Sequence[int]) -> tuple[int, ...]:
     """Return numbers of important neurons ascending, each once."""
-    if not len(ms) or not all(is_whole(m, 1) for m in ms):
-        raise SettingError(f"Expected numbers of important neurons, each a whole number from 1; got {list(ms)!r}.")
+    if not len(ms) or not all(is_whole(m, M.low, M.high) for m in ms):
+        raise SettingError(
+            f"Expected numbers of important neurons, each a whole number from {M.low} to {M.high}; "
+            f"got {shown(list(ms))}."
+        )
     return tuple(sorted({int(m) for m in ms}))

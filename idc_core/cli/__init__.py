@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train, verify
+from idc_core.cli.arguments import Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
+from idc_core.files import cache_folder, sweep
 
 FAILED = 2
 INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
@@ -38,9 +40,9 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """Return the parser of the whole command line, with a sub-parser for every command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m idc_core",
         description="Shows which behaviour of a neural network its tests have not exercised.",
         allow_abbrev=False,
@@ -66,8 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Read once, when torch is imported: OpenMP threads that spin make two busy processes six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    arguments = make_parser().parse_args(argv)
     try:
+        arguments = make_parser().parse_args(argv)
+        cache_folder()  # refused before the work, even where a command may not come to need it
+        sweep()
         status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status

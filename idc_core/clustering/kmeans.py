@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from idc_core.clustering.points import Floats, Ints, Partition, Points
 from idc_core.errors import SettingError
+from idc_core.limits import CLUSTERS
 from idc_core.parameters import is_whole
 
-MAX_CLUSTERS = 256
-"""Cluster indices are kept as uint8."""
+MAX_CLUSTERS = int(CLUSTERS.high)
 
 MAX_MAGNITUDE = 1e100
 """Sums of squares of larger activations could leave the range of float64."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Groups = Mapping[str, Sequence[int]]
 
+MOST_CLASSES = 5000
+"""Classes at most: every two are compared."""
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -35,6 +38,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         classes = len(self.class_names)
+        check_count(classes)
         if len(set(self.class_names)) < classes or classes < 2:
             raise DataError(f"Expected two or more classes with different names; there are {classes}.")
         if (self.values is None) == (self.probability is None):
@@ -88,6 +92,15 @@ class Evidence:
         )
 
 
+def check_count(classes: int, where: str = "") -> None:
+    """Raise DataError, before anything is made of every two, where there are more than `MOST_CLASSES` classes."""
+    if classes > MOST_CLASSES:
+        raise DataError(
+            f"{where}{': ' if where else ''}expected at most {MOST_CLASSES:,} classes, of which every two are "
+            f"compared; there are {classes:,}."
+        )
+
+
 def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequence[str]) -> Evidence:
     """Return the evidence of a network's own predictions on a data set, from its statistics on the same inputs.
 
@@ -123,6 +136,11 @@ def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
             raise SettingError(f"Group {name.strip()!r} is there twice.")
         found[name.strip()] = [places[one] for one in classes]
     return found
+
+
+def grouped_names(class_names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
+    """Return the names of the classes once some are joined into groups: the others, then the groups."""
+    return _mapping(class_names, groups)[1]
 
 
 def _mapping(class_names: tuple[str, ...], groups: Groups) -> tuple[NDArray[np.int64], tuple[str, ...]]:

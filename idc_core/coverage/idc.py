@@ -16,6 +16,7 @@ from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.important_neurons import PRIORITIES, most_important
 from idc_core.importance.training_pass import RankedLayer, rank_layers
+from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
@@ -97,7 +98,7 @@ class IDC(Criterion):
         batch_size: int | None = None,
         **parameters: Any,
     ) -> None:
-        self.model, self.layer, self.m = model, layer, m
+        self.model, self.layer, self.m = model, layer, int(M.check(m))
         self.settings = RelevanceSettings.of(rule, **parameters)
         self.priority = PRIORITIES[priority]
         self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
@@ -155,10 +156,23 @@ class IDC(Criterion):
         ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)
         return self.cluster(ranked, on_progress=on_progress)
 
+    def check_inputs(self, count: int) -> None:
+        """Raise DataError where so many training inputs are too few to choose a number of clusters from.
+
+        A silhouette compares clusters, and distances within one: it takes fewer clusters than inputs.
+        """
+        numbers = self.cluster_numbers if self.clustering.takes_k else (2,)
+        if count <= max(numbers):
+            raise DataError(
+                f"{count} training input{'s are' if count != 1 else ' is'} too few to find up to {max(numbers)} "
+                f"clusters per neuron: at least {max(numbers) + 1} are needed. Use more training inputs."
+            )
+
     def cluster(self, ranked: RankedLayer, *, on_progress: Progress | None = None) -> Self:
         """Find the clusters of the important neurons that a pass over the training inputs has given."""
         if not len(ranked.activations):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
+        self.check_inputs(len(ranked.activations))
         self.importance, self.important = ranked.importance, ranked.important
         drop = self.drop_zeros or (self.original and ranked.dense)
         found: list[Clusters] = []

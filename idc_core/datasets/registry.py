@@ -8,7 +8,7 @@ import numpy as np
 
 from idc_core.datasets.dataset import Dataset, Items, Split, Task, content_fingerprint
 from idc_core.errors import DataError
-from idc_core.parameters import is_whole
+from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 
 Loader = Callable[[str, int | None, Progress | None], Items]
@@ -118,12 +118,12 @@ def load_dataset(
         If `on_progress` returned False.
     """
     if name not in DATASETS:
-        raise DataError(f"There is no dataset {name!r}; choose one of {', '.join(DATASETS)}.")
+        raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
     if limit is not None and not is_whole(limit, 1):
         raise DataError(
-            f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {limit!r}."
+            f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {shown(limit)}."
         )
     entry = DATASETS[name]
     items = entry.load(split, None if limit is None else int(limit), on_progress)

@@ -16,7 +16,8 @@ from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError
 from idc_core.generation.constraints import LEVELS, as_seeds, towards
 from idc_core.generation.objectives import SearchedNetwork
-from idc_core.parameters import whole_number
+from idc_core.limits import ITERATIONS
+from idc_core.parameters import shown, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
 
@@ -65,7 +66,7 @@ class CellSpace:
         if not inside:
             raise SettingError(
                 f"Expected a cell as {len(self.sizes)} cluster numbers below {'-'.join(map(str, self.sizes))}, for "
-                f"example {'-'.join('0' for _ in self.sizes)}, not {wanted!r}."
+                f"example {'-'.join('0' for _ in self.sizes)}, not {shown(wanted)}."
             )
         return cell
 
@@ -199,7 +200,7 @@ class _CellSearch:
     ) -> None:
         if not 1 / LEVELS <= epsilon <= 1:
             raise SettingError(f"epsilon must lie in 1/255..1, not {epsilon!r}.")
-        whole_number("iterations", iterations)
+        whole_number("iterations", iterations, 0, ITERATIONS.high)
         self.space = CellSpace.of(source)
         self.cell = self.space.cell(cell)
         self.seeds, self.epsilon = as_seeds(seeds), epsilon

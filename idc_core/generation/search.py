@@ -16,6 +16,7 @@ from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
 from idc_core.generation.guidance import Aims, Guide, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork, Terms, neuron_layers
+from idc_core.limits import ITERATIONS
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 
@@ -381,6 +382,6 @@ def _check(
     for name, value in {"step": step, "bound": bound}.items():
         if not (np.isfinite(value) and value > 0):
             raise SettingError(f"{name} must be a finite number above 0, not {value!r}.")
-    whole_number("iterations", iterations)
+    whole_number("iterations", iterations, 0, ITERATIONS.high)
     if turn is not None and not 0 <= turn < len(models):
         raise SettingError(f"turn must be the number of a model, 0..{len(models) - 1}, not {turn!r}.")

@@ -5,9 +5,9 @@ import copy
 import torch
 from torch import nn
 
+from idc_core.limits import BITS
 from idc_core.lrp.session import undisturbed
 from idc_core.models.registry import MODELS, find_entry
-from idc_core.parameters import whole_number
 
 MOST = 3
 """Networks that are compared unless others are named."""
@@ -26,7 +26,7 @@ def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
     Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric about zero and as far
     as the largest weight of their tensor; biases stay as they are.
     """
-    whole_number("bits per weight", bits, 2, 16)
+    BITS.check(bits)
     with undisturbed(model):
         other = copy.deepcopy(model)
     other.requires_grad_(False)

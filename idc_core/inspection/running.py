@@ -22,6 +22,7 @@ from idc_core.inspection.pairwise import PairRun, StoppingRule
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names_of
 from idc_core.inspection.resume import ExtractionState, Reading
+from idc_core.limits import SEED
 from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
 
@@ -275,8 +276,7 @@ def _check(
         raise SettingError(f"The error must be above 0, or None to read everything, not {error!r}.")
     if not 0.5 <= confidence < 1:
         raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
-    if seed < 0:
-        raise SettingError(f"The seed must be 0 or more, not {seed!r}.")
+    SEED.check(seed)
     if pilot < 1:
         raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
     if records is not None and records < 1:

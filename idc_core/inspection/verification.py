@@ -22,6 +22,7 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.hypothesis import PADDING, PARSES, Hypothesis, Records, is_text
+from idc_core.limits import PAIRS, SEED, SETS
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import neuron_axes, trace
 
@@ -30,7 +31,7 @@ Swaps = Literal["symbols", "grammar"]
 BATCH = 512
 """Swaps tried at once."""
 
-FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = 10, 30, 500
+FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
 """Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
 
 CONFIRMED = 0.05
@@ -98,10 +99,11 @@ def verify(
     symbols are swapped in, and the hypothesis itself says which kind of pair that makes.
     """
     by_grammar = swapped_by_grammar(dataset, hypothesis, swaps)
-    if not FEWEST_PAIRS <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
-        raise SettingError(
-            f"Expected {FEWEST_PAIRS} to {MOST_PAIRS} pairs, at least one random set and at least one unit."
-        )
+    PAIRS.check(pairs)
+    SETS.check(sets)
+    SEED.check(seed)
+    if not len(units):
+        raise SettingError("Expected at least one unit.")
     draws = np.random.default_rng(seed)
     tried = _rewritten(dataset, hypothesis, seed) if by_grammar else _swapped(dataset, hypothesis, draws)
     found = _find_pairs(tried, hypothesis, pairs, tries, on_progress)

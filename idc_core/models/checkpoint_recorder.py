@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from idc_core.errors import ModelError
+from idc_core.guarded import seal_text
 from idc_core.models.checkpoints import Checkpoint, Stored, chosen_epochs, own_fingerprint, read_series, refuse_mixture
 from idc_core.models.weights import fill, fingerprint, make_folder, write_weights, write_whole
 
@@ -67,7 +68,8 @@ class CheckpointRecorder:
         if stored in ("float16", "float32"):
             write_weights(one, path.with_suffix(".safetensors"), half=stored == "float16")
         found = Checkpoint(epoch, last, trained, stored, card)
-        write_whole(path.with_suffix(".json"), found.to_json().encode())
+        text = found.to_json()
+        write_whole(path.with_suffix(".json"), text.encode() if self.small else seal_text(text))
 
 
 def _stored(name: str, trained: str, epoch: int, last: int) -> Stored:

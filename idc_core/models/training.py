@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
+from idc_core.limits import SEED
 from idc_core.models.card import ModelCard
 from idc_core.models.checkpoint_recorder import CheckpointRecorder
 from idc_core.models.entry import ModelEntry, Recipe
@@ -201,8 +202,7 @@ def _check_settings(seed: int, device: str) -> None:
         raise SettingError(f"The device must be 'cpu' or 'cuda', not {device!r}.")
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingError("The device 'cuda' was asked for, but torch finds no such GPU; use 'cpu'.")
-    if not 0 <= seed < 2**63:
-        raise SettingError(f"The seed must be a whole number from 0 to 2**63 - 1, not {seed}.")
+    SEED.check(seed)
 
 
 def _orders(count: int, batch: int, generator: torch.Generator) -> Iterator[NDArray[np.int64]]:

@@ -10,12 +10,13 @@ import streamlit as st
 from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine.results import View
+from studio.state.choices import choose_one
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
-ANY, OWN = "any wrong class", "own"
+ANY, OWN = "any", "own"
 SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
@@ -43,12 +44,12 @@ def choose(view: View) -> Plan:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         attack_names = menu()
-        name = st.selectbox(
+        name = choose_one(
+            st.selectbox,
             "Attack",
-            list(attack_names),
-            format_func=lambda one: attack_names[one],
-            key="attack",
-            bind="query-params",
+            attack_names,
+            next(iter(attack_names)),
+            "attack",
             width=190,
             help=_attack_help(list(ATTACKS.values())),
         )
@@ -56,23 +57,25 @@ def choose(view: View) -> Plan:
         goal = None
         if entry.takes_goal:
             classes = view.train.class_names
-            said = st.selectbox(
+            goals = {ANY: "any wrong class", **{one: one for one in classes}}
+            said = choose_one(
+                st.selectbox,
                 "Goal",
-                [ANY, *classes],
-                key="goal",
-                bind="query-params",
+                goals,
+                ANY,
+                "goal",
                 width=170,
                 help="The class to be predicted: any wrong class, or one class; tests of that class are then left out. "
-                f"Default {ANY}.",
+                f"Default {goals[ANY]}.",
             )
             goal = None if said == ANY else classes.index(said)
-        number = st.segmented_control(
+        number = choose_one(
+            st.segmented_control,
             "Tests attacked",
-            SIZES,
-            default=USUAL,
+            {size: str(size) for size in SIZES},
+            USUAL,
+            "attacked",
             required=True,
-            key="attacked",
-            bind="query-params",
             help=f"Number of tests at most, drawn at random; {SIZES[0]} to {SIZES[-1]}, default {USUAL}.",
         )
         seed = st.number_input(
@@ -92,7 +95,7 @@ def choose(view: View) -> Plan:
             help="Attack misclassified tests as well; they count as fooled. Default off.",
         )
     settings = _settings(entry, len(view.train.class_names))
-    return Plan(name, tuple(settings.items()), goal, int(seed), number or USUAL, bool(every))
+    return Plan(name, tuple(settings.items()), goal, int(seed), number, bool(every))
 
 
 def _attack_help(entries: list[Attack]) -> str:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
-from idc_core.npz import pack_arrays
+from idc_core.guarded import pack_arrays
 from studio.adversarial.attacks import EXPLAINED, Ints, Run
 from studio.engine.results import View
 from studio.shell.pages import PAGES
+from studio.state.choices import choose_one
 from studio.state.selection import picked_row, select
 from studio.text import cell_name, count, percent, plural, signed, times
-from studio.widgets import layout
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
 from studio.widgets.relevance_view import draw_groups
 
@@ -28,7 +28,7 @@ SHOWN = 10
 """Attacked inputs in the gallery."""
 
 SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
-AUTO = "automatic"
+AUTO = "auto"
 CELLS = "gained-cells"
 
 
@@ -41,23 +41,39 @@ def places(run: Run, show: str) -> Ints:
 
 def choose_explained() -> str:
     """Choose what the heatmaps explain."""
-    explained = "The class whose score is explained before and after: the predicted class of each, or the true class."
-    return layout.one_of("Heatmaps explain", EXPLAINED, "answer", "explained", explained)
+    return choose_one(
+        st.segmented_control,
+        "Heatmaps explain",
+        EXPLAINED,
+        "answer",
+        "explained",
+        required=True,
+        help="The class whose score is explained before and after: the predicted class of each, or the true class. "
+        f"Default {EXPLAINED['answer']}.",
+    )
 
 
 def choose_shown(run: Run) -> tuple[Ints, int]:
     """Choose which inputs the gallery shows, and how far changes are magnified."""
     usual = "fooled" if run.fooled.any() else "kept"
     labels = {name: f"{label} ({len(places(run, name))})" for name, label in SHOWS.items()}
-    help = "The attacked inputs that are shown, smallest change first."
-    show = layout.one_of("Inputs", labels, usual, "show", help)
-    said = st.selectbox(
+    show = choose_one(
+        st.segmented_control,
+        "Inputs",
+        labels,
+        usual,
+        "show",
+        required=True,
+        help=f"The attacked inputs that are shown, smallest change first. Default {labels[usual]}.",
+    )
+    said = choose_one(
+        st.selectbox,
         "Magnify the change",
-        [AUTO, *map(str, figures.FACTORS)],
-        key="magnify",
-        bind="query-params",
+        {AUTO: "automatic", **{str(factor): str(factor) for factor in figures.FACTORS}},
+        AUTO,
+        "magnify",
         width=150,
-        help=f"Factor by which the change is multiplied for display; default {AUTO}: the largest without clipping.",
+        help="Factor by which the change is multiplied for display; default automatic: the largest without clipping.",
     )
     shown = places(run, show)
     factor = int(said) if said != AUTO else figures.magnification(change(run, shown))

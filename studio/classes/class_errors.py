@@ -17,6 +17,7 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
+from studio.state.choices import choose_one
 from studio.state.selection import select
 from studio.widgets import layout
 
@@ -148,8 +149,18 @@ def choose_numbers(several: bool) -> dict[str, Any]:
             bind="query-params",
             help="For bias: a third class far from both counts as 0, as in the paper. Default on.",
         )
-        help = "True confusion with several labels: a class predicted in addition to, or instead of, the true one."
-        kind: Any = layout.one_of("True errors", KINDS, "type2", "kind", help) if several else None
+        kind: Kind | None = None
+        if several:
+            kind = choose_one(
+                st.segmented_control,
+                "True errors",
+                KINDS,
+                "type2",
+                "kind",
+                required=True,
+                help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
+                "one. Default additional (type 2).",
+            )
     return {
         "threshold": threshold,
         "deviations": deviations,
@@ -273,7 +284,7 @@ def choose_pair(looked: Looked) -> tuple[int, int]:
     """Return the selected pair; the most suspected one where none is chosen."""
     known = np.flatnonzero(np.isfinite(np.diag(looked.found.distance))).tolist()
     said = address.read(PAIR).split("-")
-    numbers = [int(part) for part in said if part.isascii() and part.isdigit() and len(part) < 7]
+    numbers = [number for part in said if (number := address.position(part)) is not None]
     usual = looked.found.suspected[0].tolist()
     pair = numbers if len(numbers) == 2 and numbers[0] != numbers[1] and set(numbers) <= set(known) else usual
     st.session_state["pair-first"], st.session_state["pair-second"] = pair

@@ -15,11 +15,15 @@ from idc_core.figures.projection import Groups, gather, plane
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
+from studio.state.choices import choose_one
 from studio.state.selection import select, selected
 from studio.text import cell_name, cluster_name, count, percent, plural, signed
 from studio.widgets import layout
 
-LINEAR, UMAP = "principal components", "UMAP"
+PROJECTIONS = {"linear": "principal components", "umap": "UMAP"}
+COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": "cell", "correctness": "correctness"}
+"""What the tests can be coloured by: name and label."""
+
 CLICK, LASSO = "click", "lasso"
 
 CHOSEN = "plane-chosen"
@@ -36,18 +40,35 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
     """
     colourings = _colourings(view, rank)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        way = layout.one_of(
+        way = choose_one(
+            st.segmented_control,
             "Projection",
-            [LINEAR, UMAP],
-            LINEAR,
+            PROJECTIONS,
+            "linear",
             "plane",
-            "Principal components: the directions in which the neurons vary most, instantly. UMAP keeps similar "
-            "tests together and takes some seconds.",
+            required=True,
+            help="Principal components: the directions in which the neurons vary most, instantly. UMAP keeps similar "
+            "tests "
+            "together and takes some seconds. Default principal components.",
         )
-        help = f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}."
-        colour = layout.one_of("Colour by", colourings, colourings[0], "plane-colour", help)
-        help = "Select one test by a click, or several by a lasso."
-        choosing = layout.one_of("Select", [CLICK, LASSO], CLICK, "plane-choosing", help, bound=False)
+        colour = choose_one(
+            st.segmented_control,
+            "Colour by",
+            {name: COLOURED[name] for name in colourings},
+            colourings[0],
+            "plane-colour",
+            required=True,
+            help=f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}. Default "
+            f"{COLOURED[colourings[0]]}.",
+        )
+        choosing = st.segmented_control(
+            "Select",
+            [CLICK, LASSO],
+            default=CLICK,
+            required=True,
+            key="plane-choosing",
+            help=f"Select one test by a click, or several by a lasso. Default {CLICK}.",
+        )
     positions, found = _project(view, way)
     groups = _groups(view, colour, rank, positions)
     title = _finding(view, found, groups, colour, rank)
@@ -76,13 +97,13 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
     )
     _behind(view)
     tests = {"test": view.test.ids[positions], "x": found.points[:, 0], "y": found.points[:, 1]}
-    return pd.DataFrame(tests | {colour: np.asarray(groups.names)[groups.member]})
+    return pd.DataFrame(tests | {COLOURED[colour]: np.asarray(groups.names)[groups.member]})
 
 
 def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
     """Return the drawn tests and their projection; where UMAP is not possible, say why and use principal components."""
     activations, drawn = view.analysis.test_activations, sample(view.chosen)
-    if way == UMAP:
+    if way == "umap":
         if len(drawn) >= FEWEST_POINTS:
 
             def work(report: Progress) -> Projection:
@@ -142,13 +163,13 @@ def _finding(view: View, found: Projection, groups: Groups, colour: str, rank: i
 def _reading(view: View, way: str, drawn: int) -> str:
     text = (
         "Each point is one test. Close points have similar activations."
-        if way == LINEAR
+        if way == "linear"
         else "Each point is one test. Neighbours have similar activations; distances between groups have no meaning."
     )
     text += " Selected tests are shown below; the legend counts them."
     if drawn < len(view.chosen):
         text += f" {count(drawn)} of {plural(len(view.chosen), 'test')} are drawn, at random (seed 0)."
-    if view.position is not None and way == UMAP and view.position not in sample(view.chosen):
+    if view.position is not None and way == "umap" and view.position not in sample(view.chosen):
         text += f" Test {selected().input} is not among them."
     return text
 

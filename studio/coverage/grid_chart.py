@@ -11,6 +11,7 @@ from idc_core.figures.grid import Grid, default_axes, lay_out
 from studio.coverage import cell_details
 from studio.engine.results import View
 from studio.shell import pins
+from studio.state.choices import choose_one
 from studio.state.selection import Selection, select, selected
 from studio.text import cell_name, cluster_name, count, parse_cell, percent, plural
 from studio.widgets import grid_axes, layout
@@ -35,19 +36,18 @@ def sentence(view: View) -> str:
 def choose_colouring(view: View, held: grid_axes.Zoom) -> str:
     """Choose what the colour of a tile says."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        offered = [
-            key
-            for key in colourings.COLOURINGS
+        offered = {
+            key: one.label
+            for key, one in colourings.COLOURINGS.items()
             if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
-        ]
-        colouring: str = st.segmented_control(
+        }
+        colouring = choose_one(
+            st.segmented_control,
             "Colour by",
             offered,
-            default="covered",
+            "covered",
+            "colour",
             required=True,
-            format_func=lambda key: colourings.COLOURINGS[key].label,
-            key="colour",
-            bind="query-params",
             help="Meaning of a tile's colour and mark. Default whether it is covered.",
         )
         _only_selected(view, held)

@@ -24,7 +24,7 @@ from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.text import percent
+from studio.text import literal, percent
 
 MANY_PAIRS = 20_000_000
 """Pairs of a test and a training input beyond which pairwise criteria wait until they are chosen."""
@@ -132,7 +132,7 @@ def _evaluate(
                 raise
             except IdcError as error:
                 # Kept like a result: it would be the same the next time.
-                return f"{kind.card.label} is left out. {error}"
+                return f"{kind.card.label} is left out. {literal(error)}"
         return result, orders_by({name: result.profiles})
 
     key = _depends(view, name, settings)
@@ -156,7 +156,7 @@ def _add(
     except CancelledError:
         raise
     except IdcError as error:
-        problems.append(f"{other.label} is left out. {error}")
+        problems.append(f"{other.label} is left out. {literal(error)}")
         return
     if not len(traces.scores):
         problems.append(f"{other.label} has no test of class {view.class_label}, so it is left out.")

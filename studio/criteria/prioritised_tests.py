@@ -12,6 +12,7 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, FaultDetection, Order
 from idc_core.figures import criteria as figures
 from studio.engine.results import View
+from studio.state.choices import choose_one
 from studio.text import lower, plural, signed
 from studio.widgets import layout
 
@@ -43,12 +44,12 @@ def faults_sentence(found: FaultDetection | None, orders: dict[str, Order]) -> s
 
 def choose_order(orders: dict[str, Order]) -> Order:
     """Choose whose first tests are shown."""
-    key = st.selectbox(
+    key = choose_one(
+        st.selectbox,
         "Order by",
-        list(orders),
-        format_func=lambda key: order_label(orders[key]),
-        key="order",
-        bind="query-params",
+        {key: order_label(order) for key, order in orders.items()},
+        next(iter(orders)),
+        "order",
         width=320,
         help="The order that is highlighted in the chart, and whose first tests are shown. Most new coverage always "
         "runs the test next that adds most to those before it. Default IDC, most new coverage.",

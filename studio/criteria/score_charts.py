@@ -14,6 +14,7 @@ from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
 from studio.criteria.criterion_scores import MeasuredCriteria
 from studio.engine.results import View
+from studio.state.choices import choose_one
 from studio.text import count, plural, signed
 from studio.widgets import layout
 
@@ -156,20 +157,24 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
 def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
     """Draw the rank correlation of every two criteria. Returns the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        over = layout.one_of(
+        over = choose_one(
+            st.segmented_control,
             "Compared over",
             OVERS,
             "suites",
             "over",
-            "The suites that the criteria rank: the suites above; random subsets that grow up to all tests; or random "
-            "subsets of equal size, which removes the effect of size.",
+            required=True,
+            help="The suites that the criteria rank: the suites above; random subsets that grow up to all tests; or "
+            "random subsets of equal size, which removes the effect of size. Default suites.",
         )
-        method = layout.one_of(
+        method = choose_one(
+            st.segmented_control,
             "Coefficient",
             METHODS,
             "spearman",
             "coefficient",
-            "Spearman correlates ranks; Kendall counts pairs in the same and in opposite order.",
+            required=True,
+            help="Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
         )
     found, labels = rank_correlations(measured, over, method), [name.upper() for name in measured.results]
     extremes = closest_and_farthest(measured, found)

@@ -22,7 +22,7 @@ from studio.differential.search import SearchResult, heatmaps
 from studio.engine.results import View
 from studio.state import address
 from studio.state.selection import picked_row, select, selected
-from studio.text import plural, times
+from studio.text import literal, plural, times
 from studio.widgets import layout
 from studio.widgets.cell_search import truth
 from studio.widgets.keep_suite import keep_row, made_of_tests
@@ -137,7 +137,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
         relevance = heatmaps(view, result, row)
     except IdcError as error:
         # After a stop they are not begun, and not every network that can be searched can be explained.
-        st.caption(f"No heatmaps. {error}")
+        st.caption(f"No heatmaps. {literal(error)}")
         return
     before = found.seed_predictions[found.seed_index[row]]
     shown: list[list[tuple[NDArray[np.uint8], str]]] = []
@@ -233,7 +233,6 @@ def draw_keep(view: View, result: SearchResult) -> None:
             f"labels-{usual}",
             "The true class of each input in the test set. Majority vote: the prediction of more than half of the "
             "models; disagreements without a majority are left out. Seed's class: that of the test it was made from.",
-            bound=False,
         )
         rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(found))
         targets = result.votes[rows] if label == "votes" else view.test.targets[result.origin[rows]]

@@ -10,6 +10,7 @@ from studio.differential.search import SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
 from studio.engine.results import View
 from studio.state import address
+from studio.state.choices import choose_one
 from studio.text import cell_name, lower
 from studio.widgets import layout
 
@@ -58,12 +59,12 @@ def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
     few = FEW_SEEDS if view.test.inputs[0].size >= LARGE else USUAL_SEEDS
     most = max(2, min(MOST_SEEDS, len(view.chosen)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how = st.selectbox(
+        how = choose_one(
+            st.selectbox,
             "Seeds",
-            ways,
-            format_func=lambda name: SEEDS[name].label,
-            key="seeds",
-            bind="query-params",
+            {name: SEEDS[name].label for name in ways},
+            ways[0],
+            "seeds",
             width=260,
             help="Tests that the search starts from. "
             + " ".join(f"{SEEDS[name].label}: {lower(SEEDS[name].help)}" for name in ways)
@@ -117,13 +118,12 @@ def _choose_constraint(view: View) -> tuple[str, tuple[tuple[str, Any], ...]]:
 
     labels = constraint_menu()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox(
+        name = choose_one(
+            st.selectbox,
             "Constraint",
-            list(labels),
-            list(labels).index("light"),
-            key="constraint",
-            format_func=labels.__getitem__,
-            bind="query-params",
+            labels,
+            "light",
+            "constraint",
             width=260,
             help="Allowed changes of a picture. "
             + " ".join(f"{one.card.label}: {lower(one.card.help)}" for one in CONSTRAINTS.values())
@@ -217,25 +217,23 @@ def _choose_more(view: View) -> dict[str, Any]:
     found: dict[str, Any] = {}
     columns = st.columns(3, gap="medium")
     with columns[0]:
-        guide = st.selectbox(
+        guide = choose_one(
+            st.selectbox,
             "Guidance",
-            [*guides(), NOTHING],
-            guides().index("nc"),
-            key="guide",
-            bind="query-params",
-            format_func=lambda name: "nothing" if name == NOTHING else CRITERIA[name].card.label,
+            {**{name: CRITERIA[name].card.label for name in guides()}, NOTHING: "nothing"},
+            "nc",
+            "guide",
             help="The criterion whose uncovered targets attract the pictures. Neuron coverage starts from zero, as in "
             "the paper. The others aim at targets that the tests leave uncovered, IDC at cells next to each seed's. "
             f"Default {CRITERIA['nc'].card.label}.",
         )
         labels = objective_menu()
-        objective = st.selectbox(
+        objective = choose_one(
+            st.selectbox,
             "Objective",
-            list(labels),
-            list(labels).index("margin"),
-            key="objective",
-            bind="query-params",
-            format_func=labels.__getitem__,
+            labels,
+            "margin",
+            "objective",
             help="What each model adds to the search. "
             + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
             + f" Default {lower(labels['margin'])}.",

@@ -19,6 +19,7 @@ from typing import Any
 import streamlit as st
 
 from idc_core.errors import CancelledError
+from idc_core.files import sweep
 from idc_core.progress import Progress
 
 GRACE_S = 5.0
@@ -125,7 +126,8 @@ class Shelf:
 
 @st.cache_resource
 def shelf() -> Shelf:
-    """Return the one shelf that all sessions of this server share."""
+    """Return the one shelf that all sessions of this server share, once what killed runs left is gone."""
+    sweep()
     return Shelf()
 
 

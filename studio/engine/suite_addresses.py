@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from idc_core.errors import SettingError
+from idc_core.limits import SEED
+from idc_core.parameters import shown
 
 TOGETHER, APART, SETS = "|", "~", "="
 
@@ -92,7 +95,7 @@ def parse(text: str) -> Recipe:
         name, _, value = part.partition(SETS)
         try:
             if name == "seed":
-                found["seed"] = int(value)
+                found["seed"] = int(SEED.read(value))
             elif name == "class":
                 found["classes"] = tuple(sorted({int(one) for one in value.split("-")}))
             elif name == "answers":
@@ -102,12 +105,16 @@ def parse(text: str) -> Recipe:
                 found["least"], found["most"] = float(least), float(most)
             else:
                 number = float(value)
+                if not math.isfinite(number):
+                    raise ValueError(value)
                 found["settings"][name] = int(number) if number.is_integer() else number
         except (ValueError, OverflowError) as error:
-            raise SettingError(f"The address asks for a suite {text!r}, in which {part!r} cannot be read.") from error
+            raise SettingError(
+                f"The address asks for a suite {shown(text)}, in which {shown(part)} cannot be read."
+            ) from error
     recipe = Recipe(base, **found)
     if recipe.answers not in ANSWERS or not 0 <= recipe.least <= recipe.most <= 1:
-        raise SettingError(f"The address asks for a suite {text!r}, whose part of the tests does not exist.")
+        raise SettingError(f"The address asks for a suite {shown(text)}, whose part of the tests does not exist.")
     return recipe
 
 

@@ -91,10 +91,8 @@ def usual(view: View) -> list[str]:
 
 def perturbed_count(view: View) -> int:
     """Return of how many tests the made suites are made."""
-    said, most = address.read(PERTURBED), len(view.chosen)
-    if said.isascii() and said.isdigit() and int(said[:9]) > 0:
-        return min(most, int(said[:9]))
-    return usual_count(view)
+    said = address.position(address.read(PERTURBED))
+    return min(len(view.chosen), said) if said else usual_count(view)
 
 
 def usual_count(view: View) -> int:

@@ -13,6 +13,7 @@ from studio.engine.results import View
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.state import address
+from studio.state.choices import choose_one
 from studio.widgets import layout
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
@@ -21,7 +22,7 @@ FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 PAGED = "units-part-of"
 """What the shown part of the units was chosen for."""
 
-ROWS, COLUMNS = ("15", "30", "60"), ("20", "40", "80", "all")
+ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
 
 
 @dataclass(frozen=True)
@@ -99,18 +100,25 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
         help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        most = layout.one_of(
+        most = choose_one(
+            st.segmented_control,
             "Records",
-            list(inspections.RECORDS),
-            "1,024",
+            {name: f"{number:,}" if number else name for name, number in inspections.RECORDS.items()},
+            "1024",
             "records",
-            "Maximum number of tests, drawn at random (seed 0). Preliminary scores are shown while more are read.",
+            required=True,
+            help="Maximum number of tests, drawn at random (seed 0). Preliminary scores are shown while more are read. "
+            "Default 1,024.",
         )
-        error = st.selectbox(
+        error = choose_one(
+            st.selectbox,
             "Stop early",
-            list(inspections.ERRORS),
-            key="early",
-            bind="query-params",
+            {
+                name: f"\u00b1 {margin}" if margin else "not before the end"
+                for name, margin in inspections.ERRORS.items()
+            },
+            "never",
+            "early",
             width=240,
             help="Stop once every score is within this margin of its final value (95 % simultaneous confidence). "
             "Default not before the end.",
@@ -154,7 +162,7 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
         if len(single) > 1:
             labels = {name: PAIR_MEASURES[name].label for name in single}
             help = "The measure in the charts below."
-            measure = layout.one_of("Shown measure", labels, measure, "shown-measure", help, bound=False)
+            measure = layout.one_of("Shown measure", labels, measure, "shown-measure", help)
         if len(settings.layers) > 1:
             layer = st.selectbox(
                 "Shown layer",
@@ -164,13 +172,35 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
                 width=160,
                 help=f"The layer in the charts below. Default {layer}.",
             )
-        help = "Expected share of false positives among the significant associations, at most."
-        rate = layout.one_of("False-discovery rate (FDR)", list(inspections.RATES), "5 %", "rate", help)
-        help = "Maximum number of rows, strongest scores first."
-        rows = layout.one_of("Hypotheses shown", ROWS, "30", "rows-shown", help)
-        help = "Maximum number of columns, strongest scores first. With all, drag over a part to zoom in."
-        columns = layout.one_of("Units shown", COLUMNS, "40", "units-shown", help)
-    return Shown(measure, layer, inspections.RATES[rate], int(rows), None if columns == "all" else int(columns))
+        rate = choose_one(
+            st.segmented_control,
+            "False-discovery rate (FDR)",
+            {percent: f"{percent} %" for percent in inspections.RATES},
+            5,
+            "rate",
+            required=True,
+            help="Expected share of false positives among the significant associations, at most. Default 5 %.",
+        )
+        rows = choose_one(
+            st.segmented_control,
+            "Hypotheses shown",
+            {number: str(number) for number in ROWS},
+            30,
+            "rows-shown",
+            required=True,
+            help="Maximum number of rows, strongest scores first. Default 30.",
+        )
+        columns = choose_one(
+            st.segmented_control,
+            "Units shown",
+            {name: name for name in COLUMNS},
+            "40",
+            "units-shown",
+            required=True,
+            help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. "
+            "Default 40.",
+        )
+    return Shown(measure, layer, rate / 100, rows, None if columns == "all" else int(columns))
 
 
 def choose_part(grid: Grid, columns: int | None, unit: int) -> int:

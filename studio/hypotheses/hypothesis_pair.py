@@ -17,7 +17,7 @@ from studio.neurons.neuron import told
 from studio.shell.pages import PAGES
 from studio.state import address
 from studio.state.selection import select, selected
-from studio.text import cluster_name, percent, plural
+from studio.text import cluster_name, literal, percent, plural
 from studio.widgets import layout
 from studio.widgets.relevance_view import draw_pictures
 
@@ -46,11 +46,8 @@ def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
     known = grid.score.shape[1]
     name = address.read(HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
-    if layer == measured.view.setup.layer:
-        unit = selected().neuron
-    else:
-        text = address.read(UNIT)
-        unit = int(text) if text.isascii() and text.isdigit() else None
+    own = layer == measured.view.setup.layer
+    unit = selected().neuron if own else address.position(address.read(UNIT))
     if unit is not None and unit >= known:
         unit = None
     if chosen is None and unit is None:
@@ -284,7 +281,7 @@ def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: i
     """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
     true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
     if not len(true) or not len(false):
-        name = quoted(hypothesis.name)
+        name = quoted(literal(hypothesis.name))
         st.caption(
             f"{name} {'holds in all' if len(true) else 'holds in none'} of these {len(seen.mean)} records: there is "
             "nothing to compare."
@@ -349,7 +346,9 @@ def draw_clusters(
             f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],
         }
     )
-    st.markdown(f"**Clusters of important neuron {unit}, and the share of tests with {quoted(hypothesis.name)}**")
+    st.markdown(
+        f"**Clusters of important neuron {unit}, and the share of tests with {quoted(literal(hypothesis.name))}**"
+    )
     st.dataframe(
         table,
         hide_index=True,

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
 
-RECORDS = {"256": 256, "1,024": 1024, "4,096": 4096, "all": None}
-"""How many records are read at most: label and number."""
+RECORDS = {"256": 256, "1024": 1024, "4096": 4096, "all": None}
+"""How many records are read at most: name and number."""
 
-ERRORS = {"not before the end": None, "\u00b1 0.2": 0.2, "\u00b1 0.1": 0.1, "\u00b1 0.05": 0.05}
-"""When reading may stop early: label and error."""
+ERRORS = {"never": None, "0.2": 0.2, "0.1": 0.1, "0.05": 0.05}
+"""When reading may stop early: name and error."""
 
-RATES = {"1 %": 0.01, "5 %": 0.05, "10 %": 0.1}
-"""False-discovery rates: label and share."""
+RATES = (1, 5, 10)
+"""False-discovery rates in per cent."""
 
 USUAL_OF_SQL = ("characters", "words", "grammar")
 USUAL_OF_TEXT = ("labels", "symbols")

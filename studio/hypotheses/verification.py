@@ -15,7 +15,8 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
-from studio.text import plural
+from studio.state.choices import choose_one
+from studio.text import literal, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
 
-SWAPS: dict[str, Swaps] = {"random symbols": "symbols", "by the grammar": "grammar"}
-"""How symbols are swapped: label and what the engine calls it."""
+SWAPS: dict[Swaps, str] = {"symbols": "random symbols", "grammar": "by the grammar"}
+"""How symbols are swapped: what the engine calls it, and label."""
 
-UNITS = ("5", "10", "20")
+UNITS = (5, 10, 20)
 """How many units of the highest scores are compared."""
 
 PAIRS, SETS = 200, 99
@@ -42,12 +43,12 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
     ways = ways_of(measured, hypothesis)
     most = grid.score.shape[1] // 2
     if reason := why_not(measured, hypothesis, ways, most):
-        st.caption(reason)
+        st.caption(literal(reason))
         return {}
     st.caption(
-        f"{quoted(hypothesis.name)} may correlate with something else that the units respond to. To test this, symbols "
-        "are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units that respond to "
-        "the hypothesis itself change differently in the two cases."
+        f"{quoted(literal(hypothesis.name))} may correlate with something else that the units respond to. To test "
+        "this, symbols are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units "
+        "that respond to the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how, wanted = choose(ways)
@@ -67,23 +68,23 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         st.caption("Stopped before it was finished.")
         return {}
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return {}
     st.markdown(sentence(found, hypothesis, len(units), how))
     draw_sets(measured, layer, hypothesis, found, units, how)
     return {"hypotheses-verification": frame(found)}
 
 
-def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[str]:
+def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[Swaps]:
     """Return how symbols can be swapped so that it is known whether a hypothesis still holds."""
     from idc_core.inspection.verification import REWRITERS
 
     grammar = measured.view.test.name in REWRITERS and (hypothesis.recomputable or hypothesis.parsed)
     known = {"symbols": hypothesis.recomputable, "grammar": grammar}
-    return [label for label, name in SWAPS.items() if known[name]]
+    return [way for way in SWAPS if known[way]]
 
 
-def why_not(measured: Measured, hypothesis: Hypothesis, ways: list[str], most: int) -> str:
+def why_not(measured: Measured, hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
     """Say why a hypothesis cannot be verified; empty where it can."""
     from idc_core.inspection.hypothesis import is_text
 
@@ -100,21 +101,30 @@ def why_not(measured: Measured, hypothesis: Hypothesis, ways: list[str], most: i
     return "" if most else "The layer has a single unit: there are no others to compare with."
 
 
-def choose(ways: list[str]) -> tuple[Swaps, int]:
+def choose(ways: list[Swaps]) -> tuple[Swaps, int]:
     """Choose how symbols are swapped, and how many units are compared."""
     how = ways[0]
     if len(ways) > 1:
-        how = layout.one_of(
+        how = choose_one(
+            st.segmented_control,
             "Swap",
-            ways,
+            {way: SWAPS[way] for way in ways},
             how,
             "swaps",
-            "One random symbol per text; or another derivation by the grammar from some place on, so that texts "
-            "stay well formed.",
+            required=True,
+            help="One random symbol per text; or another derivation by the grammar from some place on, so that texts "
+            f"stay well formed. Default {SWAPS[how]}.",
         )
-    number = "Number of units with the highest scores that are tested together, at most half of the layer."
-    wanted = layout.one_of("Highest-scoring units", UNITS, "10", "verified-units", number)
-    return SWAPS[how], int(wanted)
+    wanted = choose_one(
+        st.segmented_control,
+        "Highest-scoring units",
+        {units: str(units) for units in UNITS},
+        10,
+        "verified-units",
+        required=True,
+        help="Number of units with the highest scores that are tested together, at most half of the layer. Default 10.",
+    )
+    return how, wanted
 
 
 def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypothesis, how: Swaps) -> Verification:
@@ -140,10 +150,10 @@ def sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps
     verdict = "confirmed" if found.confirmed else "not confirmed"
     ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
-        f"**{finding(found, hypothesis, units)}: {verdict}.** "
-        f"{ways}: {len(found.baseline)} swaps kept {quoted(hypothesis.name)} true, {len(found.treatment)} made it "
-        f"false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds of swaps as "
-        f"well (here {100 * found.p_value:.0f}\u00a0%)."
+        f"**{literal(finding(found, hypothesis, units))}: {verdict}.** "
+        f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} "
+        f"made it false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds "
+        f"of swaps as well (here {100 * found.p_value:.0f}\u00a0%)."
     )
     if found.few:
         text += " Few swaps of one kind were found: the result is uncertain."

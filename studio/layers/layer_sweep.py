@@ -10,6 +10,7 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, of_classes, open_data
 from studio.state.setup import MOST_NEURONS
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep
@@ -25,7 +26,7 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
         try:
             test = view.test if name == view.setup.data else open_data(waiting, name, "test")
         except IdcError as error:
-            problems.append(str(error))
+            problems.append(literal(error))
             continue
         if len(of_classes(test, view.setup.classes)):
             suites[name] = test

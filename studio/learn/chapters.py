@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,19 @@ from idc_core.figures.wording import typeset
 from studio.learn import network
 from studio.learn.network import Played
 from studio.shell.pages import PAGES
+from studio.state.choices import choose_one
 from studio.text import cell_name, percent, plural
-from studio.widgets import layout
 from studio.widgets.layout import is_dark, plot
 
-DECISION = "the predicted class"
+DECISION = "answer"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
+
+
+def choose(label: str, options: Mapping[str, str], key: str, help: str) -> str:
+    """Let the reader choose one option; the first is the default."""
+    first = next(iter(options))
+    text = f"{help} Default {options[first]}."
+    return choose_one(st.segmented_control, label, options, first, key, required=True, help=text)
 
 
 def slide(label: str, most: float, default: float, key: str, help: str) -> Any:
@@ -145,9 +152,8 @@ def neurons() -> None:
 @st.fragment
 def play_backward() -> None:
     """Chapter 2's network with equation 1 and the sum of every layer."""
-    explained = layout.one_of(
-        "Explain the score of", [DECISION, *NAMES[-1]], DECISION, "explained", "Class whose score is explained."
-    )
+    texts = {DECISION: "the predicted class", **{name: name for name in NAMES[-1]}}
+    explained = choose("Explain the score of", texts, "explained", "Class whose score is explained.")
     target = None if explained == DECISION else NAMES[-1].index(explained)
     state = network.played()
     network.draw(state, relevance=True, target=target)
@@ -245,7 +251,11 @@ def clusters() -> None:
         "assigns every value to the nearest, moves each centroid to the mean of its values, and repeats."
     )
     st.markdown("**Try:** move the step from left to right. Then choose four clusters: where does it get stuck?")
-    k = layout.one_of("Clusters k", [2, 3, 4], found.k, "k", "Number of clusters, from 2 to 4.")
+    text = f"Number of clusters, from 2 to 4. Default {found.k}."
+    asked = st.segmented_control(
+        "Clusters k", (2, 3, 4), default=found.k, required=True, key="k", bind="query-params", help=text
+    )
+    k = asked or found.k  # an address may say none at all
     steps = teaching.kmeans_steps(values, k)
     # A slider for each k: their numbers of steps differ.
     at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
@@ -369,15 +379,15 @@ def empty_cells() -> None:
         st.page_link(PAGES[name].file, label=PAGES[name].question, help=PAGES[name].help)
 
 
-CHAPTERS: dict[str, Callable[[], None]] = {
-    "1 A network": neurons,
-    "2 Relevance": relevance,
-    "3 Importance": importance,
-    "4 Clusters": clusters,
-    "5 Cells": coverage,
-    "6 Empty cells": empty_cells,
+CHAPTERS: dict[str, tuple[str, Callable[[], None]]] = {
+    "network": ("A network", neurons),
+    "relevance": ("Relevance", relevance),
+    "importance": ("Importance", importance),
+    "clusters": ("Clusters", clusters),
+    "cells": ("Cells", coverage),
+    "empty": ("Empty cells", empty_cells),
 }
-NAMES_OF_CHAPTERS = list(CHAPTERS)
+"""Title and content of every chapter, by its name in the address."""
 
 
 def turn(to: str) -> None:

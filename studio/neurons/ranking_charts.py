@@ -16,6 +16,7 @@ from studio.neurons import rankings
 from studio.neurons.neuron import told
 from studio.neurons.rankings import Ranked
 from studio.neurons.trials import first_neurons
+from studio.state.choices import choose_one, choose_several
 from studio.state.selection import Selection, select
 from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
@@ -41,24 +42,29 @@ def choose_rankings(view: View, found: Ranked) -> tuple[Ranking, Ranking]:
     """Choose the ranking that orders the neurons, and the one to compare it with."""
     choices = rankings.offered(found)
     usual = rankings.default_second(view, found)
-    labels, second = list(choices.values()), choices[usual]
-    names = {label: name for name, label in choices.items()}
+    first_usual = next(iter(choices))
     text = "Relevance over all training inputs or those of one class; attribution methods run on a sample."
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        first_label = st.selectbox(
-            "Rank by", labels, key="rank", bind="query-params", width=260, help=f"{text} Default {labels[0]}."
-        )
-        second_label = st.selectbox(
-            "Compare with",
-            labels,
-            index=labels.index(second),
-            key="ranked-beside",
-            bind="query-params",
+        first_name = choose_one(
+            st.selectbox,
+            "Rank by",
+            choices,
+            first_usual,
+            "rank",
             width=260,
-            help=f"A second ranking of the same neurons. {text} Default {second}.",
+            help=f"{text} Default {choices[first_usual]}.",
         )
-    first = _take_ranking(view, found, names[first_label], "sum")
-    other = _take_ranking(view, found, names[second_label], usual)
+        second_name = choose_one(
+            st.selectbox,
+            "Compare with",
+            choices,
+            usual,
+            "ranked-beside",
+            width=260,
+            help=f"A second ranking of the same neurons. {text} Default {choices[usual]}.",
+        )
+    first = _take_ranking(view, found, first_name, "sum")
+    other = _take_ranking(view, found, second_name, usual)
     st.caption(
         "  \n".join(f"{rankings.over(one)}: {rankings.measure_help(one.name)}" for one in dict.fromkeys((first, other)))
     )
@@ -153,13 +159,12 @@ def draw_agreement(view: View, found: Ranked, first: Ranking) -> pd.DataFrame:
     st.header("Do other measures agree?", anchor=False)
     methods = [name for name in METHODS if name != rankings.RULE]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        wanted = st.multiselect(
+        wanted = choose_several(
+            st.multiselect,
             "Attribution methods",
-            methods,
-            default=list(rankings.USUAL),
-            format_func=lambda name: METHODS[name].label,
-            key="compared",
-            bind="query-params",
+            {name: METHODS[name].label for name in methods},
+            rankings.USUAL,
+            "compared",
             placeholder="None",
             help=f"Each runs on {rankings.SAMPLE} training inputs. Default the {len(rankings.USUAL)} that need one "
             "pass; the others take seconds to a minute.",

@@ -12,7 +12,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.text import count
+from studio.text import count, literal
 
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
@@ -112,7 +112,7 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             raise
         except IdcError as error:
             # Kept like a result: it would be the same the next time.
-            return f"{METHODS[name].label} is left out. {error}"
+            return f"{METHODS[name].label} is left out. {literal(error)}"
 
     key = (*view.learnt_key, view.setup.layer, name)
     answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work, kept=48)

@@ -14,7 +14,8 @@ from idc_core.figures import experiments
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.text import lower, signed
+from studio.state.choices import choose_one
+from studio.text import count, lower, signed
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from idc_core.experiments.rq1 import RQ1, Changes
     from idc_core.importance.ranking import Ranking
 
-TESTS = (100, 500, 2000)
+TESTS, ALL = (100, 500, 2000), "all"
 """Numbers of tests that can be chosen, besides all."""
 
 USUAL = 500
@@ -144,25 +145,23 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
     """Choose the number of tests, the share of each that is changed, and the unit of the distances."""
     sizes = [number for number in TESTS if number < len(view.chosen)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        number = st.segmented_control(
+        number = choose_one(
+            st.segmented_control,
             "Number of tests",
-            [*sizes, 0],
-            default=USUAL if USUAL in sizes else 0,
+            {**{str(size): count(size) for size in sizes}, ALL: f"all {count(len(view.chosen))}"},
+            str(USUAL) if USUAL in sizes else ALL,
+            "tried",
             required=True,
-            format_func=lambda number: f"{number:,}" if number else f"all {len(view.chosen):,}",
-            key="tried",
-            bind="query-params",
             help=f"Evenly spaced tests of the setup, from {TESTS[0]} to all; default {USUAL}, or all where there are "
             "fewer.",
         )
-        share = st.segmented_control(
+        share = choose_one(
+            st.segmented_control,
             f"Changed {part}",
-            SHARES,
-            default=2,
+            {share: f"{share} %" for share in SHARES},
+            2,
+            "changed",
             required=True,
-            format_func=lambda share: f"{share} %",
-            key="changed",
-            bind="query-params",
             help=f"Share of the most relevant {part} of each test that are changed. From 1 to 10 %; default 2 %.",
         )
         scaled = st.toggle(
@@ -172,7 +171,7 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
             help="Divide each neuron's change by its own standard deviation, so that neurons with a wide range do not "
             "dominate. Default off.",
         )
-    return number or 0, share or 2, scaled
+    return 0 if number == ALL else int(number), share, scaled
 
 
 def first_neurons(m: int) -> str:

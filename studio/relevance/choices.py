@@ -19,12 +19,14 @@ from idc_core.parameters import Parameter
 from studio.engine.explanations import Explanation, explain
 from studio.engine.results import PICKS, View, pick
 from studio.state import address
+from studio.state.choices import choose_one
 from studio.state.selection import select
+from studio.text import literal
 
-WAYS = {**PICKS, "first": "all tests"}
+WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
 NOTHING, NEXT = "nothing", "next"
 RULE = "epsilon"
-PREDICTED = "the predicted class"
+PREDICTED = "predicted"
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ class Asked:
 
 
 def orders(view: View) -> dict[str, NDArray[np.int64]]:
-    """Return the tests to step through, by name."""
+    """Return the tests to step through, by a key of `WAYS`."""
     ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
-    found = {WAYS[way]: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
+    found = {way: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
     if not view.is_classifier:
         missed = np.abs(view.test.targets - view.analysis.confidence)[view.chosen]
-        found["largest errors"] = view.chosen[np.argsort(-missed, kind="stable")]
-    return {what: tests for what, tests in found.items() if len(tests)}
+        found["missed"] = view.chosen[np.argsort(-missed, kind="stable")]
+    return {way: tests for way, tests in found.items() if len(tests)}
 
 
 def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
@@ -57,16 +59,17 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
     telling = list(offered)[1]
     default = int(offered[telling][0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how = st.segmented_control(
+        how = choose_one(
+            st.segmented_control,
             "Step through",
-            list(offered),
-            default=telling,
+            {way: WAYS[way] for way in offered},
+            telling,
+            "step",
             required=True,
-            key="step",
-            bind="query-params",
-            help=f"Tests that Previous, Next and the gallery at the end of the page go through. Default {telling}.",
+            help="Tests that Previous, Next and the gallery at the end of the page go through. Default "
+            f"{WAYS[telling]}.",
         )
-        order = offered[how or telling]
+        order = offered[how]
         typed = st.session_state["test-number"] = address.read("input")
         st.text_input(
             "Test",
@@ -85,8 +88,8 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
     if typed and view.position is None:
         st.warning(
-            f"{typed!r} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
-            f"test {ids[position]}."
+            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to "
+            f"{ids.max()}; shown is test {ids[position]}."
         )
     return position, order
 
@@ -104,34 +107,34 @@ def choose_explanation(view: View) -> Asked:
     explained = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if view.is_classifier:
-            explained = st.selectbox(
+            texts = {PREDICTED: "the predicted class", **{name: name for name in view.train.class_names}}
+            explained = choose_one(
+                st.selectbox,
                 "Explain the score of",
-                [PREDICTED, *view.train.class_names],
-                key="explain",
-                bind="query-params",
+                texts,
+                PREDICTED,
+                "explain",
                 width=200,
-                help=f"Class whose score before the softmax is explained. Default {PREDICTED}.",
+                help=f"Class whose score before the softmax is explained. Default {texts[PREDICTED]}.",
             )
         lines = [f"**{entry.label}**: {entry.help}" for entry in METHODS.values()]
-        method = st.selectbox(
+        method = choose_one(
+            st.selectbox,
             "Method",
-            list(METHODS),
-            index=list(METHODS).index(RULE),
-            format_func=lambda name: METHODS[name].label,
-            key="method",
-            bind="query-params",
+            {name: entry.label for name, entry in METHODS.items()},
+            RULE,
+            "method",
             width=200,
             help="  \n".join([*lines, f"Default {METHODS[RULE].label}."]),
         )
         choices = _seconds(view)
         usual = NEXT if view.is_classifier else "method composite"
-        second = st.selectbox(
+        second = choose_one(
+            st.selectbox,
             "Compare with",
-            list(choices),
-            index=list(choices).index(usual),
-            format_func=choices.__getitem__,
-            key="second",
-            bind="query-params",
+            choices,
+            usual,
+            "second",
             width=210,
             help="The same method for a second class, or a second method for the same class. Default "
             f"{choices[usual]}.",
@@ -199,7 +202,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     except IdcError as error:
         if asked.method == RULE:
             raise
-        st.error(str(error))
+        st.error(literal(error))
         first = by(RULE, target)
     second_target, method = target, first.method.name
     if asked.second == NEXT:
@@ -215,7 +218,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     try:
         return [first, by(method, second_target)]
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return [first]
 
 
@@ -229,24 +232,22 @@ def _runner_up(view: View, position: int, target: int, scores: NDArray[np.float3
 def choose_colours(is_image: bool) -> tuple[str, str, float]:
     """Choose what shares a colour scale, the colours, and the strength of the overlay in 0..1."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        scale = st.segmented_control(
+        scale = choose_one(
+            st.segmented_control,
             "Colour scale",
-            list(heatmaps.SCALES),
-            default="picture",
+            heatmaps.SCALES,
+            "picture",
+            "scale",
             required=True,
-            format_func=heatmaps.SCALES.__getitem__,
-            key="scale",
-            bind="query-params",
             help=f"Heatmaps that share one colour range. Default {heatmaps.SCALES['picture']}.",
         )
-        scheme = st.segmented_control(
+        scheme = choose_one(
+            st.segmented_control,
             "Colours",
-            list(SCHEMES),
-            default="red-blue",
+            {name: entry.label for name, entry in SCHEMES.items()},
+            "red-blue",
+            "colours",
             required=True,
-            format_func=lambda key: SCHEMES[key].label,
-            key="colours",
-            bind="query-params",
             help="Orange and purple can be distinguished with every kind of colour vision. Default "
             f"{SCHEMES['red-blue'].label}.",
         )
@@ -263,4 +264,4 @@ def choose_colours(is_image: bool) -> tuple[str, str, float]:
                 width=200,
                 help="Opacity of the most relevant pixels over the image. From 0 to 100; default 60.",
             )
-    return scale or "picture", scheme or "red-blue", strength / 100
+    return scale, scheme, strength / 100

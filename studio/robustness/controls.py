@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -11,6 +12,7 @@ import streamlit as st
 from idc_core.experiments.rq6 import RQ6Settings, usual
 from idc_core.suites import SUITES
 from studio.engine.results import View, clustered
+from studio.state.choices import choose_one, choose_several
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
@@ -39,14 +41,12 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
         epochs = _one_of("Epochs", EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
         seeds = _one_of("Seeds", SEEDS, 5, "seeds", "Repetitions with other random choices")
     with st.expander("Noise, attacks and initial weights"):
-        kinds = st.pills(
+        kinds = choose_several(
+            partial(st.pills, selection_mode="multi"),
             "Perturbations of training inputs",
-            [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")],
-            selection_mode="multi",
-            default=list(start.kinds),
-            format_func=lambda name: SUITES[name].label,
-            key="perturbed-by",
-            bind="query-params",
+            {name: kind.label for name, kind in SUITES.items() if kind.family in ("noise", "transform")},
+            start.kinds,
+            "perturbed-by",
             help="Perturbations that make the candidates. Default Random noise and Relevance-guided noise.",
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -80,14 +80,12 @@ def _one_of(
 ) -> V:
     """Choose one of a few values."""
     ends = "" if isinstance(default, str) else f" {written(options[0])} to {written(options[-1])},"
-    value: V = st.segmented_control(
+    return choose_one(
+        st.segmented_control,
         label,
-        options,
-        default=default,
+        {option: written(option) for option in options},
+        default,
+        key,
         required=True,
-        format_func=written,
-        key=key,
-        bind="query-params",
         help=f"{what};{ends} default {written(default)}.",
     )
-    return value

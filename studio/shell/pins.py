@@ -15,7 +15,7 @@ from studio.engine.results import View, open_view
 from studio.state import address, selection, setup
 from studio.state.selection import Selection
 from studio.state.setup import Setup
-from studio.text import count, percent, plural, signed
+from studio.text import count, literal, percent, plural, signed
 
 PIN = "pin"
 """Name in the address: the pinned setup and selection, written as an address themselves."""
@@ -75,7 +75,7 @@ def open_pinned() -> Pinned | None:
     try:
         view = open_view(found[0])
     except IdcError as error:
-        st.error(f"The pinned setup cannot be shown. {error}")
+        st.error(f"The pinned setup cannot be shown. {literal(error)}")
         return None
     if not len(view.chosen):
         st.warning("The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another.")

@@ -56,14 +56,10 @@ class Selection:
 
 def parse(texts: dict[str, str]) -> Selection:
     """Read a selection from what an address says; parts that are no number are left out."""
-    numbers = {name: _number(texts.get(name, "")) for name in ("input", "neuron", "cluster")}
+    numbers = {name: address.position(texts.get(name, "")) for name in ("input", "neuron", "cluster")}
     if numbers["neuron"] is None:
         numbers["cluster"] = None
     return Selection(**numbers, cell=texts.get("cell", ""))
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def selected() -> Selection:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from idc_core import limits
 from studio.state import address
 from studio.state.selection import select
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from idc_core.models import ModelEntry
 
 MOST_NEURONS = 12
+
+M = replace(limits.M, high=MOST_NEURONS)
+"""The number of important neurons, as far as the studio shows it."""
 
 CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
 """How many clusters a neuron has: as many as its silhouette says, or so many."""
@@ -93,7 +97,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
     fitting = fitting_data(entry)
     names = entry.layers
     layer = texts.get("layer", "")
-    m = texts.get("m", "")
+    m = M.said(texts.get("m", ""))
     data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
     wanted = texts.get("classes", "").split(",")
     k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
@@ -102,7 +106,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
         model=model,
         data=data,
         layer=layer if layer in names else entry.default_layer,
-        m=int(m) if m.isascii() and m.isdigit() and 1 <= int(m) <= MOST_NEURONS else DEFAULT.m,
+        m=DEFAULT.m if m is None else int(m),
         classes=tuple(name for name in DATASETS[data].class_names if name in wanted),
         k=k if k in CLUSTER_COUNTS and way.takes_k else DEFAULT.k,
         zeros=zeros if zeros in ZEROS else DEFAULT.zeros,

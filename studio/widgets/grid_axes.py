@@ -17,7 +17,7 @@ from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from studio.engine.results import View
 from studio.state import address
-from studio.text import cell_name, count, plural
+from studio.text import cell_name, cluster_name, count, plural
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""
@@ -179,8 +179,10 @@ def controls(view: View, zoom: Zoom) -> None:
 
 
 def _option(view: View, rank: int, cluster: int) -> str:
-    return "any" if cluster == FREE else f"{cluster} "
-    "({cluster_name(cluster, view.sizes[rank]).removesuffix(' cluster')})"
+    if cluster == FREE:
+        return "any"
+    name = cluster_name(cluster, view.sizes[rank])
+    return f"{cluster} ({name.removesuffix(' cluster')})"
 
 
 def _put(view: View) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from studio.engine.results import View
-from studio.text import plural
+from studio.text import literal, plural
 
 if TYPE_CHECKING:
     from idc_core.suites import ProvenanceStep, Suite
@@ -51,9 +51,9 @@ def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
     try:
         save_suite(name, make())
     except IdcError as error:
-        st.session_state[f"{key}-said"] = str(error), True
+        st.session_state[f"{key}-said"] = literal(error), True
         return
-    st.session_state[f"{key}-said"] = f"Kept as \u201c{name}\u201d: {plural(count, 'input')}.", False
+    st.session_state[f"{key}-said"] = f"Kept as \u201c{literal(name)}\u201d: {plural(count, 'input')}.", False
 
 
 def made_of_tests(

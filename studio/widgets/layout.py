@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -37,29 +37,18 @@ __all__ = [
 Option = TypeVar("Option")
 
 
-def one_of(
-    label: str,
-    options: Mapping[Option, str] | Sequence[Option],
-    default: Option,
-    key: str,
-    help: str,
-    *,
-    written: Callable[[Any], str] = str,
-    bound: bool = True,
-) -> Option:
-    """Choose one of a few options, shown as a mapping or `written` says; the address keeps what is `bound`."""
-    written = options.__getitem__ if isinstance(options, Mapping) else written
-    chosen: Option | None = st.segmented_control(
+def one_of(label: str, options: Mapping[Option, str], default: Option, key: str, help: str) -> Option:
+    """Choose one of a few options for this session alone: the address does not hold it."""
+    chosen: Option = st.segmented_control(
         label,
         list(options),
         default=default,
         required=True,
-        format_func=written,
+        format_func=options.__getitem__,
         key=key,
-        bind="query-params" if bound else None,
-        help=f"{help} Default {written(default)}.",
+        help=f"{help} Default {options[default]}.",
     )
-    return default if chosen is None else chosen  # an address may say none at all
+    return chosen
 
 
 def computed(view: View, *sentences: str) -> None:

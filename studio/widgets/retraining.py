@@ -13,7 +13,7 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Job, Waiting, shelf
-from studio.text import lower
+from studio.text import literal, lower
 
 if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
@@ -165,7 +165,7 @@ def _watch(run: RetrainingRun, before: int) -> None:
     try:
         job = run.advance()
     except IdcError as error:
-        st.session_state[FAILED] = str(error)
+        st.session_state[FAILED] = literal(error)
         st.session_state[run.flag] = False
         st.rerun()
     if job is None:  # the last one was finished just now: all of them are drawn

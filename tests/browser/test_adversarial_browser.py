@@ -18,6 +18,7 @@ def finding(visitor):
     return visitor.page.get_by_test_id("stMain").locator("strong").first
 
 
+@pytest.mark.slow
 def test_a_click_looks_at_an_input_and_selects_it(visitor):
     visitor.open("adversarial")
     tile = visitor.page.locator(".gallery").first.get_by_role("button").nth(4)
@@ -31,6 +32,7 @@ def test_a_click_looks_at_an_input_and_selects_it(visitor):
     expect(tile).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_is_finished_and_going_on_continues(visitor):
     page = visitor.page
     page.goto(f"{visitor.address}/{SLOW}")

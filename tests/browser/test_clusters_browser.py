@@ -46,6 +46,7 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     visitor.open("clusters?clustering=hierarchical")
     assert "· hierarchical ·" in visitor.setup()
@@ -60,6 +61,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     assert "of 729 cells are covered" in stranger.text()
 
 
+@pytest.mark.slow
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters")
     visitor.page.get_by_text("lasso", exact=True).click()
@@ -90,6 +92,7 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     visitor.open("clusters")
     click_mark(visitor, plot(visitor, "Two components explain").locator(".scatterlayer .point").first)
@@ -105,4 +108,4 @@ def test_umap_is_kept_in_the_address(visitor):
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
     # UMAP compiles itself at its first use, which takes long beside other work.
     expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible(timeout=240_000)
-    assert "plane=UMAP" in visitor.page.url
+    assert "plane=umap" in visitor.page.url

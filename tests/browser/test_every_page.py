@@ -66,7 +66,11 @@ MARK = """() => {
 MISSED = "all => [...Array(all).keys()].filter(index => !window.reached.has(String(index)))"
 
 
-@pytest.fixture(scope="module", params=OPENED)
+@pytest.fixture(
+    scope="module",
+    # Retraining networks takes long, even few of them.
+    params=[pytest.param(name, marks=pytest.mark.slow) if name == "robustness" else name for name in OPENED],
+)
 def opened(request, visit):
     """The name or address of a page, and a visit to it, opened once for all that is asked of it."""
     with visit() as visitor:
@@ -251,11 +255,13 @@ def test_arrows_move_within_a_choice(visitor):
     assert chosen.inner_text() != before
 
 
+@pytest.mark.slow
 def test_no_serious_violation_while_networks_are_retrained(visitor):
     visitor.open("robustness?epochs=2&seeds=2")
     assert serious_violations(visitor.page) == []
 
 
+@pytest.mark.slow
 def test_charts_follow_the_theme(visitor):
     visitor.open("layers")
     writing = visitor.page.locator(".js-plotly-plot .main-svg .gtitle").first

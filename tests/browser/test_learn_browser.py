@@ -141,6 +141,7 @@ def test_a_copied_address_shows_the_same_network(visitor, stranger):
     expect(stranger.page.get_by_text("The relevance of the selected line, from a2 to b1")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     open_learn(visitor)
     drag(visitor, slider(visitor, "ink at the middle"), 45)

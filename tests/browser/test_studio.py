@@ -42,6 +42,7 @@ def click_cell(visitor, view, cell):
     visitor.settle()
 
 
+@pytest.mark.slow
 def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_address, view):
     # Only then has no page gone through the front door.
     visitor = visitor._replace(address=fresh_address)

@@ -65,6 +65,7 @@ def test_a_new_visitor_may_decline_and_is_not_asked_again(visitor):
     assert visitor.errors == []
 
 
+@pytest.mark.slow
 def test_skipped_remembered_and_opened_again(visitor):
     visitor.open()
     offer(visitor).focus()

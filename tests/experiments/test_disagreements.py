@@ -82,6 +82,7 @@ def test_disagreements_are_labelled_by_the_votes_and_votes_are_counted(models, t
     assert ready.votes(3) == (right.mean(), 12)
 
 
+@pytest.mark.slow
 def test_training_with_disagreements_helps_on_disagreements_and_is_the_same_again(models, train_half, test_half):
     store = {}
     found, _ = compared(models, train_half, test_half, FEW, seeds=2, epochs=1, store=store)

@@ -12,7 +12,7 @@ import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import inspect
-from idc_core.inspection.query import PREPARED, Answer, _answered, _read, ask
+from idc_core.inspection.query import PREPARED, Answer, ask
 from idc_core.inspection.store import VIEWS, export, forget, keep, store_path
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
@@ -247,12 +247,11 @@ def test_processes_wait_for_each_other(kept, found):
         runs = [one.result() for one in keeping]
     assert {name for (name,) in ask("SELECT run FROM runs").rows} == {kept, *runs}
     with duckdb.connect(str(store_path())) as writing, ThreadPoolExecutor(1) as pool:
-        question = {"path": str(store_path()), "sql": "SELECT count(*) FROM runs", "rows": 9}
-        waiting = pool.submit(_answered, question, 20)
+        waiting = pool.submit(ask, "SELECT count(*) FROM runs", seconds=20.0)
         time.sleep(0.5)
         assert not waiting.done(), "another process writes"
         writing.close()
-        assert _read(waiting.result()).rows == [(3,)]
+        assert waiting.result().rows == [(3,)]
 
 
 def test_no_database_yet(tmp_path):
@@ -261,5 +260,5 @@ def test_no_database_yet(tmp_path):
     with pytest.raises(DataError, match="no inspection yet"):
         export("runs", tmp_path / "a.csv", tmp_path / "none.duckdb")
     (tmp_path / "broken.duckdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(DataError, match="cannot be opened"):
+    with pytest.raises(DataError, match="is not a DuckDB database; the DuckDB database of inspections was expected"):
         ask("SELECT 1", tmp_path / "broken.duckdb")

@@ -236,7 +236,7 @@ class TestPlane:
         )
         studio.query_params["classes"] = "3"
         app = studio.switch_page("pages/clusters.py").run().run()  # AppTest loses the first choice on a new page
-        app.segmented_control(key="plane").set_value("UMAP").run()
+        app.segmented_control(key="plane").set_value("umap").run()
         assert not app.exception
         figure = chart(app, "The nearest neighbour of 100 % of the tests has the same class")
         assert "variance" not in json.dumps(figure["layout"]["xaxis"])

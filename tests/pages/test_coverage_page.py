@@ -104,6 +104,7 @@ def test_neurons_on_rows_and_columns_are_the_persons_choice(open_page, view):
     important = view.analysis.important
     app = open_page("coverage")
     assert app.multiselect(key="rows").value == [0, 1, 2]
+    assert app.selectbox(key="fix-0").options[:2] == ["any", "0 (lowest)"]
     app.multiselect(key="columns").set_value([5]).run()
     app.multiselect(key="rows").set_value([3, 0]).run()
     assert not app.exception

@@ -322,6 +322,7 @@ def test_texts_are_told_apart(small_data, open_page):
     assert "these tests are texts" in app.markdown[0].value
 
 
+@pytest.mark.slow
 def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     monkeypatch.setattr(retraining, "SEEDS", 2)

@@ -33,15 +33,12 @@ PAGE_STATES = [(name, {}) for name in PAGES]
 PINNED = {"pin": "model=lenet4-digits&layer=fc1&m=4&input=20", "input": "17", "classes": "3"}
 PAGE_STATES += [(name, PINNED) for name in PAGES if name != "learn"]
 PAGE_STATES += [("relevance", {"method": name, "second": "nothing"}) for name in METHODS]
-PAGE_STATES += [
-    ("learn", {"chapter": f"{number} {title}"})
-    for number, title in enumerate(("Relevance", "Importance", "Clusters", "Cells", "Empty cells"), start=2)
-]
+PAGE_STATES += [("learn", {"chapter": name}) for name in ("relevance", "importance", "clusters", "cells", "empty")]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
 PAGE_STATES += [("hypotheses", {"over-epochs": "true"})]
 VERIFIED = {"model": "charlstm-sql", "families": "characters", "records": "256", "verify": "true"}
 PAGE_STATES += [pytest.param("hypotheses", VERIFIED, marks=pytest.mark.slow)]
-PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name in ("PGD", "Carlini-Wagner L2")]
+PAGE_STATES += [("adversarial", {"attack": name, "cw-iterations": "1"}) for name in ("pgd", "cw")]
 
 
 def opened(name: str, parameters: dict[str, str]) -> AppTest:

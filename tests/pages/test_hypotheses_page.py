@@ -285,6 +285,10 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
         box.set_value(sql)
         next(button for button in app.button if button.label == "Run query").click().run()
         assert len(app.error) == 1, sql
+    box = next(area for area in app.text_area if area.label == "Query")
+    box.set_value("SELECT error('![x](http://x.org) <img src=x>')")
+    next(button for button in app.button if button.label == "Run query").click().run()
+    assert r"!\[x\](http://x.org) \<img src=x\>" in app.error[0].value, "no markup of a query is rendered"
     assert len(app.get("download_button")) >= 8
 
 
@@ -331,6 +335,7 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     assert "the network was trained on 29,696 training and 5,120 test inputs" in text(app)
 
 
+@pytest.mark.slow
 def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     asked = {"model": "charlstm-sql", "families": "characters", "records": "256", "hypothesis": "is a digit"}
     assert not [title for title in titles(opened(**asked)) if title.startswith("Swaps that make")], (

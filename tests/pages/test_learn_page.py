@@ -15,7 +15,7 @@ from idc_core.analysis.teaching import START, START_INPUTS
 from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
-CHAPTERS = ("1 A network", "2 Relevance", "3 Importance", "4 Clusters", "5 Cells", "6 Empty cells")
+CHAPTERS = ("network", "relevance", "importance", "clusters", "cells", "empty")
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_needs_neither_torch_nor_data():
 def test_the_address_holds_network_and_line(open_learn):
     weights = tuple(weight.copy() for weight in START)
     weights[1][0, 0] = -1.25
-    app = open_learn(chapter="2 Relevance", net=address(weights, np.array([0.2, 0.4, 1.0])), line="a1-b2")
+    app = open_learn(chapter="relevance", net=address(weights, np.array([0.2, 0.4, 1.0])), line="a1-b2")
     assert not app.exception
     found = teaching.explain(weights, [[0.2, 0.4, 1.0]])
     sums = [metric.value for metric in app.metric]
@@ -121,7 +121,7 @@ def test_putting_all_numbers_back(open_learn):
 
 
 def test_equation_gives_what_the_line_hands_back(open_learn):
-    app = open_learn(chapter="2 Relevance", line="foot-a1")
+    app = open_learn(chapter="relevance", line="foot-a1")
     formula = next(element.value for element in app.latex)
     with_numbers = r"\\frac\{([\d.]+) \\times \((-[\d.]+)\)\}\{([\d.]+) \+ 0.000001\} \\times ([\d.]+) = (-[\d.]+)"
     found = re.search(with_numbers, formula)
@@ -131,7 +131,7 @@ def test_equation_gives_what_the_line_hands_back(open_learn):
 
 
 def test_another_answer_can_be_explained(open_learn):
-    app = open_learn(chapter="2 Relevance")
+    app = open_learn(chapter="relevance")
     assert [metric.value for metric in app.metric] == ["1.125"] * 4
     app.segmented_control(key="explained").set_value("one").run()
     assert not app.exception
@@ -139,17 +139,17 @@ def test_another_answer_can_be_explained(open_learn):
 
 
 def test_importance_follows_the_weights(open_learn):
-    assert titles(open_learn(chapter="3 Importance")) == [
+    assert titles(open_learn(chapter="importance")) == [
         "a2 is the most active neuron, but a1 is the most important one"
     ]
     weights = tuple(weight.copy() for weight in START)
     weights[1][1] = 1.5
-    (title,) = titles(open_learn(chapter="3 Importance", net=address(weights)))
+    (title,) = titles(open_learn(chapter="importance", net=address(weights)))
     assert title == "a2 is both the most active and the most important neuron"
 
 
 def test_clusters_step_by_step(open_learn):
-    app = open_learn(chapter="4 Clusters")
+    app = open_learn(chapter="clusters")
     slider = app.slider(key="step3")
     seen = []
     for step in range(int(slider.max) + 1):
@@ -165,7 +165,7 @@ def test_clusters_step_by_step(open_learn):
 
 
 def test_four_tests_fill_the_cells(open_learn):
-    app = open_learn(chapter="5 Cells")
+    app = open_learn(chapter="cells")
     seen = []
     for shown in range(5):
         app.slider(key="shown").set_value(shown).run()
@@ -189,7 +189,7 @@ def test_four_tests_fill_the_cells(open_learn):
     ],
 )
 def test_an_own_picture_falls_into_its_cell(open_learn, ink, title):
-    app = open_learn(chapter="6 Empty cells")
+    app = open_learn(chapter="empty")
     for name, value in zip(("top", "middle", "foot"), ink, strict=True):
         app.slider(key=f"own-{name}").set_value(value)
     app.run()

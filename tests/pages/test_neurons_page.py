@@ -61,8 +61,8 @@ def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
     assert first_column(app) == str(view.analysis.important[0])
     titles = [note["text"] for note in drawn["layout"]["annotations"]]
     assert titles[:3] == ["Cumulative relevance", "Absolute relevance", "Activation"]
-    app.selectbox(key="rank").select("Class 3").run()
-    app.selectbox(key="ranked-beside").select("LRP-gamma").run()
+    app.selectbox(key="rank").select("group-3").run()
+    app.selectbox(key="ranked-beside").select("gamma").run()
     assert not app.exception
     relevance = view.train_traces.relevance["fc2"][view.train.targets == 3].mean(0)
     assert first_column(app) == str(relevance.argmax())
@@ -121,9 +121,9 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
 
 def test_chosen_classes_stand_beside_the_ranking(open_page):
     app = open_page("neurons", classes="3")
-    assert app.selectbox(key="ranked-beside").value == "Class 3"
+    assert app.selectbox(key="ranked-beside").value == "group-3"
     app = open_page("neurons", classes="3,5")
-    assert app.selectbox(key="ranked-beside").value == "Classes 3, 5"
+    assert app.selectbox(key="ranked-beside").value == "chosen"
     assert not app.exception
 
 
@@ -204,8 +204,8 @@ def test_pinned_setup_stands_beside(open_page):
 def test_stopping_a_trial_leaves_the_rest_of_the_page(open_page):
     app = open_page("neurons")
     app.session_state[STOPPED] = True
-    app.segmented_control(key="tried").set_value(0)
-    app.selectbox(key="rank").select("Class 7").run()
+    app.segmented_control(key="tried").set_value("all")
+    app.selectbox(key="rank").select("group-7").run()
     assert not app.exception
     assert "Stopped. Finished results are kept" in app.info[0].value
     assert "Stopped while silencing neurons." in app.error[0].value

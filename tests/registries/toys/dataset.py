@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from idc_core import dataset
 from idc_core.datasets import Items
-from idc_core.datasets.registry import dataset
 
 
 @dataset(

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from idc_core.models.registry import network
+from idc_core import network
 
 
 class ToyNet(nn.Module):

@@ -1,0 +1,81 @@
+"""Choices that the address holds by the options' names, so that no rewording of their texts breaks a link.
+
+A control that Streamlit binds to the address itself writes the text of an option there. Numbers, switches and fields
+of text may be bound so, choices among texts are drawn by the functions below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from studio.state import address
+from studio.state.former_texts import FORMER
+
+T = TypeVar("T", bound=str | int | float)
+
+NONE = "none"
+"""In the address: nothing is chosen of several options."""
+
+
+def choose_one(
+    draw: Callable[..., T | None], label: str, options: Mapping[T, str], default: T, key: str, **how: Any
+) -> T:
+    """Draw a choice of one option; the address holds its name, and nothing where it is the default.
+
+    Parameters
+    ----------
+    draw : callable
+        ``st.selectbox`` or ``st.segmented_control``, which gets ``how``.
+    label : str
+        Name of the control.
+    options : mapping
+        Text of every option; the options themselves are their names in the address.
+    default : str, int or float
+        The option that is chosen at first.
+    key : str
+        Name of the control in the session and in the address.
+    """
+    if (said := _said(key, st.session_state.get(key) in options)) is not None:
+        found = meant(key, said, options)
+        st.session_state[key] = default if found is None else found
+    chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
+    chosen = default if chosen is None else chosen
+    address.keep(key, "" if chosen == default else str(chosen))
+    return chosen
+
+
+def choose_several(
+    draw: Callable[..., list[T]], label: str, options: Mapping[T, str], default: Sequence[T], key: str, **how: Any
+) -> list[T]:
+    """Draw a choice of several options, as `choose_one` does; ``draw`` is ``st.multiselect`` or ``st.pills``."""
+    before = st.session_state.get(key)
+    # Streamlit itself wrote an empty value where nothing was chosen.
+    emptied = st.query_params.get_all(key) == [""]
+    if (said := _said(key, before is not None and all(option in options for option in before))) is not None:
+        found = [meant(key, text, options) for text in said.split(",")]
+        chosen = [option for option in found if option is not None]
+        st.session_state[key] = chosen if chosen or emptied or said == NONE else list(default)
+    chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
+    address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or NONE)
+    return list(chosen)
+
+
+def meant(key: str, text: str, options: Mapping[T, str]) -> T | None:
+    """Return the option that an address means by its name, by a text it once had, or by its text; None if none."""
+    names = {str(option): option for option in options}
+    texts = {shown: option for option, shown in options.items()}
+    former = FORMER.get(key, {}).get(re.sub(r" \([\d,]+\)$", "", text), "")
+    return names.get(text, names.get(former, texts.get(text)))
+
+
+def _said(key: str, is_set: bool) -> str | None:
+    """Return what the address says of a control that is drawn first, or that the reader went back to; else None."""
+    context = get_script_run_ctx()
+    if context is not None and context.is_history_navigation:
+        return ",".join(st.query_params.get_all(key))
+    return None if is_set else address.read(key)
