@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +13,14 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 from torch import Tensor
 
-from idc_core.errors import ModelError, UnsupportedOperationError
+from idc_core.errors import DataError, ModelError, UnsupportedOperationError
+from idc_core.guarded import Budget, opened
+from idc_core.guarded.opening import size_of
 from idc_core.models.onnx.registry import OPERATORS
 from idc_core.models.onnx.tensors import inside, tensor_of, torch_type
 
-MOST_BYTES = 1 << 30
-"""Most bytes of a network, with what lies beside it."""
-
 OLDEST_OPSET = 6
 DOMAINS = ("", "ai.onnx")
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True)
@@ -59,54 +55,46 @@ class Graph:
     nodes: tuple[RawNode, ...]
 
 
-def read_bytes(path: Path, where: str, offset: int = 0, length: int | None = None) -> bytes:
+def read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
     """Return the content of a file, or a part of it; this is the one place that opens files.
 
-    Raises ModelError if it is no regular file, larger than `MOST_BYTES`, or shorter than the part.
+    Raises ModelError if it is no regular file, takes more memory than is allowed, or is shorter than the part.
     """
     try:
-        number = os.open(path, _FLAGS)
-        with os.fdopen(number, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            size = status.st_size
+        with opened(path, where) as stream:
+            size = size_of(stream)
             wanted = size - offset if length is None else length
-            if not stat.S_ISREG(status.st_mode):
-                raise ModelError(f"{where} is no file; give the path of an ONNX file.")
-            if wanted > MOST_BYTES:
-                raise ModelError(f"{where} has {wanted:,} bytes; at most {MOST_BYTES:,} are allowed.")
             if wanted < 0 or offset + wanted > size:
                 raise ModelError(f"{where} has {size:,} bytes; byte {offset + max(0, wanted):,} is wanted from it.")
+            budget.take(wanted, "its content")
             stream.seek(offset)
             return stream.read(wanted)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ModelError(f"{where} cannot be read: {reason}.") from error
+    except DataError as error:
+        raise ModelError(str(error)) from error
+    except OSError as error:
+        raise ModelError(f"{where} cannot be read: {error.strerror}.") from error
 
 
 def read_graph(path: Path) -> Graph:
     """Read and check an ONNX file."""
     where = f"The ONNX file {path}"
-    proto = ModelProto()
+    proto, budget = ModelProto(), Budget(where)
     try:
-        proto.ParseFromString(read_bytes(path, where))
+        proto.ParseFromString(read_bytes(path, where, budget))
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
-    return graph_of(proto, where, path.parent)
+    return graph_of(proto, where, path.parent, budget)
 
 
-def graph_of(proto: ModelProto, where: str, folder: Path | None = None) -> Graph:
+def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None) -> Graph:
     """Check a network that has been parsed; without a folder nothing may lie beside it."""
-    held = 0
+    held = budget or Budget(where)
 
     def read(location: str, offset: int, length: int | None) -> bytes:
-        nonlocal held
         if folder is None:
             raise ModelError(f"{where} has weights in another file, {location!r}; expected them in the file itself.")
-        held += length or 0
-        if held > MOST_BYTES:
-            raise ModelError(f"{where} has weights of more than {MOST_BYTES:,} bytes, which are allowed at most.")
         path = inside(folder, location, where)
-        return read_bytes(path, f"{where}: its weights file {location!r}", offset, length)
+        return read_bytes(path, f"{where}: its weights file {location!r}", held, offset, length)
 
     graph = proto.graph
     if proto.functions:
