@@ -8,7 +8,18 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train, verify
+from idc_core.cli import (
+    analyze,
+    check_network,
+    confusion,
+    differential,
+    experiment,
+    inspect,
+    listing,
+    studio,
+    train,
+    verify,
+)
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 
@@ -28,11 +39,13 @@ class Command(Protocol):
 
 COMMANDS: dict[str, Command] = {
     "analyze": analyze,
+    "check-network": check_network,
     "confusion": confusion,
     "differential": differential,
     "experiment": experiment,
     "inspect": inspect,
     "list": listing,
+    "studio": studio,
     "train": train,
     "verify": verify,
 }
@@ -48,7 +61,23 @@ def make_parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         command.add_parser(subparsers)
+    _add_setup(parser)
+    for one in subparsers.choices.values():
+        _add_setup(one)
     return parser
+
+
+def _add_setup(parser: argparse.ArgumentParser) -> None:
+    told = "a file with your own networks and data, as docs/OWN-NETWORK.md explains; may be given several times"
+    parser.add_argument("--setup", action="append", metavar="FILE", default=argparse.SUPPRESS, help=told)
+
+
+def _take_setups(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the setup files named anywhere on a command line, and the command line without them."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, prog="python -m idc_core")
+    first.add_argument("--setup", action="append", metavar="FILE", default=[])
+    found, others = first.parse_known_args(list(argv))
+    return found.setup, others
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,8 +95,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Read once, when torch is imported: OpenMP threads that spin make two busy processes six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    arguments = make_parser().parse_args(argv)
+    setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
+    arguments = make_parser().parse_args(others)
+    arguments.setup = setups
     try:
+        for setup in setups:
+            from idc_core.setup_files import open_setup  # it needs the registries, which help does not
+
+            open_setup(setup)
         status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status

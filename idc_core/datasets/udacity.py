@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.datasets.zip_archive import Archive, decode_jpegs, open_archive
 from idc_core.errors import DataError
@@ -21,7 +21,7 @@ _GUARD_FRAMES = 20  # one second
 _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each way
 
 
-@dataset(
+@shipped(
     "udacity",
     "Udacity driving",
     "5,614 frames of a 281 s drive, 100x100 colour, with the steering angle in radians (positive = left).",

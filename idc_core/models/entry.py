@@ -64,6 +64,8 @@ class ModelEntry:
     citation, licence : str
     complete : bool
         Whether `build` returns the network with its weights, so that no file is read.
+    edition : int
+        Another number whenever a network of this name is registered again; 0 for those of the project.
     """
 
     name: str
@@ -79,6 +81,7 @@ class ModelEntry:
     licence: str
     task: Task = "classification"
     complete: bool = False
+    edition: int = 0
 
     def card(self, network: Network, **measured: Any) -> ModelCard:
         """Return the card of a network of this entry; `measured` are the fields that are not the entry's own."""

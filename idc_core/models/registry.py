@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 from idc_core.errors import ModelError
 from idc_core.models.card import Task
 from idc_core.models.entry import ModelEntry, Recipe
+from idc_core.models.own import OwnModel
+from idc_core.own_code import next_edition
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -214,9 +216,9 @@ def network(
     help: str = "",
     *,
     data: str,
-    layer: str,
-    layers: tuple[str, ...] = (),
-    task: Task = "classification",
+    layer: str | None = None,
+    layers: Sequence[str] | None = None,
+    task: Task | None = None,
     citation: str = "",
     licence: str = "",
 ) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
@@ -226,17 +228,21 @@ def network(
     ... def build():
     ...     return MyResNet()  # any torch.nn.Module whose outputs are scores before any softmax
 
+    Scores in a dictionary, a record or a tuple are found: `logits`, `scores`, else the first tensor.
+
     Parameters
     ----------
     name, label, help : str
         Name for commands and addresses, name for people (default: the same), and one line on what the network is.
     data : str
         Registry name of the data set that it takes; its "train" split is what neurons and clusters are learnt from.
-    layer : str
-        The layer that is analysed unless another one is chosen: a name of `named_modules()`.
-    layers : tuple of str
-        All layers offered, in forward order; default: `layer` alone.
-    task : {"classification", "regression"}
+    layer : str, optional
+        The layer that is analysed unless another one is chosen: a name of `named_modules()`. Default: the last hidden
+        layer with weights.
+    layers : sequence of str, optional
+        All layers offered, in forward order. Default: those with weights, poolings, and blocks that sum branches.
+    task : {"classification", "regression"}, optional
+        Default: that of the data.
     citation, licence : str
 
     Returns
@@ -246,20 +252,21 @@ def network(
     """
 
     def decorate(build: Callable[[], Module]) -> Callable[[], Module]:
-        MODELS[name] = ModelEntry(
+        MODELS[name] = OwnModel(
             name=name,
             label=label or name,
             help=help,
             build=cast("Callable[[], Network]", build),
-            layers=layers or (layer,),
+            layers=tuple(layers or ()),
             dataset=data,
-            default_layer=layer,
+            default_layer=layer or "",
             parameters=None,
             recipe=None,
             citation=citation,
             licence=licence,
-            task=task,
+            task=cast("Task", task),
             complete=True,
+            edition=next_edition(),
         )
         return build
 
