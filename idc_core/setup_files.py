@@ -81,8 +81,7 @@ def open_setup(path: str | os.PathLike[str]) -> SetupFile:
     watched = _watched(Path(path))
     with _LOCK:
         _read(watched)
-        assert watched.opened is not None  # noqa: S101 (for the type checker)
-        return watched.opened
+        return watched.opened or SetupFile(watched.path)
 
 
 def watch(paths: Iterable[str | os.PathLike[str]]) -> None:
@@ -98,8 +97,8 @@ def from_environment() -> list[str]:
 
 def changed() -> tuple[Any, ...]:
     """Return what changes with the watched files that differ from when they were read last; empty where none does."""
-    with _LOCK:
-        return tuple((one.path, stamp) for one in _WATCHED.values() if (stamp := _stamp(one)) != one.stamp)
+    watched = list(_WATCHED.values())  # without the lock, which is held while files are read
+    return tuple((one.path, stamp) for one in watched if (stamp := _stamp(one)) != one.stamp)
 
 
 def refresh(on_progress: Progress | None = None) -> list[SetupFile]:

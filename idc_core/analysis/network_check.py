@@ -13,6 +13,7 @@ from idc_core.datasets import Dataset, load_dataset
 from idc_core.errors import IdcError
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import load_model
+from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
 from idc_core.tracing.batching import place, probe
 from idc_core.tracing.trace import collect
@@ -94,12 +95,10 @@ def check_network(name: str, on_progress: Progress | None = None) -> NetworkChec
         tuple(facts),
         tuple(_check_layer(model, test, layer) for layer in model.card.layers),
         tuple(_trial(test, seen[1], number) for number in range(min(TRIALS, len(test)))),
-        tuple(
-            [
-                *_mistakes_of_network(model, seen[1], outputs, train),
+        (
+                *_mistakes_of_network(name, model, seen[1], outputs, train),
                 *_mistakes_of_data(train, test),
                 *_near_chance(test, seen[1]),
-            ]
         ),
     )
 
@@ -145,7 +144,7 @@ def _trial(test: Dataset, scores: NDArray[np.float32], number: int) -> tuple[str
 
 
 def _mistakes_of_network(
-    model: nn.Module, scores: NDArray[np.float32], outputs: NDArray[np.float32], train: Dataset
+    name: str, model: nn.Module, scores: NDArray[np.float32], outputs: NDArray[np.float32], train: Dataset
 ) -> list[str]:
     found = []
     bad = [
@@ -163,7 +162,7 @@ def _mistakes_of_network(
             "The network ends in a softmax. The engine goes back to the scores before it where it sees the softmax; "
             "return scores where it is part of another operation."
         )
-    if load_model(model.card.name).card.fingerprint != model.card.fingerprint:
+    if fingerprint(load_model(name)) != fingerprint(model):
         found.append("Two builds have different weights. Load trained weights in `build`, or fix its seed.")
     return found
 

@@ -70,10 +70,10 @@ class OwnReader:
             return self.class_names
 
     def _read(self, split: str, limit: int | None, on_progress: Progress | None) -> Items:
-        arguments = [split, limit, on_progress][: self._takes]
+        given: list[Any] = [split, limit, on_progress]
         where = f"{said_source(self.read)}: the {split} split of {self.name!r}"
         doing, file = f"reading the {split} split of {self.name!r}", source_of(self.read)[0]
-        items = run_own(doing, file, lambda: self._apart(self.read(*arguments), where, limit, on_progress), DataError)
+        items = run_own(doing, file, lambda: self._apart(self.read(*given[: self._takes]), where, limit, on_progress), DataError)
         targets = checked_targets(items.targets, where, self.task, self.class_names)
         if len(items.inputs) != len(targets):
             raise DataError(f"{where} has {len(items.inputs)} inputs and {len(targets)} targets; expected as many.")
@@ -121,19 +121,19 @@ class OwnData(DatasetEntry):
             if not self.__dict__[name]:
                 del self.__dict__[name]
 
-    @cached_property
-    def input_shape(self) -> tuple[int, ...]:  # type: ignore[misc]
+    @cached_property  # type: ignore[misc]
+    def input_shape(self) -> tuple[int, ...]:
         """Shape of one input."""
         return tuple(int(size) for size in self.load("train", 1, None).inputs.shape[1:])
 
-    @cached_property
-    def task(self) -> Task:  # type: ignore[misc]
+    @cached_property  # type: ignore[misc]
+    def task(self) -> Task:
         """Classification where the targets are whole numbers or names."""
         self.load("train", 1, None)
         return cast("Task", cast("OwnReader", self.load).task)
 
-    @cached_property
-    def class_names(self) -> tuple[str, ...]:  # type: ignore[misc]
+    @cached_property  # type: ignore[misc]
+    def class_names(self) -> tuple[str, ...]:
         """Names by class index."""
         return cast("OwnReader", self.load).names()
 

@@ -54,18 +54,18 @@ class OwnModel(ModelEntry):
         found: Found = self.__dict__["found"]
         return found
 
-    @cached_property
-    def layers(self) -> tuple[str, ...]:  # type: ignore[misc]
+    @cached_property  # type: ignore[misc]
+    def layers(self) -> tuple[str, ...]:
         """Names of the layers that have neurons, in forward order."""
         return self.found.layers
 
-    @cached_property
-    def default_layer(self) -> str:  # type: ignore[misc]
+    @cached_property  # type: ignore[misc]
+    def default_layer(self) -> str:
         """The last hidden layer with weights."""
         return self.found.default_layer
 
-    @cached_property
-    def task(self) -> Task:  # type: ignore[misc]
+    @cached_property  # type: ignore[misc]
+    def task(self) -> Task:
         """That of its data."""
         from idc_core.datasets import DATASETS
 
