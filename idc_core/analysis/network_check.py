@@ -96,9 +96,9 @@ def check_network(name: str, on_progress: Progress | None = None) -> NetworkChec
         tuple(_check_layer(model, test, layer) for layer in model.card.layers),
         tuple(_trial(test, seen[1], number) for number in range(min(TRIALS, len(test)))),
         (
-                *_mistakes_of_network(name, model, seen[1], outputs, train),
-                *_mistakes_of_data(train, test),
-                *_near_chance(test, seen[1]),
+            *_mistakes_of_network(name, model, seen[1], outputs, train),
+            *_mistakes_of_data(train, test),
+            *_near_chance(test, seen[1]),
         ),
     )
 

@@ -11,6 +11,27 @@ Loader = Callable[[str, int | None, Progress | None], Items]
 
 
 @dataclass(frozen=True)
+class Quantity:
+    """What the targets of a regression are.
+
+    Attributes
+    ----------
+    name, unit : str
+        For a person; the unit may be empty.
+    negative, positive : str
+        Where relevance moves the prediction: below 0, and above.
+    signed : bool
+        Whether the sign is a direction, so that it is always written.
+    """
+
+    name: str = "target"
+    unit: str = ""
+    negative: str = "down"
+    positive: str = "up"
+    signed: bool = False
+
+
+@dataclass(frozen=True)
 class DatasetEntry:
     """One row of the registry: what menus, command line and documentation show of a dataset.
 
@@ -29,6 +50,8 @@ class DatasetEntry:
         Reads one split: `(split, limit, on_progress) -> Items`.
     learns_from : int or None
         The dashboard learns neurons and clusters from the first so many training inputs, and says so; None for all.
+    quantity : Quantity
+        What the targets of a regression are.
     edition : int
         Another number whenever a data set of this name is registered again; 0 for those of the project.
     """
@@ -43,4 +66,5 @@ class DatasetEntry:
     licence: str
     load: Loader
     learns_from: int | None = None
+    quantity: Quantity = Quantity()
     edition: int = 0

@@ -73,7 +73,9 @@ class OwnReader:
         given: list[Any] = [split, limit, on_progress]
         where = f"{said_source(self.read)}: the {split} split of {self.name!r}"
         doing, file = f"reading the {split} split of {self.name!r}", source_of(self.read)[0]
-        items = run_own(doing, file, lambda: self._apart(self.read(*given[: self._takes]), where, limit, on_progress), DataError)
+        items = run_own(
+            doing, file, lambda: self._apart(self.read(*given[: self._takes]), where, limit, on_progress), DataError
+        )
         targets = checked_targets(items.targets, where, self.task, self.class_names)
         if len(items.inputs) != len(targets):
             raise DataError(f"{where} has {len(items.inputs)} inputs and {len(targets)} targets; expected as many.")
@@ -90,11 +92,12 @@ class OwnReader:
         if isinstance(found, Items):
             return found
         if isinstance(found, tuple | list) and len(found) == 2:
-            return Items(as_array(found[0]), as_array(found[1]))
+            columns = tuple(str(name) for name in getattr(found[0], "columns", ()))
+            return Items(as_array(found[0]), as_array(found[1]), columns)
         names = getattr(found, "classes", None)
         if isinstance(names, tuple | list) and not self.class_names:
             self.class_names = tuple(str(name) for name in names)
-        tensors = getattr(found, "tensors", ())
+        tensors: Any = getattr(found, "tensors", ())
         if len(tensors) == 2:
             return Items(as_array(tensors[0]), as_array(tensors[1]))
         if hasattr(found, "__getitem__") and hasattr(found, "__len__") and not isinstance(found, Mapping | str):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast, get_args
 import numpy as np
 
 from idc_core.datasets.dataset import Dataset, Split, Task, content_fingerprint
-from idc_core.datasets.entry import DatasetEntry, Loader
+from idc_core.datasets.entry import DatasetEntry, Loader, Quantity
 from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import DataError
 from idc_core.own_code import next_edition
@@ -35,6 +35,7 @@ def shipped(
     citation: str = "",
     licence: str = "",
     learns_from: int | None = None,
+    quantity: Quantity = Quantity(),  # noqa: B008 (frozen)
 ) -> Callable[[Loader], Loader]:
     """Put a data set of the project into `DATASETS`: its reader is trusted, and nothing that it read is kept.
 
@@ -43,7 +44,7 @@ def shipped(
 
     def decorate(load: Loader) -> Loader:
         DATASETS[name] = DatasetEntry(
-            name, label, help, task, class_names, input_shape, citation, licence, load, learns_from
+            name, label, help, task, class_names, input_shape, citation, licence, load, learns_from, quantity
         )
         return load
 
@@ -106,7 +107,7 @@ def dataset(
             licence,
             reader,
             learns_from,
-            next_edition(),
+            edition=next_edition(),
         )
         return read
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
+from idc_core.datasets.entry import Quantity
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.datasets.zip_archive import Archive, decode_jpegs, open_archive
@@ -32,6 +33,7 @@ _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each w
         "DeepXplore: Automated Whitebox Testing of Deep Learning Systems, SOSP 2017"
     ),
     licence="MIT",
+    quantity=Quantity("steering angle", "rad", "to the right", "to the left", signed=True),
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return images float32 (n, 3, 100, 100) in 0..1 and steering angles float32 (n,), in time order."""
