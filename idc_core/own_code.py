@@ -45,7 +45,7 @@ def run_own(doing: str, file: str, work: Callable[[], Result], kind: type[IdcErr
     except IdcError:
         raise
     except (Exception, SystemExit) as error:
-        text = str(error).strip().splitlines()
+        text = (str(error.msg) if isinstance(error, SyntaxError) else str(error)).strip().splitlines()
         said = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
         raise kind(f"{_place(error, file)}: {doing} failed: {said.rstrip('.')}.") from error
 

@@ -49,13 +49,14 @@ if is_image:
 else:
     relevance_view.draw_words(drawn, tokens)
 what = quantity(view.test)
+moved = what.name.split()[-1] if what.signed else "prediction"
 ends = ("strongest against", "strongest for") if view.is_classifier else (what.negative, what.positive)
 st.html(text_relevance.legend(*ends, scheme))
 colours = SCHEMES[scheme]
 meaning = (
     f"{colours.supports} is evidence for the explained class, {colours.against} against it"
     if view.is_classifier
-    else f"{colours.supports} moves the {what.name.split()[-1]} {what.positive}, {colours.against} {what.negative}"
+    else f"{colours.supports} moves the {moved} {what.positive}, {colours.against} {what.negative}"
 )
 marks = (
     f"Dots mark {colours.against} pixels"

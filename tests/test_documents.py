@@ -18,6 +18,7 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/ARCHITECTURE.md",
+    "docs/OWN-NETWORK.md",
     "docs/RESULTS.md",
     *RESULTS,
     "benchmarks/RESULTS.md",

@@ -26,8 +26,8 @@ class Quantity:
 
     name: str = "target"
     unit: str = ""
-    negative: str = "down"
-    positive: str = "up"
+    negative: str = "to lower values"
+    positive: str = "to higher values"
     signed: bool = False
 
 

@@ -95,12 +95,13 @@ def dataset(
 
     def decorate(read: Read) -> Read:
         names = tuple(str(one) for one in class_names)
-        reader = OwnReader(name, read, task or ("classification" if names else None), names)
+        known: Task | None = task or ("classification" if names else None)
+        reader = OwnReader(name, read, known, names)
         DATASETS[name] = OwnData(
             name,
             label or name,
             help,
-            cast("Task", task),
+            cast("Task", known),
             names,
             tuple(input_shape),
             citation,

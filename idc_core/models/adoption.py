@@ -71,7 +71,7 @@ def scores_of(output: Any) -> Any:
         values: Sequence[Any] = [*named, *output.values()]
     else:
         named = [getattr(output, name) for name in SCORES if hasattr(output, name)]
-        values = [*named, *(output if isinstance(output, tuple | list) else vars(output).values())]
+        values = [*named, *(output if isinstance(output, tuple | list) else getattr(output, "__dict__", {}).values())]
     return next((value for value in values if isinstance(value, Tensor)), output)
 
 

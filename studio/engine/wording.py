@@ -27,6 +27,13 @@ def amount(test: Dataset, value: float, digits: str = "", unit: bool = True) -> 
     return f"{number} {what.unit}".rstrip() if unit else number
 
 
+def kind(test: Dataset) -> str:
+    """Name what inputs are, in the plural."""
+    if test.inputs.ndim == 4:
+        return "pictures"
+    return "feature vectors" if test.inputs.dtype.kind == "f" else "texts"
+
+
 def input_parts(test: Dataset) -> str:
     """Name what an input that is no picture consists of."""
     if test.inputs.dtype.kind == "f":

@@ -41,7 +41,7 @@ def sentence(
             opening = f"Test {number}: the network steers {_steer(angle)} (the driver: {_steer(true)})"
         else:
             opening = (
-                f"Test {number}: the network predicts {amount(view.test, angle)} ({amount(view.test, true)} is true)"
+                f"Test {number}: the network predicts {amount(view.test, angle)} (true: {amount(view.test, true)})"
             )
         positive = f"relevance {what.positive if angle > 0 else what.negative}".replace(" to ", " towards ")
         values = values if angle > 0 else -values
