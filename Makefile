@@ -47,9 +47,11 @@ run: $(RUN_READY) ## install what is missing and open the dashboard (PORT=8502 o
 	@exec $(ENV_PYTHON) -m idc_core studio --port $(PORT) $(SETUP)
 
 test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types and all tests but the slow ones
-	@echo "Running linter, types, unit tests, page tests and browser tests."
-	@status=0; $(MAKE) --no-print-directory --keep-going lint types || status=1; \
-	$(PYTEST) -m "not slow" tests || status=1; exit $$status
+	@echo "Running unit tests, page tests and browser tests, and beside them linter and types, which are told at the end."
+	@status=0; said=$$(mktemp); $(MAKE) --no-print-directory --keep-going lint types >$$said 2>&1 & checks=$$!; \
+	trap 'kill $$checks 2>/dev/null; rm -f $$said; exit 1' INT TERM; \
+	$(PYTEST) -m "not slow" tests || status=1; \
+	wait $$checks || status=1; echo "Linter and types:"; cat $$said; rm -f $$said; exit $$status
 
 test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, large data sets
 	@$(PYTEST) -m slow tests

@@ -2,7 +2,7 @@
 
 Records are JSON, one file each (`stored`); arrays are npz files without pickles (`ArrayFolder`). Names are digests of
 everything that a result follows from: weights, tests, settings, seed. So nothing here is ever out of date, and every
-folder may be deleted at any time.
+folder may be deleted at any time. Each file carries a checksum; one that is damaged is made again, and the log says so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, write_whole
-from idc_core.npz import pack_arrays, read_arrays
+from idc_core.guarded import (
+    check_sealed_zip,
+    damaged,
+    open_sealed_text,
+    pack_arrays,
+    read_arrays,
+    read_content,
+    read_json,
+    seal_text,
+    seal_zip,
+)
 
 LEFT = 0.8
 """Share of a folder's limit that is left when old files go."""
@@ -43,7 +53,7 @@ def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fre
     if found is None:
         text = _text({"key": dict(key), "record": make()}, f"the record of kind {kind!r}")
         with keeping(path.parent, "Finished work"):
-            write_whole(path, text.encode())
+            write_whole(path, seal_text(text))
         found = json.loads(text)["record"]
     return found
 
@@ -64,16 +74,20 @@ class ArrayFolder(MutableMapping[str, Arrays]):
 
     def __getitem__(self, key: str) -> Arrays:
         path = self._file(key)
+        if not os.path.lexists(path):
+            raise KeyError(key)
         try:
+            check_sealed_zip(path, str(path))
             found = read_arrays(path, str(path))
         except DataError as error:
+            damaged(path, error)
             raise KeyError(key) from error
         if self._limit is not None:
             os.utime(path)
         return found
 
     def __setitem__(self, key: str, arrays: Arrays) -> None:
-        content = pack_arrays(arrays)
+        content = seal_zip(pack_arrays(arrays))
         with keeping(self.path, self._what):
             if self._limit is not None:
                 _make_room(self.path, len(content), self._limit)
@@ -123,9 +137,13 @@ def _text(value: Record, what: str) -> str:
 
 def _read(path: Path, key: Record) -> Record | None:
     """Return the record in a file; None where there is no such file, or it was damaged from outside."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if not os.path.lexists(path):
         return None
-    whole = isinstance(content, dict) and content.get("key") == key and isinstance(content.get("record"), dict)
-    return content["record"] if whole else None
+    try:
+        content = read_json(open_sealed_text(read_content(path, str(path)), str(path)), str(path), dict[str, Record])
+        if content.get("key") != key or "record" not in content:
+            raise DataError(f"{path} holds another record than its name says.")
+    except DataError as error:
+        damaged(path, error)
+        return None
+    return content["record"]

@@ -2,27 +2,151 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import secrets
+import shutil
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import platformdirs
 
 from idc_core.errors import DataError
+from idc_core.parameters import shown
+
+ANOTHER_HOME = "name another folder by the environment variable IDC_HOME"
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloads and of finished work: IDC_HOME, or the platform's cache folder of "idc-studio"."""
+    """Return the folder of downloads and of finished work: IDC_HOME, or the platform's cache folder of "idc-studio".
+
+    Raises
+    ------
+    DataError
+        If something else than a folder is there, or where it would be made.
+    """
     value = os.environ.get("IDC_HOME", "")
-    return Path(value).expanduser() if value else platformdirs.user_cache_path("idc-studio")
+    try:
+        folder = Path(value).expanduser() if value else platformdirs.user_cache_path("idc-studio")
+        stands = _standing(folder)
+        mode = stands.stat().st_mode
+    except (OSError, RuntimeError) as error:  # a name that is too long, a user who does not exist
+        raise DataError(f"The folder {shown(value)} cannot be used ({error}): {ANOTHER_HOME}.") from error
+    if not stat.S_ISDIR(mode):
+        raise DataError(f"The folder {folder} cannot be used, for {stands} is no folder: {ANOTHER_HOME}.")
+    return folder
+
+
+def _standing(path: Path) -> Path:
+    """Return a path itself, or what of it is there already."""
+    path = path.absolute()
+    return next(one for one in (path, *path.parents) if os.path.lexists(one))
+
+
+def unreadable(path: Path) -> str:
+    """Say why a file cannot be read from, as the end of a sentence; empty where it is a regular file.
+
+    A pipe or a device, on which a reader would wait or read without end, is not opened.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except ValueError:
+        return "is no name of a file"
+    return "" if stat.S_ISREG(mode) else f"is {_kind(mode)}, not a file"
+
+
+def unwritable(path: Path) -> str:
+    """Say why a file cannot be written, as the end of a sentence; empty where it can be made or replaced."""
+    folder = path.absolute().parent
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        return f"cannot be written ({error.strerror})"
+    except ValueError:
+        return "is no name of a file"
+    if not stat.S_ISREG(mode):
+        return f"cannot be written, for it is {_kind(mode)}"
+    if not folder.is_dir():
+        return "cannot be written, for its folder does not exist"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "cannot be written, for its folder is read-only"
+
+
+def unmakeable(folder: Path) -> str:
+    """Say why files cannot be written into a folder, as the end of a sentence; empty where they can."""
+    try:
+        stands = _standing(folder)
+        is_folder = stands.is_dir()
+    except OSError as error:
+        return f"cannot be made ({error.strerror})"
+    except ValueError:
+        return "is no name of a folder"
+    if not is_folder:
+        return f"cannot be made, for {stands} is no folder"
+    return "" if os.access(stands, os.W_OK | os.X_OK) else f"cannot be written into, for {stands} is read-only"
+
+
+def _kind(mode: int) -> str:
+    return "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device"
+
+
+# Which machine a partial file belongs to: a folder may be shared, and numbers of processes are each machine's own.
+_OWNER = hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
+_SUFFIX = ".partial"
+_PARTIAL = re.compile(r"\.([0-9a-f]{8})-([0-9]{1,10})-[0-9a-z_]{8,16}\.partial")
+_STALE_SECONDS = 24 * 3600
+
+
+def sweep() -> list[Path]:
+    """Remove partial files and folders that killed processes left in the cache folder; return them.
+
+    Those of this machine go when their process has gone, those of others when they are a day old.
+    """
+    gone = []
+    for folder, folders, names in os.walk(cache_folder()):
+        for name in folders + names:
+            if (found := _PARTIAL.fullmatch(name)) and _abandoned(Path(folder) / name, found[1], int(found[2])):
+                gone.append(Path(folder) / name)
+    for path in gone:
+        with suppress(OSError):  # another process sweeps too, or the folder cannot be written to
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return gone
+
+
+def _prefix() -> str:
+    return f".{_OWNER}-{os.getpid()}-"
+
+
+def partial_folder(parent: Path) -> TemporaryDirectory[str]:
+    """Make a folder for work in progress, which `sweep` removes where this process was killed."""
+    return TemporaryDirectory(prefix=_prefix(), suffix=_SUFFIX, dir=parent)
+
+
+def _abandoned(path: Path, owner: str, process: int) -> bool:
+    try:
+        if owner == _OWNER and os.name == "posix":
+            os.kill(process, 0)
+            return False
+        return time.time() - path.stat().st_mtime > _STALE_SECONDS
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it is another user's, or has just gone
+        return False
 
 
 @contextmanager
 def partial_file(folder: Path) -> Iterator[Path]:
     """Name a hidden file, to be written and renamed within its folder; what was not renamed is gone at the end."""
-    path = folder / f".{secrets.token_hex(8)}.partial"
+    path = folder / f"{_prefix()}{secrets.token_hex(8)}{_SUFFIX}"
     try:
         yield path
     finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -13,6 +15,18 @@ from idc_core.errors import SettingError
 
 Number = int | float
 Value = Number | str
+
+MOST_WHOLE = 2**63 - 1
+"""Whole numbers above do not fit into the arrays that they are counted in."""
+
+LONGEST = 32
+"""Characters of a number at most: reading one takes time by the square of its digits."""
+
+SHOWN = 60
+"""Characters of a value at most that a message repeats."""
+
+_WHOLE = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,7 @@ class Parameter:
     offered: tuple[Value, ...] = ()
     step: Number = 1
 
-    def check(self, value: Any, of: str) -> Value:
+    def check(self, value: Any, of: str = "") -> Value:
         """Return the value as this parameter's kind of number, or one of its words.
 
         Raises
@@ -57,29 +71,69 @@ class Parameter:
         SettingError
             If it is none of these or outside the range; `of` names what it is a parameter of.
         """
-        if isinstance(self.default, str):
-            if value not in self.offered:
-                words = " or ".join(repr(word) for word in self.offered)
-                raise SettingError(f"{self.name} of {of} must be {words}, not {value!r}.")
-            return str(value)
-        whole = isinstance(self.default, int)
-        fits = is_whole(value, self.low, self.high) if whole else is_number(value, self.low, self.high)
+        if self.is_word:
+            fits = value in self.offered
+        else:
+            fits = (is_whole if self.is_whole else is_number)(value, self.low, self.high)
         if not fits:
-            kind = "a whole number" if whole else "a number"
-            limits = _limits(self.low, self.high)
-            raise SettingError(f"{self.name} of {of} must be {kind} {limits}, not {value!r}.")
-        return int(value) if whole else float(value)
+            raise SettingError(f"{self.name}{f' of {of}' if of else ''} {self.fault(value)}.")
+        return str(value) if self.is_word else int(value) if self.is_whole else float(value)
+
+    def read(self, text: str, of: str = "") -> Value:
+        """Return what a text says, for a command line or an address: as `check`, of digits 0 to 9 alone."""
+        form = _WHOLE if self.is_whole else _NUMBER
+        if not self.is_word and len(text) <= LONGEST and form.fullmatch(text):
+            return self.check(int(text) if self.is_whole else float(text), of)
+        return self.check(text, of)
+
+    def said(self, text: str) -> Number | None:
+        """Return the number that a text says, or None where it says none in the range; for addresses."""
+        try:
+            found = self.read(text)
+        except SettingError:
+            return None
+        return None if isinstance(found, str) else found
+
+    def fault(self, value: Any) -> str:
+        """Say what was expected instead of a value, and how the value reads, as the end of a sentence."""
+        if self.is_word:
+            return f"must be {' or '.join(repr(word) for word in self.offered)}, not {shown(value)}"
+        kind = "a whole number" if self.is_whole else "a number"
+        return f"must be {kind} {_limits(self.low, self.high)}, not {shown(value)}"
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it takes one of some words."""
+        return isinstance(self.default, str)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it takes whole numbers only."""
+        return isinstance(self.default, int)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message repeats it: cut where it is long, and in any case without failing.
+
+    >>> shown("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
+    """
+    try:
+        text = repr(value[:SHOWN] + "." if isinstance(value, str) and len(value) > SHOWN else value)
+    except ValueError:  # a whole number of more digits than Python writes out
+        return "a number of more than 4,300 digits"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> bool:
     """Return whether a value is a finite number in low..high; a truth value is none."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return number and bool(low <= value <= high) and value != math.inf
+    return number and bool(low <= value <= high) and bool(abs(value) <= sys.float_info.max)
 
 
 def is_whole(value: Any, low: Number = 0, high: Number = math.inf) -> TypeGuard[int]:
-    """Return whether a value is a whole number in low..high."""
-    return isinstance(value, int | np.integer) and is_number(value, low, high)
+    """Return whether a value is a whole number in low..high, and at most `MOST_WHOLE`."""
+    return isinstance(value, int | np.integer) and is_number(value, low, min(high, MOST_WHOLE))
 
 
 def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, note: str = "") -> int:
@@ -91,7 +145,7 @@ def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, n
         If it is none.
     """
     if not is_whole(value, low, high):
-        raise SettingError(f"{name} must be a whole number {_limits(low, high)}{note}, not {value!r}.")
+        raise SettingError(f"{name} must be a whole number {_limits(low, high)}{note}, not {shown(value)}.")
     return int(value)
 
 
@@ -113,5 +167,5 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -
     unknown = [name for name in given if name not in names]
     if unknown:
         known = ", ".join(names) or "none"
-        raise SettingError(f"{of[:1].upper()}{of[1:]} has no parameter {unknown[0]!r}; its parameters: {known}.")
+        raise SettingError(f"{of[:1].upper()}{of[1:]} has no parameter {shown(unknown[0])}; its parameters: {known}.")
     return {one.name: one.check(given.get(one.name, one.default), of) for one in parameters}

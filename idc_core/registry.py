@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from idc_core.errors import SettingError
+from idc_core.parameters import shown
 
 Entry = TypeVar("Entry")
 
@@ -26,7 +27,7 @@ class Registry(dict[str, Entry]):
         self._what = what
 
     def __missing__(self, name: str) -> Entry:
-        raise SettingError(f"Unknown {self._what} {name!r}: expected one of {', '.join(self)}.")
+        raise SettingError(f"Unknown {self._what} {shown(name)}: expected one of {', '.join(self)}.")
 
     def enter(self, name: str, entry: Entry) -> None:
         """Add an entry under a name that is not taken."""

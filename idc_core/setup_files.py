@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from idc_core.datasets import DATASETS
+from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import IdcError, SetupError
 from idc_core.models import MODELS
 from idc_core.models.own import OwnModel
-from idc_core.own_code import own_modules, run_own, said_source
+from idc_core.own_code import own_modules, run_own, said_source, source_of
 from idc_core.progress import Progress, report
 
 VARIABLE = "IDC_SETUP"
@@ -187,7 +188,7 @@ def _entered(one: _Watched, before: list[dict[str, Any]], thoroughly: bool) -> S
         )
     earlier = (one.opened.models, one.opened.datasets) if one.opened else ((), ())
     for what, names, kept, own in zip(("network", "data set"), theirs, before, earlier, strict=True):
-        taken = [name for name in names if name in kept and name not in own]
+        taken = [name for name in names if name in kept and name not in own and _file_of(kept[name]) != str(one.path)]
         if taken:
             raise SetupError(f"{one.path}: there is a {what} {taken[0]!r} already; give yours another name.")
     for registry, names, own in zip(_REGISTRIES, theirs, earlier, strict=True):
@@ -202,6 +203,13 @@ def _entered(one: _Watched, before: list[dict[str, Any]], thoroughly: bool) -> S
     if thoroughly:
         _try(found)
     return found
+
+
+def _file_of(entry: Any) -> str:
+    """Return the file in which an entry was registered, for it may have been imported; empty for the project's."""
+    if isinstance(entry, OwnModel):
+        return source_of(entry.build)[0]
+    return source_of(cast("OwnReader", entry.load).read)[0] if isinstance(entry, OwnData) else ""
 
 
 def _try(found: SetupFile) -> None:

@@ -13,10 +13,9 @@ Floats = NDArray[np.float64]
 
 
 def spearman(values: NDArray[Any]) -> Floats:
-    """Return Spearman's rank correlation of every two rows.
+    """Return Spearman's rank correlation of every two rows (k, n), float64 (k, k); NaN where one row is constant.
 
-    `values`: float (k, n), each row is one ranking: n scores of the same things. Returns float64 (k, k): in -1..1: 1
-    where two rows have the same order, NaN where one row is constant. Equal values share the mean of their ranks.
+    Equal values share the mean of their ranks.
     """
     ranks = np.stack([_ranks(row) for row in values])
     ranks -= ranks.mean(axis=1, keepdims=True)
@@ -35,10 +34,10 @@ def _ranks(values: NDArray[Any]) -> Floats:
 
 
 def kendall(values: NDArray[Any]) -> Floats:
-    """Return Kendall's tau-b of every two rows.
+    """Return Kendall's tau-b of every two rows (k, n), float64 (k, k); NaN where one row is constant.
 
-    `values`: float (k, n), as `spearman`. Returns float64 (k, k): in -1..1; NaN where one row is constant. Equal values
-    count for neither side (M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33, 1945).
+    Equal values count for neither side (M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33,
+    1945).
     """
     from scipy.stats import kendalltau
 
@@ -52,30 +51,11 @@ def kendall(values: NDArray[Any]) -> Floats:
 
 
 def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
-    """Return which tests are significant at a false-discovery rate.
+    """Return which tests, by their p-values (n,), are significant at a false-discovery rate; NaN was not tested.
 
-    Parameters
-    ----------
-    p_values : ndarray, float64 (n,)
-        NaN for what was not tested: it is not significant, and does not count.
-    rate : float
-        Share of the significant tests that may be false on average.
-    dependent : bool
-        Whether tests may depend on one another in any way, as units of one layer do.
-
-    Returns
-    -------
-    ndarray, bool (n,)
-
-    Raises
-    ------
-    SettingError
-        If the rate is not between 0 and 1.
-
-    Notes
-    -----
     Y. Benjamini, D. Yekutieli, The control of the false discovery rate in multiple testing under dependency, Annals of
-    Statistics 29(4), 2001, theorem 1.3; without dependence Benjamini and Hochberg's procedure of 1995.
+    Statistics 29(4), 2001, theorem 1.3; without `dependent` tests, such as units of one layer, Benjamini and Hochberg's
+    procedure of 1995.
     """
     if not 0 < rate < 1:
         raise SettingError(f"The false-discovery rate must be between 0 and 1, not {rate!r}.")

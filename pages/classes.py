@@ -11,6 +11,7 @@ from studio.classes import class_bias, class_errors, class_pair, retraining, sus
 from studio.classes.class_errors import Settings
 from studio.shell import pins
 from studio.shell.frame import current_view
+from studio.text import literal
 from studio.widgets import layout
 
 SOURCE = (
@@ -28,7 +29,7 @@ with st.expander("Custom predictions, and groups of classes"):
         except CancelledError:
             st.stop()
         except IdcError as error:
-            st.warning(str(error))
+            st.warning(literal(error))
             own = None
     with right:
         groups = class_errors.choose_groups()
@@ -44,7 +45,7 @@ try:
 except CancelledError:
     st.stop()
 except IdcError as error:
-    st.warning(str(error))
+    st.warning(literal(error))
     st.stop()
 if own is not None:
     st.info("These are your own predictions, not those of the setup's network.")

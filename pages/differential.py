@@ -11,6 +11,7 @@ from studio.differential import disagreements as shown
 from studio.engine.wording import kind
 from studio.shell import pins
 from studio.shell.frame import current_view
+from studio.text import literal
 from studio.widgets import layout
 
 view = current_view()
@@ -27,7 +28,7 @@ if len(settings.models) < 2:
 try:
     result = search.run(view, settings)
 except IdcError as error:
-    st.error(str(error))
+    st.error(literal(error))
     st.stop()
 if result is None:
     finding.markdown("Stopped before any disagreement was found.")

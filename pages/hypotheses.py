@@ -22,7 +22,7 @@ from studio.hypotheses import (
 from studio.hypotheses.inspections import Measured
 from studio.shell import pins
 from studio.shell.frame import current_view
-from studio.text import count
+from studio.text import count, literal
 from studio.widgets import layout
 
 view = current_view()
@@ -43,7 +43,7 @@ def tell(part: Measured) -> None:
 try:
     measured = inspections.measure(view, settings, tell)
 except IdcError as error:
-    st.error(str(error))
+    st.error(literal(error))
     st.stop()
 preliminary.empty()
 if measured is None:
@@ -52,7 +52,7 @@ if measured is None:
 grid, layer, label = shown.grid(measured), shown.layer, shown.label
 finding.markdown(score_map.sentence(measured, shown))
 pair = hypothesis_pair.choose(measured, grid, layer)
-score_map.draw_map(measured, shown, pair, first=hypothesis_pair.choose_part(grid, shown.columns, pair[1]))
+score_map.draw_map(measured, shown, pair, first=controls.choose_part(grid, shown.columns, pair[1]))
 score_map.draw_records_read(measured, shown)
 
 st.header("One hypothesis, one unit", anchor=False)

@@ -7,7 +7,7 @@ from studio.engine.results import of_classes
 from studio.layers.layer_sweep import open_suites, open_sweep
 from studio.layers.sweep_view import choose, draw, draw_pinned, draw_table, sentence, tabulate
 from studio.shell.frame import current_view
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets import layout
 
 view = current_view()
@@ -19,7 +19,7 @@ for problem in problems:
 try:
     sweep = open_sweep(view, opened, ms)
 except IdcError as error:
-    st.error(str(error))
+    st.error(literal(error))
     st.stop()
 table = tabulate(sweep, {name: len(of_classes(test, view.setup.classes)) for name, test in opened.items()})
 finding.markdown(sentence(view, sweep))

@@ -19,6 +19,7 @@ from studio.neurons.ranking_charts import (
 from studio.neurons.trials import draw_trials
 from studio.shell.frame import current_view
 from studio.shell.pins import beside, open_pinned
+from studio.text import literal
 from studio.widgets import layout
 
 view = current_view()
@@ -44,7 +45,7 @@ with place_of_trials:
     try:
         trials = draw_trials(view, first)
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
     else:
         tables |= trials.tables
         if trials.sentence:

@@ -19,6 +19,7 @@ from studio.relevance.findings import conserved, sentence
 from studio.shell import pins
 from studio.shell.frame import current_view
 from studio.state.selection import Selection
+from studio.text import literal
 from studio.widgets import layout, relevance_view
 from studio.widgets.relevance_view import Display
 
@@ -34,7 +35,7 @@ try:
     score = scores(view, position)
     explanations = explain_twice(view, position, asked, score)
 except IdcError as error:
-    st.error(str(error))
+    st.error(literal(error))
     st.stop()
 first, second = explanations[0], explanations[1] if len(explanations) > 1 else None
 tokens = [] if is_image else read_tokens(view.test, position)
@@ -118,7 +119,7 @@ def draw_side(shown: View, chosen: Selection, key: str) -> None:
             shown, place, [explain(shown, place, asked.method, predicted, asked.settings, label)], "picture", scheme
         )
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return
     if shown.test.inputs.ndim == 4:
         image, _, heatmap = side.pictures(0)

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 
 from idc_core.figures.wording import signed
 
-__all__ = ["cell_name", "cluster_name", "count", "lower", "parse_cell", "percent", "plural", "signed", "times"]
+__all__ = [
+    "cell_name",
+    "cluster_name",
+    "count",
+    "literal",
+    "lower",
+    "parse_cell",
+    "percent",
+    "plural",
+    "signed",
+    "times",
+]
 
 LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>&$~|]|:(?=[\w+])|^[#+=:-]", re.MULTILINE)
+_ITEM = re.compile(r"^(\d+)(?=[.)])", re.MULTILINE)
+
+
+def literal(value: object) -> str:
+    """Write an error, or a text from outside, so that Markdown shows its characters and lines as they are."""
+    lines = re.sub(r"\s*[\r\n]\s*", "\n", str(value).strip())
+    return _ITEM.sub(r"\1\\", _MARKUP.sub(r"\\\g<0>", lines)).replace("\n", "  \n")
 
 
 def percent(share: float) -> str:

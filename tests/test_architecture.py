@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CODE = ("idc_core", "studio", "pages")
 
 
+@cache
 def modules():
     """Every module by its dotted name."""
     files = [ROOT / "app.py", *(file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py")))]
@@ -23,15 +25,17 @@ def package(module):
     return first if first in ("app", "pages") or not rest else f"{first}.{rest[0]}"
 
 
-def imported(tree, known):
-    """Modules of ours that a module imports, inside functions and for the type checker too."""
-    for node in ast.walk(tree):
+@cache
+def imported(file):
+    """Modules that a module imports, inside functions and for the type checker too."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            found |= {one.name for one in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            for one in node.names:
-                whole = f"{node.module}.{one.name}"
-                yield whole if whole in known else node.module
+            wholes = (f"{node.module}.{one.name}" for one in node.names)
+            found |= {whole if whole in modules() else node.module for whole in wholes}
+    return found
 
 
 def actual():
@@ -39,7 +43,7 @@ def actual():
     known = modules()
     found = {package(module): set() for module in known}
     for module, file in known.items():
-        for target in imported(ast.parse(file.read_text(encoding="utf-8")), known):
+        for target in imported(file):
             if target in known and package(target) != package(module):
                 found[package(module)].add(package(target))
     return found
@@ -73,8 +77,7 @@ def test_packages_import_only_packages_above_them_in_the_table():
 def test_the_engine_never_imports(forbidden):
     for module, file in modules().items():
         if module.startswith("idc_core"):
-            targets = imported(ast.parse(file.read_text(encoding="utf-8")), modules())
-            assert forbidden not in {target.split(".")[0] for target in targets}, module
+            assert forbidden not in {target.split(".")[0] for target in imported(file)}, module
 
 
 def test_no_string_stands_alone():

@@ -1,9 +1,13 @@
 """Files appear whole or not at all, with the rights any other new file has, and nothing is left behind."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from idc_core.errors import DataError
-from idc_core.files import cache_folder, keeping, partial_file, write_whole
+from idc_core.files import cache_folder, keeping, partial_file, sweep, write_whole
 
 
 def test_a_file_is_replaced_whole_and_alone(tmp_path):
@@ -51,3 +55,26 @@ def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
     assert cache_folder() == tmp_path
     monkeypatch.setenv("IDC_HOME", "")
     assert cache_folder().name == "idc-studio"
+
+
+def test_only_what_killed_processes_left_is_swept(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    script = (
+        "import os, sys; from pathlib import Path; from idc_core import files\n"
+        "with files.partial_file(Path(sys.argv[1])) as path:\n"
+        "    path.write_text('half'); folder = files.partial_folder(Path(sys.argv[1])); os._exit(9)"
+    )
+    (tmp_path / "deep" / "down").mkdir(parents=True)
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "deep" / "down")], check=False)
+    left = set((tmp_path / "deep" / "down").iterdir())
+    assert len(left) == 2
+    other = tmp_path / ".00000000-1-0123456789abcdef.partial"
+    other.write_text("of another machine, and young")
+    with partial_file(tmp_path) as mine:
+        mine.write_text("half")
+        assert set(sweep()) == left
+        assert mine.exists()
+    assert other.exists()
+    os.utime(other, (0, 0))
+    assert sweep() == [other]
+    assert not other.exists()

@@ -16,6 +16,7 @@ from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.profiles import Profiles
 from idc_core.datasets import Dataset
+from idc_core.importance.important_neurons import check_m
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
@@ -89,10 +90,7 @@ class Analysis:
     seconds: dict[str, float]
 
     def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
-        """Return the cluster of other inputs for every important neuron.
-
-        `activations`: ndarray (n, neurons), of all neurons of the layer. Returns uint8 (n, m).
-        """
+        """Return other inputs' cluster for every important neuron, uint8 (n, m), from activations (n, neurons)."""
         # Rounded centroids have boundaries of their own, half way between them.
         boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
         return assign(activations[:, self.important], self.centroids, boundaries)
@@ -151,7 +149,10 @@ def analyze(
     criterion = IDC(
         model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
     )
+    criterion.check_inputs(len(train))
     if traces is None:
+        # One input tells how many neurons the layer has, so a mistake need not wait for all of them.
+        check_m(criterion.m, collect(model, train.inputs[:1], [layer], settings).activations[layer].shape[1])
         with _timed(seconds, "run the training inputs"):
             learnt = collect(model, train, [layer], settings, on_progress=on_progress)
         with _timed(seconds, "run the tests"):

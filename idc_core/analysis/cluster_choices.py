@@ -21,21 +21,15 @@ BY_HAND = (2, 3, 4, 5, 6, 7, 8)
 
 @dataclass(frozen=True)
 class ClusterChoice:
-    """What one choice of clusters gives.
+    """What one choice of clusters gives."""
 
-    `clustering`: a name from `CLUSTERINGS`; `drop_zeros`: whether activations of exactly zero were left out; `k`:
-    number of clusters chosen by hand; None for the automatic one; `sizes`: clusters of each neuron; `total`, `covered`:
-    cells there are, and cells that the tests reach; `silhouette`: mean over the neurons that have one, -1..1; nan where
-    none has.
-    """
-
-    clustering: str
-    drop_zeros: bool
-    k: int | None
-    sizes: tuple[int, ...]
-    total: int
-    covered: int
-    silhouette: float
+    clustering: str  # a name from `CLUSTERINGS`
+    drop_zeros: bool  # whether activations of exactly zero were left out
+    k: int | None  # number of clusters chosen by hand; None for the automatic one
+    sizes: tuple[int, ...]  # clusters of each neuron
+    total: int  # cells there are
+    covered: int  # cells that the tests reach
+    silhouette: float  # mean over the neurons that have one, -1..1; nan where none has
 
     @property
     def score(self) -> float:
@@ -52,12 +46,9 @@ def try_choices(
     *,
     on_progress: Progress | None = None,
 ) -> tuple[ClusterChoice, ...]:
-    """Cluster the same activations for the automatic and for every chosen number of clusters.
+    """Cluster the same activations for the automatic number of clusters, which comes first, and for all of `numbers`.
 
-    `train`: float (n, m), activations of the m important neurons that are clustered; `test`: float (t, m), of the
-    tests; `numbers`: numbers of clusters to try by hand, each 2 to 256. The automatic number comes first. A way that
-    finds the number itself has this one only.
-
+    `train` (n, m) is clustered, `test` (t, m) assigned; a way that finds the number itself has the automatic one only.
     Each neuron is parted once for all numbers; what is measured equals what `idc_core.coverage.idc.IDC` measures.
     """
     if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:

@@ -19,53 +19,43 @@ from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
+from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.parameters import is_whole
+from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
 
 
 @dataclass(frozen=True, eq=False)
 class LayerClusters:
-    """The clusters of a layer's important neurons.
-
-    `neurons`: how many neurons the layer has; `important`: int64 (k,), the important neurons, most important first;
-    `clusters`: their clusters.
-    """
+    """The clusters of a layer's important neurons."""
 
     layer: str
-    neurons: int
-    important: NDArray[np.int64]
+    neurons: int  # how many neurons the layer has
+    important: NDArray[np.int64]  # (k,), the important neurons, most important first
     clusters: tuple[Clusters, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class LayerResponses:
-    """What a test set showed.
-
-    `activations`: dict of str to float32 (tests, k), of each layer's important neurons, in their order; read-only;
-    `accuracy`, `rmse`: share of tests classified correctly, or the root mean squared error of a regression.
-    """
+    """What a test set showed."""
 
     activations: dict[str, NDArray[np.float32]]
-    accuracy: float | None
-    rmse: float | None
+    """(tests, k), of each layer's important neurons, in their order; read-only."""
+    accuracy: float | None  # share of tests classified correctly
+    rmse: float | None  # root mean squared error of a regression
 
 
 @dataclass(frozen=True)
 class LayerCoverage:
-    """IDC of one layer, one number of neurons and one test set.
-
-    `m`: the number asked for; `used`: the number taken: m, or all neurons of a layer that has fewer; `covered`,
-    `total`: cells reached, and cells there are; Python ints, for `total` can pass 2**64.
-    """
+    """IDC of one layer, one number of neurons and one test set."""
 
     suite: str
     layer: str
-    m: int
-    used: int
-    covered: int
-    total: int
+    m: int  # the number asked for
+    used: int  # the number taken: m, or all neurons of a layer that has fewer
+    covered: int  # cells reached
+    total: int  # cells there are; can pass 2**64
 
     @property
     def score(self) -> float:
@@ -75,19 +65,14 @@ class LayerCoverage:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """IDC over layers, numbers of important neurons and test sets.
+    """IDC over layers, numbers of important neurons and test sets."""
 
-    `layers`: in forward order; `ms`: numbers of important neurons asked for, ascending; `suites`: names of the test
-    sets; `cells`: suite by suite, layer by layer, m by m; fewer where the work was stopped; `neurons`: dict of str to
-    int64 (k,), the important neurons of each layer, most important first; `accuracy`, `rmse`: of each test set.
-    """
-
-    layers: tuple[str, ...]
-    ms: tuple[int, ...]
-    suites: tuple[str, ...]
-    cells: tuple[LayerCoverage, ...]
-    neurons: dict[str, NDArray[np.int64]]
-    accuracy: dict[str, float | None]
+    layers: tuple[str, ...]  # in forward order
+    ms: tuple[int, ...]  # numbers of important neurons asked for, ascending
+    suites: tuple[str, ...]  # names of the test sets
+    cells: tuple[LayerCoverage, ...]  # suite by suite, layer by layer, m by m; fewer where the work was stopped
+    neurons: dict[str, NDArray[np.int64]]  # (k,), the important neurons of each layer, most important first
+    accuracy: dict[str, float | None]  # of each test set
     rmse: dict[str, float | None]
 
     def cell(self, suite: str, layer: str, m: int) -> LayerCoverage | None:
@@ -137,10 +122,9 @@ def run_tests(
     *,
     on_progress: Progress | None = None,
 ) -> LayerResponses:
-    """Record what the important neurons of several layers show on a test set, in one pass.
+    """Record what the important neurons of several layers, (k,) by layer, show on a test set, in one pass.
 
-    `neurons`: mapping of str to int64 (k,), the neurons to record, by layer; `class_names`: the classes that the
-    network answers with; tests of other classes have no accuracy.
+    Tests of other classes than `class_names`, with which the network answers, have no accuracy.
     """
     axes = neuron_axes(model, neurons)
     parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
@@ -162,11 +146,7 @@ def run_tests(
 def count_cells(
     states: LayerClusters, suite: str, activations: NDArray[np.float32], ms: Sequence[int]
 ) -> tuple[LayerCoverage, ...]:
-    """Count the cells of a layer that tests reach, for several numbers of neurons.
-
-    `activations`: float32 (tests, k), of the layer's important neurons, from `run_tests`; `ms`: numbers of neurons, at
-    least 1; the ones beyond k take all k. Returns one for each of `ms`.
-    """
+    """Count the cells of a layer that tests (n, k) reach, once for each of `ms`; more than k neurons are all k."""
     assignments = assign(
         activations, [one.centroids for one in states.clusters], [one.boundaries for one in states.clusters]
     )
@@ -231,6 +211,9 @@ def sweep(
 
 def check_ms(ms: Sequence[int]) -> tuple[int, ...]:
     """Return numbers of important neurons ascending, each once."""
-    if not len(ms) or not all(is_whole(m, 1) for m in ms):
-        raise SettingError(f"Expected numbers of important neurons, each a whole number from 1; got {list(ms)!r}.")
+    if not len(ms) or not all(is_whole(m, M.low, M.high) for m in ms):
+        raise SettingError(
+            f"Expected numbers of important neurons, each a whole number from {M.low} to {M.high}; "
+            f"got {shown(list(ms))}."
+        )
     return tuple(sorted({int(m) for m in ms}))

@@ -15,27 +15,20 @@ from idc_core.errors import DataError
 
 @dataclass(frozen=True)
 class Overview:
-    """The result of a setup at a glance.
+    """The result of a setup at a glance."""
 
-    `fingerprints`: of the weights, the training inputs and the tests; `tests`: number of tests; `accuracy`: share of
-    tests classified correctly, 0..1; None where there is no right class; `rmse`: root mean square error in the target's
-    unit; None for classification; `layer`: the layer examined; `neurons`: neurons of that layer; `important`: the m
-    important neurons, most important first; `first_share`, `together_share`: share of the layer's positive relevance
-    that the first and all important neurons carry, 0..1; `rarest`: rank of a neuron, its cluster, and the tests in it:
-    the state that the tests reach least often; `table`: the covered cells, without classes.
-    """
-
-    fingerprints: tuple[str, str, str]
-    tests: int
-    accuracy: float | None
-    rmse: float | None
+    fingerprints: tuple[str, str, str]  # of the weights, the training inputs and the tests
+    tests: int  # number of tests
+    accuracy: float | None  # share of tests classified correctly, 0..1; None where there is no right class
+    rmse: float | None  # root mean square error in the target's unit; None for classification
     layer: str
-    neurons: int
-    important: tuple[int, ...]
-    first_share: float
-    together_share: float
+    neurons: int  # neurons of that layer
+    important: tuple[int, ...]  # the m important neurons, most important first
+    first_share: float  # share of the layer's positive relevance that the first important neuron carries, 0..1
+    together_share: float  # that all of them carry
     rarest: tuple[int, int, int]
-    table: CellTable
+    """Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often."""
+    table: CellTable  # the covered cells, without classes
 
     @property
     def errors_only(self) -> NDArray[np.bool_]:
@@ -76,10 +69,9 @@ class Overview:
 
 
 def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
-    """Find the state of a neuron that the fewest tests reach.
+    """Return rank, cluster and number of tests of the state that the fewest tests (n, m) reach.
 
-    `assignments`: uint8 (n, m), cluster index of every test and neuron; `sizes`: clusters of each of the m neurons.
-    Returns rank, cluster, tests: of equally rare states the one of the more important neuron, then the lower one.
+    Of equally rare states that of the more important neuron counts, then the lower one.
     """
     counts = state_counts(assignments, sizes)
     places = [(rank, cluster) for rank, size in enumerate(sizes) for cluster in range(size)]
@@ -88,11 +80,9 @@ def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tupl
 
 
 def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tuple[float, float]:
-    """Say how much of the layer's positive relevance the chosen neurons carry.
+    """Return the shares, 0..1, of a layer's positive relevance that the first and all important neurons carry.
 
-    `importance`: float64 (neurons,), relevance summed over the training inputs; `important`: int64 (m,), the chosen
-    neurons, the most important first. Returns first, together: shares in 0..1 of the first neuron and of all m; 0 where
-    no neuron has positive relevance.
+    Both are 0 where no neuron has positive relevance.
     """
     positive = np.clip(importance, 0.0, None)
     whole = float(positive.sum())

@@ -14,21 +14,12 @@ from idc_core.datasets.dataset import Task
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """A network's predictions for n inputs.
+    """A network's predictions for n inputs."""
 
-    Attributes
-    ----------
-    classes : ndarray, int64 (n,)
-        The class with the highest score; 0 for regression.
-    confidence : ndarray, float32 (n,)
-        Softmax probability of the predicted class; for regression the predicted value.
-    correct : ndarray, bool (n,)
-        Whether the prediction is right; True throughout for regression.
-    """
-
-    classes: NDArray[np.int64]
+    classes: NDArray[np.int64]  # (n,), the class with the highest score; 0 for regression
     confidence: NDArray[np.float32]
-    correct: NDArray[np.bool_]
+    """(n,), softmax probability of the predicted class; for regression the predicted value."""
+    correct: NDArray[np.bool_]  # (n,), whether the prediction is right; True throughout for regression
 
     def only(self, rows: NDArray[Any]) -> Predictions:
         """Return the predictions of some inputs."""

@@ -22,37 +22,28 @@ FEWEST_POINTS = 5
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Inputs on a plane.
-
-    `points`: float64 (n, 2), their places: for principal components in the unit of the activations, for UMAP without a
-    unit; `explained`: share of the variance along either axis, 0..1; None for UMAP, which has no such share;
-    `loadings`: float64 (2, m), how much of each neuron goes into either axis, the squares of an axis summing to 1; None
-    for UMAP.
-    """
+    """Inputs on a plane."""
 
     points: NDArray[np.float64]
+    """(n, 2), their places: for principal components in the unit of the activations, for UMAP without a unit."""
     explained: tuple[float, float] | None = None
+    """Share of the variance along either axis, 0..1; None for UMAP, which has no such share."""
     loadings: NDArray[np.float64] | None = None
+    """(2, m), how much of each neuron goes into either axis, the squares of an axis summing to 1; None for UMAP."""
 
 
 def sample(positions: NDArray[np.int64], most: int = MOST_POINTS, seed: int = 0) -> NDArray[np.int64]:
-    """Draw at most so many of some positions at random, in ascending order; all of them where they are few.
-
-    `positions`: int64 (n,), which inputs to draw from. Returns int64 (k,).
-    """
+    """Draw at most so many of some positions at random, in ascending order; all of them where they are few."""
     if len(positions) <= most:
         return np.sort(positions)
     return np.sort(np.random.default_rng(seed).choice(positions, most, replace=False))
 
 
 def principal_components(activations: NDArray[np.floating]) -> Projection:
-    """Project activations on the two directions in which they vary most.
-
-    `activations`: float (n, m), of m neurons for n inputs. With one neuron, or no variation, the second axis is 0.
-    The largest loading of each axis is positive.
+    """Project activations (n, m) on the two directions in which they vary most; each one's largest loading is positive.
 
     K. Pearson (1901), from the eigenvectors of the (m, m) covariance: linear in the number of inputs. The neurons keep
-    their scale, so one that varies more counts more.
+    their scale, so one that varies more counts more. With one neuron, or no variation, the second axis is 0.
     """
     values = _checked(activations, 1)
     centred = values - values[0]  # exactly 0 where all inputs are alike
@@ -68,10 +59,7 @@ def principal_components(activations: NDArray[np.floating]) -> Projection:
 
 
 def alike(points: NDArray[np.floating], member: NDArray[np.int64]) -> float:
-    """Return the share of points whose nearest other point belongs to the same group, 0..1; nan for a single point.
-
-    `points`: float (n, 2), places; of equally near points any may count; `member`: int64 (n,), group of each point.
-    """
+    """Return the share of points (n, 2) whose nearest other point belongs to the same group (n,); nan for one point."""
     if len(points) < 2:
         return float("nan")
     from scipy.spatial import cKDTree
@@ -90,9 +78,7 @@ def umap(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> Projection:
-    """Project activations so that inputs that are alike lie together.
-
-    `activations`: float (n, m), of m neurons for n inputs, at least 5 inputs.
+    """Project activations (n, m), of at least 5 inputs, so that inputs that are alike lie together.
 
     L. McInnes, J. Healy, J. Melville, "UMAP: Uniform Manifold Approximation and Projection for Dimension Reduction"
     (2018), by umap-learn. Distances between groups and the axes have no meaning.

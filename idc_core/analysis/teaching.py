@@ -71,25 +71,20 @@ for _array in (*START, START_INPUTS, PICTURES, TESTS):
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What happens in the network for some inputs, forwards and backwards.
+    """What happens in the network for some inputs, forwards and backwards."""
 
-    `values`: tuple of float64 (n, units), what each layer passes on, inputs first; the last are the scores; `target`:
-    int64 (n,), the answer whose score is explained; `relevance`: tuple of float64 (n, units), relevance of each layer's
-    neurons, in the unit of a score; every layer sums to the explained score; `flows`: tuple of float64 (n, units, units
-    of the next layer), what each line hands back: relevance of a neuron that comes from one neuron of the next layer.
-    """
-
-    values: tuple[Floats, ...]
-    target: NDArray[np.int64]
+    values: tuple[Floats, ...]  # (n, units), what each layer passes on, inputs first; the last are the scores
+    target: NDArray[np.int64]  # (n,), the answer whose score is explained
     relevance: tuple[Floats, ...]
+    """(n, units), relevance of each layer's neurons, in the unit of a score; every layer sums to the explained
+    score."""
     flows: tuple[Floats, ...]
+    """(n, units, units of the next layer), what each line hands back: relevance of a neuron that comes from one neuron
+    of the next layer."""
 
 
 def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = None) -> Explanation:
-    """Run inputs forwards, then hand the score of an answer back layer by layer.
-
-    `weights`: sequence of float64 (units, units of the next layer), as `START`; `inputs`: real (n, units), inputs of
-    the first layer.
+    """Run inputs (n, units) forwards through weights as `START`, then hand the score of an answer back layer by layer.
 
     Equation 1 of Gerasimou et al., "Importance-Driven Deep Learning System Testing", ICSE 2020: of the relevance R_j of
     a neuron j its input i receives x_i w_ij / (z_j + epsilon sign z_j), z_j = sum_i x_i w_ij. A ReLU passes relevance
@@ -120,25 +115,17 @@ def explain(weights: Sequence[Floats], inputs: ArrayLike, target: int | None = N
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step of k-means.
-
-    `kind`: centroids are guessed; values choose the nearest; centroids move to the mean of theirs; nothing changes;
-    `centroids`: float64 (k,), after the step, ascending; `assignment`: int64 (n,), index of each value's centroid; -1
-    before the first assignment; `spread`: sum of squared distances of the values to their centroids; nan before the
-    first assignment.
-    """
+    """One step of k-means."""
 
     kind: Literal["start", "assign", "move", "done"]
-    centroids: Floats
-    assignment: NDArray[np.int64]
-    spread: float
+    """Centroids are guessed; values choose the nearest; centroids move to the mean of theirs; nothing changes."""
+    centroids: Floats  # (k,), after the step, ascending
+    assignment: NDArray[np.int64]  # (n,), index of each value's centroid; -1 before the first assignment
+    spread: float  # sum of squared distances of the values to their centroids; nan before the first assignment
 
 
 def kmeans_steps(values: ArrayLike, k: int) -> tuple[Step, ...]:
-    """Run k-means from the k lowest different values and keep every step.
-
-    `values`: real (n,), activations of one neuron. The last step
-    changes no assignment.
+    """Run k-means on values (n,) from the k lowest different ones and keep every step; the last changes no assignment.
 
     S. P. Lloyd, "Least squares quantization in PCM", 1982. From a poor start it can stop at a partition that is not the
     best one; `idc_core.clustering.kmeans.cluster` finds the best one directly. As there, a value between two centroids

@@ -78,17 +78,15 @@ class _Other(nn.Module):
 class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
-    `model`: inside `undisturbed` for as long as this object is used; `example`: (n, ...), inputs that are run once to
-    see what the network does; `steps`: one module for every call of an activation function or a max pooling, in the
-    order of the calls; `elements`: numbers that the network computes for one input.
+    It is inside `undisturbed` for as long as this object is used; `example` (n, ...) is run once to see what it does.
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
         super().__init__()
         # In a tuple, so that captum, which walks the modules, meets the steps alone.
         self._network = (model,)
-        self.steps = nn.ModuleList()
-        self.elements = 0
+        self.steps = nn.ModuleList()  # one for every call of an activation function or max pooling, in their order
+        self.elements = 0  # numbers that the network computes for one input
         self._layers: dict[str, nn.Module] = {}
         self._uses: dict[str, int] = {}
         self._embedding: Tensor | None = None

@@ -38,18 +38,14 @@ INCOMPLETE = 1e-3
 
 @dataclass(frozen=True)
 class Batch:
-    """One call of captum.
-
-    `layer`: the module whose output is attributed to; None for the input; `inputs`, `baseline`: float (n, ...);
-    `target`: int64 (n,); `rows`: inputs that one pass of captum may hold.
-    """
+    """One call of captum."""
 
     network: CaptumNetwork
-    layer: nn.Module | None
-    inputs: Tensor
+    layer: nn.Module | None  # the module whose output is attributed to; None for the input
+    inputs: Tensor  # (n, ...), as the baseline
     baseline: Tensor
-    target: Tensor
-    rows: int
+    target: Tensor  # (n,)
+    rows: int  # inputs that one pass of captum may hold
 
 
 BASELINE = Parameter(

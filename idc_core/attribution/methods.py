@@ -30,42 +30,16 @@ def attribute(
     on_progress: Progress | None = None,
     **parameters: Value,
 ) -> NDArray[Any]:
-    """Say how much each value of a layer contributed to a score.
+    """Say how much each value of a layer contributed to a score, in the layer's shape (n, ...) and the network's dtype.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found: training flags, ``requires_grad``, hooks.
-    inputs : Tensor, array or Dataset, (n, ...)
-        What the network reads.
-    method : str
-        A name from `METHODS`.
-    layer : str
-        A name from ``named_modules()``, meaning its output after its activation function, or "input".
-    target : "predicted", int, or int of shape (n,)
-        The class whose score before the softmax is explained.
-    batch_size : int, optional
-        Inputs at a time; default: chosen from the network's size.
-    on_progress : Progress, optional
-        Called after every batch.
-    **parameters
-        The method's own, by name: `METHODS` describes each.
-
-    Returns
-    -------
-    ndarray, (n, ...)
-        In the layer's shape and the network's dtype, in the unit of a score; of token inputs one number per token.
+    As `idc_core.relevance`, by a `method` of `METHODS`, which describes the parameters of each. `layer` is its output
+    after its activation function, or the "input"; of token inputs there is one number per token.
 
     Raises
     ------
-    ModelError
-        If the layer does not exist, or the network does not return scores.
-    UnsupportedOperationError
-        If the method cannot follow an operation of the network.
-    DataError
-        If there are no inputs.
-    SettingError
-        If the method, a parameter or the target is none.
+    ModelError, UnsupportedOperationError, DataError, SettingError
+        If the layer does not exist, the method cannot follow an operation of the network, there are no inputs, or the
+        method, a parameter or the target is none.
     """
     found = attribute_layers(
         model, inputs, (layer,), method, target, batch_size=batch_size, on_progress=on_progress, **parameters
@@ -84,10 +58,7 @@ def attribute_layers(
     on_progress: Progress | None = None,
     **parameters: Value,
 ) -> dict[str, NDArray[Any]]:
-    """Say how much each value of several layers contributed to a score.
-
-    Returns dict of str to (n, ...).
-    """
+    """Say how much each value of several layers contributed to a score, as `attribute`, in one array a layer."""
     entry = METHODS[method]
     settings = entry.settings(parameters)
     return entry.run(model, inputs, tuple(layers), target, batch_size=batch_size, on_progress=on_progress, **settings)

@@ -17,25 +17,16 @@ from idc_core.registry import Registry
 
 @dataclass(frozen=True)
 class MethodCard:
-    """What is known of an attribution method.
-
-    Attributes
-    ----------
-    name, label, help, citation : str
-    parameters : tuple of Parameter
-    sums_to : str
-        What the values of one layer add up to.
-    run : callable
-        ``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``.
-    """
+    """What is known of an attribution method."""
 
     name: str
     label: str
     help: str
     parameters: tuple[Parameter, ...]
-    sums_to: str
+    sums_to: str  # what the values of one layer add up to
     citation: str
     run: Callable[..., dict[str, NDArray[Any]]]
+    """``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``."""
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """Return a value for each parameter: the given one, checked, or its default."""

@@ -16,17 +16,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """How far two heatmaps of each input differ.
-
-    `cosine`: float64 (n,), cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is
-    zero throughout; `rank`: float64 (n,), Spearman's correlation of the two orders of the pixels; NaN where one map is
-    the same throughout; `before`, `after`: float64 (n, 2), row and column of the centre of the positive relevance; NaN
-    where there is none.
-    """
+    """How far two heatmaps of each input differ."""
 
     cosine: Floats
+    """(n,), cosine of the two maps: 1 for the same directions, 0 for unrelated ones; NaN where one is zero
+    throughout."""
     rank: Floats
+    """(n,), Spearman's correlation of the two orders of the pixels; NaN where one map is the same throughout."""
     before: Floats
+    """(n, 2), as `after`: row and column of the centre of the positive relevance; NaN where there is none."""
     after: Floats
 
     @property
@@ -37,10 +35,7 @@ class Shift:
 
 
 def shift(before: NDArray[Any], after: NDArray[Any]) -> Shift:
-    """Compare the relevance of inputs before and after a change.
-
-    `before`, `after`: float (n, C, H, W), relevance of every input value; summed over the channels.
-    """
+    """Compare the relevance of inputs, float (n, C, H, W), before and after a change, summed over the channels."""
     if before.shape != after.shape or before.ndim != 4:
         raise SettingError(
             f"Expected the relevance of the same pictures twice, (n, channels, height, width); got {before.shape} and "

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from idc_core.cli import (
@@ -20,8 +21,10 @@ from idc_core.cli import (
     train,
     verify,
 )
+from idc_core.cli.arguments import FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
+from idc_core.files import cache_folder, sweep
 
 FAILED = 2
 INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
@@ -51,9 +54,9 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """Return the parser of the whole command line, with a sub-parser for every command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m idc_core",
         description="Shows which behaviour of a neural network its tests have not exercised.",
         allow_abbrev=False,
@@ -69,15 +72,17 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_setup(parser: argparse.ArgumentParser) -> None:
     told = "a file with your own networks and data, as docs/OWN-NETWORK.md explains; may be given several times"
-    parser.add_argument("--setup", action="append", metavar="FILE", default=argparse.SUPPRESS, help=told)
+    parser.add_argument(
+        "--setup", type=FileToRead(), action="append", metavar="FILE", default=argparse.SUPPRESS, help=told
+    )
 
 
-def _take_setups(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+def _take_setups(argv: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Return the setup files named anywhere on a command line, and the command line without them."""
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, prog="python -m idc_core")
-    first.add_argument("--setup", action="append", metavar="FILE", default=[])
+    first = Parser(add_help=False, allow_abbrev=False, prog="python -m idc_core")
+    _add_setup(first)
     found, others = first.parse_known_args(list(argv))
-    return found.setup, others
+    return getattr(found, "setup", []), others
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,14 +100,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Read once, when torch is imported: OpenMP threads that spin make two busy processes six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
-    arguments = make_parser().parse_args(others)
-    arguments.setup = setups
     try:
+        setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
         for setup in setups:
             from idc_core.setup_files import open_setup  # it needs the registries, which help does not
 
             open_setup(setup)
+        arguments = make_parser().parse_args(others)
+        arguments.setup = setups
+        cache_folder()  # refused before the work, even where a command may not come to need it
+        sweep()
         status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status

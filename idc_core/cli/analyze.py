@@ -6,11 +6,11 @@ import argparse
 import json
 import platform
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
-from idc_core.errors import DataError
+from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
+from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M
 
 if TYPE_CHECKING:
     from idc_core.analysis.analysis import Analysis
@@ -32,29 +32,45 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--model", default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
-    add("--data", metavar="NAME", help="the data set whose test split is examined (the network's own)")
-    add("--layer", metavar="NAME", help="the layer whose neurons are examined (the network's default layer)")
-    add("--m", type=int, default=6, metavar="N", help="number of important neurons (%(default)s)")
-    add("--rule", default="epsilon", metavar="NAME", help="relevance rule, see `list rules` (%(default)s)")
-    add("--epsilon", type=float, default=1e-6, metavar="X", help="stabiliser of that rule (%(default)s)")
+    add("--model", type=Name("models"), default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
+    add(
+        "--data",
+        type=Name("data"),
+        metavar="NAME",
+        help="the data set whose test split is examined (the network's own)",
+    )
+    add(
+        "--layer",
+        type=Text(),
+        metavar="NAME",
+        help="the layer whose neurons are examined (the network's default layer)",
+    )
+    add("--m", type=Number(M), default=6, metavar="N", help="number of important neurons (%(default)s)")
+    add(
+        "--rule",
+        type=Name("rules"),
+        default="epsilon",
+        metavar="NAME",
+        help="relevance rule, see `list rules` (%(default)s)",
+    )
+    add("--epsilon", type=Number(EPSILON), default=1e-6, metavar="X", help="stabiliser of that rule (%(default)s)")
     numbers = "numbers of clusters to choose from (2,3,4)"
-    add("--clusters", type=_whole_numbers, default=(2, 3, 4), metavar="K,K,...", help=numbers)
+    add("--clusters", type=Numbers(CLUSTERS, "2,3,4"), default=(2, 3, 4), metavar="K,K,...", help=numbers)
     add("--drop-zeros", action="store_true", help="leave activations of exactly zero out of the clustering")
-    add("--clustering", default="k-means", metavar="NAME", help="way to cluster, for example dbscan (%(default)s)")
+    ways = "way to cluster, for example dbscan (%(default)s)"
+    add("--clustering", type=Name("clusterings"), default="k-means", metavar="NAME", help=ways)
     program = "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
     add("--original", action="store_true", help=program)
-    add("--limit-train", type=int, metavar="N", help="use only the first N training inputs")
-    add("--limit-test", type=int, metavar="N", help="use only the first N test inputs")
-    add("--json", type=Path, metavar="FILE", help="also write everything to FILE")
+    add("--limit-train", type=Number(INPUTS), metavar="N", help="use only the first N training inputs")
+    add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N test inputs")
+    add("--json", type=FileToWrite(), metavar="FILE", help="also write everything to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Analyse, print the result, write it where asked, and return the exit status."""
-    check_folder(arguments.json, "--json")
-
     started = time.perf_counter()
     from idc_core.analysis.analysis import analyze
+    from idc_core.clustering.methods import CLUSTERINGS
     from idc_core.datasets import load_dataset
     from idc_core.models import load_model
 
@@ -65,7 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
         seconds["load model"] = time.perf_counter() - started
         card = model.card
         tests = card.dataset if arguments.data is None else arguments.data
-        _check_fit(card, tests)
+        layer = card.default_layer if arguments.layer is None else arguments.layer
+        check_fit(card, tests)
+        check_layers(model, [layer])
+        CLUSTERINGS[arguments.clustering].check(arguments.clusters)
         started = time.perf_counter()
         # The clusters describe what the network was trained on, whatever tests are put to it.
         train = load_dataset(card.dataset, "train", arguments.limit_train, on_progress=progress)
@@ -75,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
             model,
             train,
             test,
-            card.default_layer if arguments.layer is None else arguments.layer,
+            layer,
             m=arguments.m,
             rule=arguments.rule,
             epsilon=arguments.epsilon,
@@ -91,20 +110,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
         print(f"\nwritten to {arguments.json}")
     return 0
-
-
-def _check_fit(card: ModelCard, tests: str) -> None:
-    """Refuse a test set of another form before anything is read; an unknown name is refused when it is loaded."""
-    from idc_core.datasets import DATASETS
-
-    own = DATASETS[card.dataset]
-    fitting = [name for name, data in DATASETS.items() if (data.input_shape, data.task) == (own.input_shape, own.task)]
-    if tests in DATASETS and tests not in fitting:
-        other = DATASETS[tests]
-        raise DataError(
-            f"{card.name} does {own.task} of inputs of shape {own.input_shape}, but {tests} is for {other.task} of "
-            f"inputs of shape {other.input_shape}; --data can be {' or '.join(fitting)}."
-        )
 
 
 def make_document(
@@ -194,11 +199,3 @@ def _quality(document: dict[str, Any]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
-
-
-def _whole_numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        message = f"expected whole numbers with commas between them, such as 2,3,4; got {text!r}"
-        raise argparse.ArgumentTypeError(message) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from idc_core.cli.arguments import Name
 from idc_core.cli.console import ProgressLine, Subparsers, table
 
 
@@ -16,7 +17,9 @@ def add_parser(subparsers: Subparsers) -> None:
         "output and whether relevance passes behind it, predictions for twelve tests, accuracy, and likely mistakes.",
         allow_abbrev=False,
     )
-    parser.add_argument("--model", metavar="NAME", help="the network (the first one of the setup files)")
+    parser.add_argument(
+        "--model", type=Name("models"), metavar="NAME", help="the network (the first one of the setup files)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

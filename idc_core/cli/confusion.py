@@ -6,11 +6,13 @@ import argparse
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
+from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
 from idc_core.errors import SettingError
+from idc_core.limits import INPUTS, ROWS, SCALED
+from idc_core.parameters import Parameter, shown
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
@@ -20,6 +22,11 @@ OVER_THE_LIMIT = 1
 
 JSON_FORMAT = 1
 """Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
+
+GROUPS = r"[^:;]+:[^:;]+(;[^:;]+:[^:;]+)*;?"
+"""Groups of classes, roughly: what is wrong inside is told with the classes there are."""
+
+LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
 
 MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
     "suspicion": lambda found: found.suspicion,
@@ -41,12 +48,14 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--model", default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
-    add("--data", metavar="NAME", help="the data set whose test split is run (the network's own)")
-    add("--own", type=Path, metavar="FILE", help="a file of custom predictions instead: npz or csv")
+    add("--model", type=Name("models"), default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
+    add("--data", type=Name("data"), metavar="NAME", help="the data set whose test split is run (the network's own)")
+    add("--own", type=FileToRead(), metavar="FILE", help="a file of custom predictions instead: npz or csv")
     add("--scaled", action="store_true", help="activations of --own are already scaled to 0..1")
-    add("--layers", metavar="NAME,NAME,...", help="layers whose neurons count (all convolutions and linear layers)")
-    add("--threshold", type=float, default=0.5, metavar="X", help="scaled output above which a neuron is active (0.5)")
+    layers = "layers whose neurons count (all convolutions and linear layers)"
+    add("--layers", type=Texts(), metavar="NAME,NAME,...", help=layers)
+    active = "scaled output above which a neuron is active (%(default)s)"
+    add("--threshold", type=Number(SCALED), default=0.5, metavar="X", help=active)
     add(
         "--normalise",
         action="store_true",
@@ -55,33 +64,37 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--unfiltered", action="store_true", help="average bias over all third classes, also far ones")
     add(
         "--kind",
-        choices=("type1", "type2"),
+        type=Word(("type1", "type2")),
+        metavar="{type1,type2}",
         help="true errors: instead of the true class (type1), or in addition to it (type2)",
     )
     groups = "join classes, such as 'pets: cat, dog; vehicles: car, truck'"
-    add("--groups", default="", metavar="TEXT", help=groups)
-    add("--top", type=int, default=20, metavar="N", help="how many pairs to print (%(default)s)")
+    add(
+        "--groups",
+        type=Text(GROUPS, "groups such as 'pets: cat, dog; vehicles: car, truck'"),
+        metavar="TEXT",
+        help=groups,
+    )
+    add("--top", type=Number(ROWS), default=20, metavar="N", help="how many pairs to print (%(default)s)")
     limit = "a pair and its maximum, such as cat:dog=1.5; can be given several times"
-    add("--at-most", action="append", default=[], metavar="PAIR=X", help=limit)
+    pair = Assignment("--at-most as class:class=number", LIMIT)
+    add("--at-most", type=pair, action="append", default=[], metavar="PAIR=X", help=limit)
     measure = "the quantity limited: " + ", ".join(MEASURES) + " (%(default)s: standard deviations below the mean)"
-    add("--measure", choices=tuple(MEASURES), default="suspicion", help=measure)
-    add("--limit-test", type=int, metavar="N", help="use only the first N tests")
-    add("--json", type=Path, metavar="FILE", help="also write everything to FILE")
-    add("--csv", type=Path, metavar="FILE", help="also write all pairs to FILE")
+    words = "{" + ",".join(MEASURES) + "}"
+    add("--measure", type=Word(tuple(MEASURES)), default="suspicion", metavar=words, help=measure)
+    add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N tests")
+    add("--json", type=FileToWrite(), metavar="FILE", help="also write everything to FILE")
+    add("--csv", type=FileToWrite(), metavar="FILE", help="also write all pairs to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Find class-level errors, print the ranked pairs, and return the exit status."""
-    check_folder(arguments.json, "--json")
-    check_folder(arguments.csv, "--csv")
-    if arguments.top < 0:
-        raise SettingError(f"--top must be 0 or more, not {arguments.top}.")
-    from idc_core.confusion import find_errors, parse_groups
+    from idc_core.confusion import find_errors
 
     with ProgressLine() as progress:
         evidence, title = _own(arguments) if arguments.own is not None else _of_network(arguments, progress)
-        evidence = evidence.grouped(parse_groups(arguments.groups, evidence.class_names))
-        limits = [_limit(text, evidence.class_names) for text in arguments.at_most]
+        groups, limits = _asked(arguments, evidence.class_names)
+        evidence = evidence.grouped(groups)
         found = find_errors(
             evidence,
             arguments.threshold,
@@ -117,10 +130,11 @@ def _of_network(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[
     model = load_model(arguments.model)
     own = DATASETS[model.card.dataset]
     name = model.card.dataset if arguments.data is None else arguments.data
+    check_fit(model.card, name)
+    layers = countable_layers(model) if arguments.layers is None else arguments.layers
+    check_layers(model, layers)
+    _asked(arguments, own.class_names)
     data = load_dataset(name, "test", arguments.limit_test, on_progress=progress)
-    if data.inputs.shape[1:] != own.input_shape or data.task != own.task:
-        raise SettingError(f"{model.card.name} takes inputs of shape {own.input_shape}; {name} has others.")
-    layers = countable_layers(model) if arguments.layers is None else tuple(arguments.layers.split(","))
     statistics = collect_statistics(model, data, layers, on_progress=progress)
     title = (
         f"{model.card.label}, {len(data):,} tests of {name}, {statistics.values.shape[1]:,} neurons of "
@@ -129,20 +143,28 @@ def _of_network(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[
     return network_evidence(statistics, data, own.class_names), title
 
 
-def _limit(text: str, class_names: tuple[str, ...]) -> tuple[int, int, float]:
+def _asked(
+    arguments: argparse.Namespace, class_names: tuple[str, ...]
+) -> tuple[dict[str, list[int]], list[tuple[int, int, float]]]:
+    """Return the groups of classes, and the limits on pairs of what is left."""
+    from idc_core.confusion import grouped_names, parse_groups
+
+    groups = parse_groups(arguments.groups or "", class_names)
+    names = grouped_names(class_names, groups)
+    return groups, [_limit(pair, number, names) for pair, number in arguments.at_most]
+
+
+def _limit(pair: str, number: str, class_names: tuple[str, ...]) -> tuple[int, int, float]:
     """Read a limit such as ``cat:dog=1.5``."""
-    pair, equals, number = text.rpartition("=")
     # A class's own name may hold the colon.
     cuts = [(pair[:i], pair[i + 1 :]) for i, letter in enumerate(pair) if letter == ":"]
     known = [cut for cut in cuts if cut[0] in class_names and cut[1] in class_names and cut[0] != cut[1]]
-    try:
-        most = float(number)
-    except ValueError:
-        most = math.nan
-    if not equals or math.isnan(most) or not known:
+    if not known:
         some = ", ".join(class_names[:12]) + (" ..." if len(class_names) > 12 else "")
-        raise SettingError(f"Expected --at-most as class:class=number, not {text!r}; the classes are {some}.")
-    return class_names.index(known[0][0]), class_names.index(known[0][1]), most
+        raise SettingError(
+            f"Expected --at-most as class:class=number, not {shown(pair)}={number}; the classes are {some}."
+        )
+    return class_names.index(known[0][0]), class_names.index(known[0][1]), float(number)
 
 
 def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]]) -> list[dict[str, Any]]:

@@ -14,10 +14,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from idc_core import files
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.parameters import shown
 
 if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+    from torch import nn
+
+    from idc_core.cli.arguments import Parser
+    from idc_core.models import ModelCard
+
+    Subparsers = argparse._SubParsersAction[Parser]
 else:
     Subparsers = object  # argparse offers no public name for what `add_subparsers` returns
 
@@ -80,10 +86,26 @@ def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] 
     return text.getvalue()
 
 
-def check_folder(path: Path | None, option: str) -> None:
-    """Raise SettingError, before any work, where the folder of the file given by an option does not exist."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise SettingError(f"The folder of {option} {path} does not exist; make it, or name another file.")
+def check_fit(card: ModelCard, tests: str) -> None:
+    """Refuse a test set of another form before anything is read; an unknown name is refused when it is loaded."""
+    from idc_core.datasets import DATASETS
+
+    own = DATASETS[card.dataset]
+    fitting = [name for name, data in DATASETS.items() if (data.input_shape, data.task) == (own.input_shape, own.task)]
+    if tests in DATASETS and tests not in fitting:
+        other = DATASETS[tests]
+        raise DataError(
+            f"{card.name} does {own.task} of inputs of shape {own.input_shape}, but {tests} is for {other.task} of "
+            f"inputs of shape {other.input_shape}; --data can be {' or '.join(fitting)}."
+        )
+
+
+def check_layers(model: nn.Module, layers: Iterable[str]) -> None:
+    """Raise ModelError, before any work, where a network has no such layer."""
+    names = [name for name, _ in model.named_modules() if name]
+    unknown = next((layer for layer in layers if layer not in names), None)
+    if unknown is not None:
+        raise ModelError(f"The network has no layer {shown(unknown)}; its layers are {', '.join(names)}.")
 
 
 def write_whole(path: Path, content: str | bytes, option: str) -> None:

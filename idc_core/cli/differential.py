@@ -6,13 +6,15 @@ import argparse
 import io
 import json
 import sys
-from collections.abc import Container, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
+from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
 from idc_core.errors import SettingError
+from idc_core.limits import ACTIVATION, BOUND, ITERATIONS, SEED, STARTS, STEP, WEIGHT, M
+from idc_core.parameters import MOST_WHOLE, Parameter, shown
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
@@ -22,19 +24,23 @@ if TYPE_CHECKING:
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
 
-class Names(Container[str]):
-    """Names of a registry, or of a function, of `idc_core.generation` for a help text; the engine refuses others."""
+VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
 
-    def __init__(self, registry: str) -> None:
-        self.registry = registry
 
-    def __contains__(self, name: object) -> bool:
-        return True
+class Guide(Name):
+    """A criterion that can guide a search, or none."""
 
     def __iter__(self) -> Iterator[str]:
-        # Only where a help text is printed: the engine takes a second to import.
-        names = getattr(import_module("idc_core.generation"), self.registry)
-        return iter(names() if callable(names) else names)
+        """Yield the names; the engine takes a second to import."""
+        from idc_core.generation import guides
+
+        return iter([*guides(), "none"])
+
+    def read(self, text: str) -> str:
+        """Return the name."""
+        if text not in list(self):
+            raise SettingError(f"must be a criterion that can guide a search: {', '.join(self)}, not {shown(text)}")
+        return text
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -51,53 +57,61 @@ def add_parser(subparsers: Subparsers) -> None:
         "two networks or more; NAME=FILE takes the weights of a safetensors file, with its card beside it, NAME:BITS "
         f"is a copy with weights of so many bits ({' '.join(MODELS)})"
     )
-    add("--models", nargs="+", default=list(MODELS), metavar="NAME", help=models)
-    add("--data", metavar="NAME", help="the data set whose tests are the seeds (the first network's own)")
-    add("--seeds", type=int, default=50, metavar="N", help="how many tests to start from (%(default)s)")
-    choose = Names("SEEDS")
-    add("--choose", default="random", metavar="WAY", choices=choose, help="one of %(choices)s (%(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="of everything that is random (%(default)s)")
+    add("--models", type=Network(), action=Distinct, nargs="+", default=list(MODELS), metavar="NAME", help=models)
+    own = "the data set whose tests are the seeds (the first network's own)"
+    add("--data", type=Name("data"), metavar="NAME", help=own)
+    add("--seeds", type=Number(STARTS), default=50, metavar="N", help="how many tests to start from (%(default)s)")
+    choose: dict[str, Any] = {"type": Name("seeds"), "choices": Name("seeds")}
+    add("--choose", **choose, default="random", metavar="WAY", help="one of %(choices)s (%(default)s)")
+    add("--seed", type=Number(SEED), default=0, metavar="N", help="of everything that is random (%(default)s)")
     rules = "how pictures may be changed: %(choices)s (%(default)s)"
-    add("--constraint", default="light", metavar="NAME", choices=Names("CONSTRAINTS"), help=rules)
-    add("--set", nargs="+", default=[], metavar="NAME=VALUE", help="parameters of the constraint")
-    guide = "criterion whose uncovered targets are aimed at: %(choices)s or none (%(default)s)"
-    add("--guide", default="nc", metavar="NAME", choices=Names("guides"), help=guide)
-    add("--lambda1", type=float, default=1.0, metavar="X", help="weight of the difference (%(default)s)")
-    add("--lambda2", type=float, default=0.1, metavar="X", help="weight of the guidance (%(default)s)")
-    add("--step", type=float, default=10.0, metavar="X", help="length of a step in grey levels (%(default)s)")
-    add("--iterations", type=int, default=50, metavar="N", help="most steps from one seed (%(default)s)")
-    add("--threshold", type=float, default=0.0, metavar="X", help="of neuron coverage (%(default)s)")
+    allowed: dict[str, Any] = {"type": Name("constraints"), "choices": Name("constraints")}
+    add("--constraint", **allowed, default="light", metavar="NAME", help=rules)
+    value = Assignment("--set NAME=VALUE with a number, such as limit=0.5", VALUE)
+    several = "parameters of the constraint"
+    add("--set", type=value, action=Distinct, nargs="+", default=[], metavar="NAME=VALUE", help=several)
+    guide = "criterion whose uncovered targets are aimed at: %(choices)s (%(default)s)"
+    aimed: dict[str, Any] = {"type": Guide("criteria"), "choices": Guide("criteria")}
+    add("--guide", **aimed, default="nc", metavar="NAME", help=guide)
+    add("--lambda1", type=Number(WEIGHT), default=1.0, metavar="X", help="weight of the difference (%(default)s)")
+    add("--lambda2", type=Number(WEIGHT), default=0.1, metavar="X", help="weight of the guidance (%(default)s)")
+    add("--step", type=Number(STEP), default=10.0, metavar="X", help="length of a step in grey levels (%(default)s)")
+    add("--iterations", type=Number(ITERATIONS), default=50, metavar="N", help="most steps from one seed (%(default)s)")
+    add("--threshold", type=Number(ACTIVATION), default=0.0, metavar="X", help="of neuron coverage (%(default)s)")
     add(
         "--bound",
-        type=float,
+        type=Number(BOUND),
         default=0.2,
         metavar="X",
         help="by how much predictions of a regression differ (%(default)s)",
     )
     raised = "%(choices)s; scores is the paper's (%(default)s)"
-    add("--objective", default="margin", metavar="NAME", choices=Names("OBJECTIVES"), help=raised)
-    add("--cell", metavar="CELL", help="with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)")
-    add("--m", type=int, default=6, metavar="N", help="important neurons, for cells (%(default)s)")
-    add("--out", type=Path, metavar="FILE", help="write pictures, seeds and predictions to FILE as npz")
-    add("--csv", type=Path, metavar="FILE", help="write one row per picture to FILE")
+    asked: dict[str, Any] = {"type": Name("objectives"), "choices": Name("objectives")}
+    add("--objective", **asked, default="margin", metavar="NAME", help=raised)
+    near = "with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)"
+    cell = Text(r"[0-9]{1,3}(-[0-9]{1,3})*", "a cell such as 2-1-0-0-1-0")
+    add("--cell", type=cell, metavar="CELL", help=near)
+    add("--m", type=Number(M), default=6, metavar="N", help="important neurons, for cells (%(default)s)")
+    add("--out", type=FileToWrite(), metavar="FILE", help="write pictures, seeds and predictions to FILE as npz")
+    add("--csv", type=FileToWrite(), metavar="FILE", help="write one row per picture to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, print the result, write it where asked, and return the exit status."""
-    check_folder(arguments.out, "--out")
-    check_folder(arguments.csv, "--csv")
     from idc_core.datasets import load_dataset
     from idc_core.generation import differential_search
     from idc_core.generation.constraints import as_seeds
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")
+    constraint = _constraint(arguments.constraint, arguments.set)
+    _check_cell(arguments)
     with ProgressLine() as progress:
         models = [_open(name) for name in arguments.models]
         _check_task(arguments.models, models)
         data = arguments.data or models[0].card.dataset
+        check_fit(models[0].card, data)
         test = load_dataset(data, "test", on_progress=progress)
-        constraint = _constraint(arguments.constraint, arguments.set)
         positions = _seeds(arguments, models[0], test, progress)
         guidance = _guidance(arguments, models, test, progress)
         found = differential_search(
@@ -141,8 +155,6 @@ def _open(text: str) -> Any:
     name, colon, bits = text.partition(":")
     if not colon:
         return load_model(name)
-    if not bits.isascii() or not bits.isdigit():
-        raise SettingError(f"Expected NAME:BITS with a whole number of bits, such as {name}:4, not {text!r}.")
     return rounded(load_model(name), int(bits))
 
 
@@ -159,24 +171,26 @@ def _check_task(names: list[str], models: list[Any]) -> None:
             )
 
 
-def _constraint(name: str, given: list[str]) -> Constraint:
+def _check_cell(arguments: argparse.Namespace) -> None:
+    """Refuse a cell that is of another number of neurons, or not asked for."""
+    if arguments.cell is None:
+        return
+    if arguments.choose != "cell":
+        raise SettingError("--cell is for --choose cell: leave it out, or choose seeds so.")
+    if (given := arguments.cell.count("-") + 1) != arguments.m:
+        raise SettingError(f"--cell has {given} clusters; expected one for each of --m {arguments.m} neurons.")
+
+
+def _constraint(name: str, given: list[tuple[str, str]]) -> Constraint:
     from idc_core.generation import CONSTRAINTS
     from idc_core.generation.constraints import find_constraint
     from idc_core.parameters import settle
 
     usual = find_constraint(name)
     parameters = {one.name: one for one in usual.card.parameters}
-    values: dict[str, Any] = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        kind = int if key in parameters and isinstance(parameters[key].default, int) else float
-        try:
-            values[key] = kind(value)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise SettingError(f"Expected --set NAME=VALUE with a number, such as limit=0.5, not {text!r}.")
-    return CONSTRAINTS[name](**settle(usual.card.parameters, values, usual.card.label))
+    of = usual.card.label
+    values = {key: parameters[key].read(value, of) if key in parameters else value for key, value in given}
+    return CONSTRAINTS[name](**settle(usual.card.parameters, values, of))
 
 
 def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: Progress) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
+from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Word
+from idc_core.cli.console import ProgressLine, Subparsers, comma_separated, table, write_whole
 from idc_core.cli.experiments import EXPERIMENTS, Record
-from idc_core.errors import SettingError
+from idc_core.limits import ATTACKED, DRAWS, INPUTS, SHARE, M
 
 if TYPE_CHECKING:
     from idc_core.progress import Progress
@@ -27,34 +27,39 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("name", choices=tuple(EXPERIMENTS), help="the experiment")
-    add("--models", nargs="+", metavar="NAME", help="the networks (the experiment's own)")
+    names = tuple(EXPERIMENTS)
+    add("name", type=Word(names), metavar="{" + ",".join(names) + "}", help="the experiment")
+    models = "the networks (the experiment's own)"
+    add("--models", type=Name("models"), action=Distinct, nargs="+", metavar="NAME", help=models)
     others = "; ".join(f"{one.name}: {' '.join(map(str, one.ms))}" for one in EXPERIMENTS.values() if one.ms != (6,))
-    add("--m", type=int, nargs="+", metavar="N", help=f"numbers of important neurons (6; {others})")
-    add("--seeds", type=int, default=5, metavar="N", help="repetitions with other random choices (%(default)s)")
-    add("--rule", default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
-    add("--share", type=float, default=0.02, metavar="X", help="share of an input that is changed (%(default)s)")
-    add("--attacked", type=int, default=512, metavar="N", help="rq3: how many tests slow attacks change (%(default)s)")
+    ms = f"numbers of important neurons (6; {others})"
+    add("--m", type=Number(M), action=Distinct, nargs="+", metavar="N", help=ms)
+    seeds = "repetitions with other random choices (%(default)s)"
+    add("--seeds", type=Number(DRAWS), default=5, metavar="N", help=seeds)
+    add("--rule", type=Name("rules"), default="epsilon", metavar="NAME", help="relevance rule (%(default)s)")
+    share = "share of an input that is changed (%(default)s)"
+    add("--share", type=Number(SHARE), default=0.02, metavar="X", help=share)
+    attacked = "rq3: how many tests slow attacks change (%(default)s)"
+    add("--attacked", type=Number(ATTACKED), default=512, metavar="N", help=attacked)
     add(
         "--cw",
-        type=int,
+        type=Number(ATTACKED),
         default=64,
         metavar="N",
         help="rq3: how many tests Carlini-Wagner changes with the paper's parameters (%(default)s)",
     )
     add("--fresh", action="store_true", help="rq2 to rq5: also make anew what is finished")
-    add("--limit-train", type=int, metavar="N", help="rank neurons by only the first N training inputs")
-    add("--limit", type=int, metavar="N", help="use only the first N tests")
-    add("--out", type=Path, metavar="FILE", help="also write everything to FILE as CSV")
+    first = "rank neurons by only the first N training inputs"
+    add("--limit-train", type=Number(INPUTS), metavar="N", help=first)
+    add("--limit", type=Number(INPUTS), metavar="N", help="use only the first N tests")
+    add("--out", type=FileToWrite(), metavar="FILE", help="also write everything to FILE as CSV")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment for every network, print the table, write it where asked, and return the exit status."""
     experiment = EXPERIMENTS[arguments.name]
-    check_folder(arguments.out, "--out")
     arguments.m = arguments.m or list(experiment.ms)
-    models = tuple(dict.fromkeys(arguments.models or experiment.models))
-    _check_models(models)
+    models = tuple(arguments.models or experiment.models)
     records: list[Record] = []
     with ProgressLine() as progress:
         for name in models:
@@ -68,15 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.out, comma_separated(records), "--out")
         print(f"\nwritten to {arguments.out}")
     return 0
-
-
-def _check_models(models: tuple[str, ...]) -> None:
-    """Refuse an unknown name before the work on the known ones."""
-    from idc_core.models import MODELS
-
-    unknown = [name for name in models if name not in MODELS]
-    if unknown:
-        raise SettingError(f"There is no model {unknown[0]!r}; the models are {', '.join(MODELS)}.")
 
 
 def _named(progress: ProgressLine, name: str) -> Progress:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, table, write_whole
+from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
+from idc_core.errors import SettingError
+from idc_core.limits import ERROR, INPUTS, RATE, ROWS, SEED
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
@@ -26,29 +28,32 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="the network, for example charlstm-sql")
-    add("--data", metavar="NAME", help="the data set (the network's own)")
-    add("--split", choices=("test", "train"), default="test", help="its split (%(default)s)")
-    add("--limit", type=int, metavar="N", help="use only the first N records")
-    add("--layers", nargs="+", metavar="NAME", help="layers to inspect (the network's default layer)")
-    add("--families", nargs="+", metavar="NAME", help="families of hypotheses (all with hypotheses for the data)")
-    add("--measures", nargs="+", metavar="NAME", default=["pearson"], help="measures (pearson)")
+    add("model", type=Name("models"), metavar="MODEL", help="the network, for example charlstm-sql")
+    add("--data", type=Name("data"), metavar="NAME", help="the data set (the network's own)")
+    add("--split", type=Word(("test", "train")), default="test", metavar="{test,train}", help="its split (%(default)s)")
+    add("--limit", type=Number(INPUTS), metavar="N", help="use only the first N records")
+    several: dict[str, Any] = {"action": Distinct, "nargs": "+", "metavar": "NAME"}
+    add("--layers", type=Text(), **several, help="layers to inspect (the network's default layer)")
+    add(
+        "--families", type=Name("families"), **several, help="families of hypotheses (all with hypotheses for the data)"
+    )
+    add("--measures", type=Name("measures"), **several, default=["pearson"], help="measures (pearson)")
     add(
         "--error",
-        type=float,
+        type=Number(ERROR),
         metavar="X",
         help="stop once every score is within X of its final value (95 %% simultaneous confidence)",
     )
-    add("--rate", type=float, default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="fixes the order of the records (%(default)s)")
-    add("--most", type=int, default=30, metavar="N", help="rows to print (%(default)s)")
+    add("--rate", type=Number(RATE), default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
+    add("--seed", type=Number(SEED), default=0, metavar="N", help="fixes the order of the records (%(default)s)")
+    add("--most", type=Number(ROWS), default=30, metavar="N", help="rows to print (%(default)s)")
     add(
         "--epochs",
         action="store_true",
         help="instead print each hypothesis's strongest unit per epoch of training whose weights were kept",
     )
-    add("--keep", metavar="NAME", help="keep the run in the database of inspections under this name")
-    add("--out", type=Path, metavar="FILE", help="also write every score to FILE as CSV")
+    add("--keep", type=Text(), metavar="NAME", help="keep the run in the database of inspections under this name")
+    add("--out", type=FileToWrite(), metavar="FILE", help="also write every score to FILE as CSV")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,8 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.inspection import discoveries, inspect, library
     from idc_core.models import load_model
 
-    check_folder(arguments.out, "--out")
+    several = len(arguments.measures) > 1 or len(arguments.layers or ()) > 1
+    if arguments.epochs and (several or arguments.keep is not None):
+        raise SettingError(
+            "--epochs takes one measure and one layer, and keeps no run: leave out the others, and --keep."
+        )
     model = load_model(arguments.model)
+    check_layers(model, arguments.layers or ())
+    check_fit(model.card, arguments.data or model.card.dataset)
     with ProgressLine() as progress:
         data = load_dataset(
             arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress
@@ -77,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             on_progress=progress,
         )
     passed = discoveries(found, arguments.rate)
-    lines = _best(found)[: max(arguments.most, 0)]
+    lines = _best(found)[: arguments.most]
     heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "SIGNIFICANT")
     print(table([heading, *(_row(found, line, bool(passed[line])) for line in lines)], "<<<>>>>><"))
     tested = int((found.table["p_value"] >= 0).sum())
@@ -99,16 +110,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress) -> int:
     """Print the strongest unit of every hypothesis at every kept epoch, largest gain first."""
-    from idc_core.errors import SettingError
     from idc_core.inspection import inspect
     from idc_core.inspection.epochs import scores_by_epoch
     from idc_core.inspection.result import grid
     from idc_core.models.checkpoints import all_series, whole
 
-    if arguments.keep is not None or len(arguments.measures) > 1 or len(arguments.layers or ()) > 1:
-        raise SettingError(
-            "--epochs takes one measure and one layer, and keeps no run: leave out the others, and --keep."
-        )
     name, measure = arguments.model, arguments.measures[0]
     series = whole(name, next(iter(all_series(name)), None))
     models = {str(epoch): series.open(epoch) for epoch in series.epochs}
@@ -124,7 +130,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
     )
     layer = found.about["layers"][str(series.epochs[-1])][0]
     told = scores_by_epoch({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
-    lines = told.most_gained()[: max(arguments.most, 0)]
+    lines = told.most_gained()[: arguments.most]
     heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in told.epochs), "GAIN", "UNIT AT LAST")
     rows = [
         (

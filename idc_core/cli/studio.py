@@ -10,11 +10,14 @@ import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
+from idc_core.cli.arguments import FileToRead, Number
 from idc_core.cli.console import Subparsers
 from idc_core.errors import SettingError
+from idc_core.parameters import Parameter
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1"
+PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -25,8 +28,10 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Opens the dashboard in the browser; Ctrl-C stops it. Setup files are read again when they change.",
         allow_abbrev=False,
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="setup files, as --setup FILE")
-    parser.add_argument("--port", type=int, default=8501, metavar="N", help="port on this computer (%(default)s)")
+    parser.add_argument("files", type=FileToRead(), nargs="*", metavar="FILE", help="setup files, as --setup FILE")
+    parser.add_argument(
+        "--port", type=Number(PORT), default=PORT.default, metavar="N", help="port on this computer (%(default)s)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

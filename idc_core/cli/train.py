@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from idc_core.cli.arguments import Distinct, FolderToWrite, Name, Number, Word
 from idc_core.cli.console import ProgressLine, Subparsers
+from idc_core.limits import EPOCH, SEED
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -18,19 +19,23 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("name", metavar="NAME", help="the network, for example lenet5-digits")
-    add("--seed", type=int, default=0, metavar="N", help="fixes first weights, order and dropout (%(default)s)")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to train (%(default)s)")
+    add("name", type=Name("models"), metavar="NAME", help="the network, for example lenet5-digits")
+    seed = "fixes first weights, order and dropout (%(default)s)"
+    add("--seed", type=Number(SEED), default=0, metavar="N", help=seed)
+    add(
+        "--device", type=Word(("cpu", "cuda")), default="cpu", metavar="{cpu,cuda}", help="where to train (%(default)s)"
+    )
     add(
         "--out",
-        type=Path,
+        type=FolderToWrite(),
         metavar="FOLDER",
         help="where to write (the project's own assets/weights; with --checkpoints nowhere: the last checkpoint "
         "holds what was reached)",
     )
     add(
         "--checkpoints",
-        type=int,
+        type=Number(EPOCH),
+        action=Distinct,
         nargs="*",
         metavar="EPOCH",
         help="keep the weights before training, after these epochs and at the end, in IDC_HOME/checkpoints/NAME, where "

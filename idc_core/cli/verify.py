@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from idc_core.cli.console import ProgressLine, Subparsers, check_folder, comma_separated, table, write_whole
+from idc_core.cli.arguments import FileToWrite, Name, Number, Text, Word
+from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
+from idc_core.limits import INPUTS, PAIRS, SEED, SETS, UNITS
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -18,19 +19,29 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="the network, for example charlstm-sql")
-    add("hypothesis", metavar="HYPOTHESIS", help="its name as `inspect` prints it, for example 'is a digit'")
-    add("--data", metavar="NAME", help="the data set (the network's own)")
-    add("--split", choices=("test", "train"), default="test", help="its split (%(default)s)")
-    add("--limit", type=int, metavar="N", help="use only the first N records")
-    add("--layer", metavar="NAME", help="the layer (the network's default layer)")
-    add("--measure", metavar="NAME", default="pearson", help="the measure that ranks its units (%(default)s)")
-    add("--units", type=int, default=10, metavar="N", help="number of units with the highest scores (%(default)s)")
-    add("--swaps", choices=("symbols", "grammar"), help="random symbols, or other derivations by the grammar")
-    add("--pairs", type=int, default=200, metavar="N", help="swaps per kind (%(default)s)")
-    add("--sets", type=int, default=99, metavar="N", help="random sets of as many units (%(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="fixes swaps and random sets (%(default)s)")
-    add("--out", type=Path, metavar="FILE", help="also write the silhouette of every set to FILE as CSV")
+    add("model", type=Name("models"), metavar="MODEL", help="the network, for example charlstm-sql")
+    add(
+        "hypothesis",
+        type=Text(),
+        metavar="HYPOTHESIS",
+        help="its name as `inspect` prints it, for example 'is a digit'",
+    )
+    add("--data", type=Name("data"), metavar="NAME", help="the data set (the network's own)")
+    add("--split", type=Word(("test", "train")), default="test", metavar="{test,train}", help="its split (%(default)s)")
+    add("--limit", type=Number(INPUTS), metavar="N", help="use only the first N records")
+    add("--layer", type=Text(), metavar="NAME", help="the layer (the network's default layer)")
+    ranks, units = (
+        "the measure that ranks its units (%(default)s)",
+        "number of units with the highest scores (%(default)s)",
+    )
+    add("--measure", type=Name("measures"), metavar="NAME", default="pearson", help=ranks)
+    add("--units", type=Number(UNITS), default=10, metavar="N", help=units)
+    swaps = "random symbols, or other derivations by the grammar"
+    add("--swaps", type=Word(("symbols", "grammar")), metavar="{symbols,grammar}", help=swaps)
+    add("--pairs", type=Number(PAIRS), default=200, metavar="N", help="swaps per kind (%(default)s)")
+    add("--sets", type=Number(SETS), default=99, metavar="N", help="random sets of as many units (%(default)s)")
+    add("--seed", type=Number(SEED), default=0, metavar="N", help="fixes swaps and random sets (%(default)s)")
+    add("--out", type=FileToWrite(), metavar="FILE", help="also write the silhouette of every set to FILE as CSV")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,9 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.inspection.verification import CONFIRMED, swapped_by_grammar, verify
     from idc_core.models import load_model
 
-    check_folder(arguments.out, "--out")
     model = load_model(arguments.model)
     layer = arguments.layer or model.card.default_layer
+    check_layers(model, [layer])
+    check_fit(model.card, arguments.data or model.card.dataset)
     with ProgressLine() as progress:
         data = load_dataset(
             arguments.data or model.card.dataset, arguments.split, arguments.limit, on_progress=progress
@@ -60,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = inspect(
             model, data, [hypothesis], [arguments.measure], [layer], seed=arguments.seed, on_progress=progress
         )
-        units = grid(found, arguments.measure, model.card.name, layer).units_of(0)[: max(arguments.units, 0)]
+        units = grid(found, arguments.measure, model.card.name, layer).units_of(0)[: arguments.units]
         told = verify(
             model,
             layer,

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from idc_core.clustering.points import Floats, Ints, Partition, Points
 from idc_core.errors import SettingError
+from idc_core.limits import CLUSTERS
 from idc_core.parameters import is_whole
 
-MAX_CLUSTERS = 256
-"""Cluster indices are kept as uint8."""
+MAX_CLUSTERS = int(CLUSTERS.high)
 
 MAX_MAGNITUDE = 1e100
 """Sums of squares of larger activations could leave the range of float64."""
@@ -31,23 +31,18 @@ _BLOCKS = 64  # granularity of the bounds on boundary positions; more blocks cos
 
 @dataclass(frozen=True)
 class Clusters:
-    """The clusters of one neuron's activations.
+    """The clusters of one neuron's activations."""
 
-    `centroids`: float64 (k,), means of the clusters, ascending, in the unit of the activations; `boundaries`: float64
-    (k - 1,), midpoints between neighbouring centroids; a value on a boundary belongs to the lower centroid. Where a
-    midpoint does not part the clusters, which k-means never leaves so, the middle of the gap between them;
-    `silhouettes`: mean silhouette, -1..1, for every number of clusters that was tried; empty where none was possible;
-    `inertia`: sum of squared distances to the cluster's centroid, for the same numbers of clusters and for `k`;
-    `counts`: int64 (k,), how many of the clustered values each cluster holds; `n_values`: how many values were
-    clustered.
-    """
-
-    centroids: Floats
+    centroids: Floats  # (k,), means of the clusters, ascending, in the unit of the activations
     boundaries: Floats
+    """(k - 1,), midpoints between neighbouring centroids; a value on a boundary belongs to the lower centroid. Where a
+    midpoint does not part the clusters, which k-means never leaves so, the middle of the gap between them."""
     silhouettes: dict[int, float]
+    """Mean silhouette, -1..1, for every number of clusters that was tried; empty where none was possible."""
     inertia: dict[int, float]
-    counts: Ints
-    n_values: int
+    """Sum of squared distances to the cluster's centroid, for the same numbers of clusters and for `k`."""
+    counts: Ints  # (k,), how many of the clustered values each cluster holds
+    n_values: int  # how many values were clustered
 
     @property
     def k(self) -> int:
@@ -70,10 +65,7 @@ def optimal_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
 
 
 def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
-    """Split one neuron's activations into the number of clusters with the best silhouette.
-
-    `values`: real (n,), activations of one neuron, one per training input, in any order. Returns the optimal partition;
-    of numbers with equal silhouette the larger one.
+    """Split one neuron's activations (n,) into the number of clusters with the best silhouette, of equals the larger.
 
     S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
     2. The silhouette follows P. J. Rousseeuw (1987): single points score 0, and the mean distance within a cluster of n
@@ -85,14 +77,10 @@ def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """One neuron's activations parted into several numbers of clusters, to choose one from.
+    """One neuron's activations parted into several numbers of clusters, to choose one from."""
 
-    `ordered`: real (n,), the values that were parted, ascending; `partitions`: by number of clusters; empty where too
-    few values were left to part.
-    """
-
-    ordered: NDArray[np.generic]
-    partitions: dict[int, Partition]
+    ordered: NDArray[np.generic]  # (n,), the values that were parted, ascending
+    partitions: dict[int, Partition]  # by number of clusters; empty where too few values were left to part
 
     def choose(self, clusters: Sequence[int]) -> Clusters:
         """Return the partition with the best silhouette, as `cluster` does for these numbers of clusters."""

@@ -28,17 +28,13 @@ _STEPS = 100  # of expectation maximisation; started at the k-means optimum it n
 
 @dataclass(frozen=True)
 class Clustering:
-    """A way to split one neuron's activations.
-
-    `name`, `label`, `help`: key, what menus call it, and a sentence on how it works; `split`: parts the points;
-    `takes_k`: whether it can be told how many clusters to find.
-    """
+    """A way to split one neuron's activations."""
 
     name: str
     label: str
     help: str
-    split: Split
-    takes_k: bool = True
+    split: Split  # parts the points
+    takes_k: bool = True  # whether it can be told how many clusters to find
 
     def check(self, clusters: Sequence[int]) -> None:
         """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself."""
@@ -58,10 +54,7 @@ class Clustering:
         return clusters if self.takes_k else range(2, MAX_CLUSTERS + 1)
 
     def cluster(self, values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
-        """Split one neuron's activations into clusters.
-
-        `values`: real (n,), activations of one neuron, one per training input, in any order.
-        """
+        """Split one neuron's activations (n,), in any order, into clusters."""
         self.check(clusters)
         return self.partition(values, clusters, drop_zeros).choose(self.numbers(clusters))
 

@@ -3,7 +3,7 @@
 from idc_core.confusion.bias import Triplet, average_bias, most_biased, near_cutoff, third_classes
 from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Curve, Evaluation, Reported, cost_effectiveness, cutoff, evaluate, suspects
-from idc_core.confusion.evidence import Evidence, network_evidence, parse_groups
+from idc_core.confusion.evidence import Evidence, grouped_names, network_evidence, parse_groups
 from idc_core.confusion.ground_truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
 from idc_core.confusion.predictions_file import own_evidence
 from idc_core.confusion.probability_matrix import ActivationCounts, activation_probability, count_again
@@ -30,6 +30,7 @@ __all__ = [
     "cutoff",
     "evaluate",
     "find_errors",
+    "grouped_names",
     "most_biased",
     "near_cutoff",
     "network_evidence",

@@ -36,32 +36,13 @@ def average_bias(
     *,
     on_progress: Progress | None = None,
 ) -> Floats:
-    """Return how unequally two classes lie to third ones, on average.
+    """Return how unequally two classes lie to third ones, on average; needs no labels.
 
-    Parameters
-    ----------
-    distance : ndarray of float (classes, classes)
-        From `class_distance`; NaN rows and columns are left out.
-    form : {"equation", "artefact"}
-        The published program departs from the paper, see Notes.
-    filtered : bool
-        A third class counts as 0 if it is further from both than mean less one standard deviation of the distances.
-    directional : ndarray of float (classes, classes), optional
-        True confusion from labels, for ``form="artefact"`` only.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        Symmetric, NaN on the diagonal and for undefined classes; larger is more biased. In 0..1, for the artefact
-        0..0.5.
-
-    Raises
-    ------
-    DataError
-        If fewer than three classes are defined, or the distances are no symmetric distances.
-    SettingError
-        If labels are given to the equations.
+    `distance` (classes, classes) is that of `class_distance`; the result is symmetric float64 (classes, classes), 0..1
+    (artefact: 0..0.5), larger is more biased, NaN on the diagonal and for undefined classes. With `filtered` a third
+    class counts as 0 if it is further from both than `near_cutoff`. `directional` (classes, classes), true confusion
+    from labels, is for the artefact only. Raises DataError below three defined classes or if the distances are no
+    symmetric distances; SettingError if labels are given to the equations.
 
     Notes
     -----

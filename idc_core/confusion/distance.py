@@ -16,31 +16,18 @@ BLOCK = 2048
 
 
 def class_distance(probability: NDArray[np.floating], normalise: bool = False) -> Floats:
-    """Return the distance of every two classes in how often they activate the neurons.
+    """Return the distance of every two classes in how often they activate the neurons, float64 (classes, classes).
 
-    Parameters
-    ----------
-    probability : ndarray of float (neurons, classes)
-        From `activation_probability`; a column of NaN for a class that no input is predicted as.
-    normalise : bool
-        Divide by the square root of the number of neurons that either class ever activates, as the published tables
-        do: a root mean square. 0 where there is no such neuron.
-
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        Symmetric with a zero diagonal; NaN for a class without inputs.
-
-    Raises
-    ------
-    DataError
-        If the matrix has another form, values outside 0..1, or a class with some probabilities missing.
+    `probability` (neurons, classes) is that of `activation_probability`. Classes without inputs (NaN) stay NaN. With
+    `normalise` the distance is divided by the square root of the number of neurons that either class ever activates, as
+    the published tables do; 0 without any. Raises DataError for a matrix of another form, values outside 0..1, or a
+    class with some probabilities missing.
 
     Notes
     -----
-    Tian et al., ICSE 2020, equation (2), the neuron activation probability vector distance (NAPVD); with `normalise`
-    as in their program. Exact to rounding in float64: one matrix product over centred columns, where distances small
-    enough to lose digits are summed again difference by difference.
+    Tian et al., ICSE 2020, equation (2), the neuron activation probability vector distance (NAPVD). Exact to rounding
+    in float64: one matrix product over centred columns, where distances small enough to lose digits are summed again
+    difference by difference.
     """
     matrix = _checked(probability)
     known = np.flatnonzero(np.isfinite(matrix[0]))
@@ -123,10 +110,9 @@ MOST_OPTIMAL = 150
 
 
 def cluster_order(distance: NDArray[np.floating]) -> Ints:
-    """Return the defined classes, close ones next to each other, int64 (k,).
+    """Return the defined classes, int64 (k,), close ones next to each other by average linkage.
 
-    The leaves of hierarchical clustering by average linkage; up to `MOST_OPTIMAL` classes in the order in which
-    neighbours are closest (Bar-Joseph et al. 2001).
+    Up to `MOST_OPTIMAL` classes in the order in which neighbours are closest (Bar-Joseph et al. 2001).
     """
     known = np.flatnonzero(np.isfinite(np.diag(distance))).astype(np.int64)
     if len(known) < 3:

@@ -36,24 +36,11 @@ class Reported:
 class Evaluation:
     """A score of pairs of classes compared with the truth.
 
-    Attributes
-    ----------
-    pairs, undefined : int
-        Pairs compared, and pairs left out because score or truth is undefined.
-    true_pairs : int
-        Pairs whose truth is beyond its cut-off.
-    score_cutoff, truth_cutoff : float
-    at_deviations, at_share : Reported
-        The pairs beyond the score's cut-off, and as large a share of the worst ones.
-    spearman : float
-        Rank correlation of score and truth; NaN where either is constant.
-    gain, optimal_gain : float
-        Area under the cost-effectiveness curve relative to a random order's, of this score and of the best possible
-        order; NaN where no pair is true.
-    gain_at_points : float
-        The same from 40 points only, by the trapezoid rule, as published for bias.
-    gain_artefact : float
-        The same as published for confusion: the sum over the 40 points, both ends in full.
+    `undefined` pairs are left out because score or truth is undefined; `true_pairs` are beyond the truth's cut-off.
+    Reported are the pairs beyond the score's cut-off, and as large a share of the worst ones. `spearman` is NaN where
+    score or truth is constant. `gain` is the area under the cost-effectiveness curve relative to a random order's,
+    `optimal_gain` that of the best order; NaN where no pair is true. `gain_at_points` has 40 points by the trapezoid
+    rule, as published for bias; `gain_artefact` their sum with both ends in full, as published for confusion.
     """
 
     pairs: int
@@ -111,38 +98,18 @@ def evaluate(
     deviations: float = 1.0,
     share: float = 0.01,
 ) -> Evaluation:
-    """Compare a score of pairs of classes with the truth.
+    """Compare a score of pairs of classes with the truth, both (classes, classes), symmetric, NaN where undefined.
 
-    Parameters
-    ----------
-    score, truth : ndarray of float (classes, classes)
-        Distance or average bias, and pair confusion or average disparity from labels; symmetric, NaN where undefined.
-    errors : {"low", "high"}
-        Whether a small score is suspicious (distance) or a large one (bias).
-    form : {"equation", "artefact"}
-        The published program finds the number of reported and true pairs of a bias through a percentile, which adds a
-        pair or not by rounding.
-    deviations : float
-        Standard deviations (population) of both cut-offs.
-    share : float
-        Share of the worst pairs that `at_share` reports, 0..1.
-
-    Returns
-    -------
-    Evaluation
-
-    Raises
-    ------
-    DataError
-        If the shapes differ, or no pair is defined in both.
-    SettingError
-        If a setting is outside its range.
+    The score is a distance, where "low" `errors` are suspicious, or a bias ("high"); the truth is pair confusion or
+    average disparity from labels. `deviations` are population standard deviations of both cut-offs; `share`, 0..1, is
+    that of the worst pairs that `at_share` reports. Raises DataError if the shapes differ or no pair is defined in
+    both, SettingError for a setting outside its range.
 
     Notes
     -----
     Tian et al., ICSE 2020, section 4. Of P pairs the share reports ``floor(P share)`` for a distance and
     ``ceil(P share)`` for a bias, as the published program does. ``form="artefact"`` reproduces its way from a bias's
-    cut-off to the number of pairs, in the arithmetic of scipy 1.4: the paper's table IV.
+    cut-off to the number of pairs by a percentile, in the arithmetic of scipy 1.4: the paper's table IV.
     """
     check_form(form)
     if errors not in ("low", "high") or deviations < 0 or not 0 <= share <= 1:

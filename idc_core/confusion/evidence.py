@@ -18,25 +18,16 @@ if TYPE_CHECKING:
 
 Groups = Mapping[str, Sequence[int]]
 
+MOST_CLASSES = 5000
+"""Classes at most: every two are compared."""
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Predictions, and how strongly the inputs behind them activate the neurons.
+    """Predictions, and how strongly the inputs behind them activate the neurons; DataError if the parts do not fit.
 
-    Attributes
-    ----------
-    class_names : tuple of str
-    predicted, true : ndarray or None
-        Classes int64 (n,), or bool (n, classes) with several labels per input; None where not known.
-    values : ndarray of float (n, neurons) or None
-        Mean scaled outputs, so that any threshold can be counted.
-    probability : ndarray of float (neurons, classes) or None
-        Given instead of `values`.
-
-    Raises
-    ------
-    DataError
-        If the parts do not fit each other.
+    `predicted` and `true` are classes, int64 (n,), or bool (n, classes) with several labels per input; None where not
+    known. `values` (n, neurons) are mean scaled outputs; `probability` (neurons, classes) is given instead.
     """
 
     class_names: tuple[str, ...]
@@ -47,6 +38,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         classes = len(self.class_names)
+        check_count(classes)
         if len(set(self.class_names)) < classes or classes < 2:
             raise DataError(f"Expected two or more classes with different names; there are {classes}.")
         if (self.values is None) == (self.probability is None):
@@ -81,12 +73,8 @@ class Evidence:
     def grouped(self, groups: Groups) -> Evidence:
         """Return the evidence with some classes joined into named groups; the others stay, before the groups.
 
-        Raises
-        ------
-        SettingError
-            If a group is empty, a class is in two groups, or a name is there already.
-        DataError
-            If only a probability matrix is known, which does not tell how often each class was predicted.
+        Raises SettingError if a group is empty, a class is in two groups, or a name is there already; DataError if only
+        a probability matrix is known, which does not tell how often each class was predicted.
         """
         if not groups:
             return self
@@ -101,6 +89,15 @@ class Evidence:
             class_names=names,
             predicted=_together(self.predicted, target, len(names)),
             true=_together(self.true, target, len(names)),
+        )
+
+
+def check_count(classes: int, where: str = "") -> None:
+    """Raise DataError, before anything is made of every two, where there are more than `MOST_CLASSES` classes."""
+    if classes > MOST_CLASSES:
+        raise DataError(
+            f"{where}{': ' if where else ''}expected at most {MOST_CLASSES:,} classes, of which every two are "
+            f"compared; there are {classes:,}."
         )
 
 
@@ -121,13 +118,7 @@ def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequenc
 
 
 def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
-    """Read groups such as ``pets: cat, dog``, one per line or separated by semicolons.
-
-    Raises
-    ------
-    SettingError
-        If a line has no colon, or names a class that does not exist.
-    """
+    """Read groups such as ``pets: cat, dog``, one per line or separated by semicolons; SettingError for others."""
     places = {name: index for index, name in enumerate(class_names)}
     found: dict[str, list[int]] = {}
     for line in text.replace(";", "\n").splitlines():
@@ -145,6 +136,11 @@ def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
             raise SettingError(f"Group {name.strip()!r} is there twice.")
         found[name.strip()] = [places[one] for one in classes]
     return found
+
+
+def grouped_names(class_names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
+    """Return the names of the classes once some are joined into groups: the others, then the groups."""
+    return _mapping(class_names, groups)[1]
 
 
 def _mapping(class_names: tuple[str, ...], groups: Groups) -> tuple[NDArray[np.int64], tuple[str, ...]]:

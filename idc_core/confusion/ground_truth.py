@@ -23,28 +23,10 @@ def check_form(form: str) -> None:
 def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewest: int = FEWEST) -> Floats:
     """Return how often an input of one class is predicted as another one instead, float64 (classes, classes).
 
-    Parameters
-    ----------
-    true, predicted : array of int (n,), or of 0 and 1 (n, classes)
-        True classes and predictions of the same inputs.
-    classes : int
-    fewest : int
-        With several labels per input: inputs that a direction needs at least to have a value.
-
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        [a, b] is the share of inputs of class a predicted as b. With several labels: of the inputs with a and without
-        b in the truth, the share with b and without a predicted. NaN on the diagonal and where undefined.
-
-    Raises
-    ------
-    DataError
-        If labels are out of range, of another form, or not of the same inputs.
-
-    Notes
-    -----
-    Tian et al., ICSE 2020, section 2, type 1 errors.
+    Labels are int (n,), or 0 and 1 (n, classes). [a, b] is the share of inputs of class a predicted as b. With several
+    labels: of the inputs with a and without b in the truth, `fewest` at least, the share with b and without a
+    predicted. NaN on the diagonal and where undefined. Raises DataError for labels out of range, of another form, or
+    not of the same inputs. Tian et al., ICSE 2020, section 2, type 1 errors.
     """
     right, said = _labels(true, predicted, classes)
     if right.ndim == 2:
@@ -59,15 +41,9 @@ def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewe
 def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWEST) -> Floats:
     """Return how often a class is predicted beside another one that alone is there; labels of 0 and 1 (n, classes).
 
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        [a, b]: of the inputs with a and without b in the truth, the share with both predicted. NaN on the diagonal and
-        for fewer than `fewest` inputs.
-
-    Notes
-    -----
-    Tian et al., ICSE 2020, section 2, type 2 errors. Errors as `type1_confusion`.
+    [a, b], float64 (classes, classes): of the inputs with a and without b in the truth, the share with both predicted.
+    NaN on the diagonal and for fewer than `fewest` inputs. Errors as `type1_confusion`. Tian et al., section 2, type 2
+    errors.
     """
     shape = np.shape(true)
     if len(shape) != 2:
@@ -77,7 +53,7 @@ def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWE
 
 
 def pair_confusion(directional: NDArray[np.floating]) -> Floats:
-    """Return the confusion of every two classes in either direction: the mean, or one alone where the other is missing.
+    """Return the confusion of every two classes: the mean of both directions, or one where the other is missing.
 
     Symmetric float64 (classes, classes), NaN on the diagonal, from `type1_confusion` or `type2_confusion`.
     """
@@ -90,27 +66,10 @@ def pair_confusion(directional: NDArray[np.floating]) -> Floats:
 def average_disparity(directional: NDArray[np.floating], form: Form = "equation") -> Floats:
     """Return how unequally two classes are confused with third ones: the true bias of the network between them.
 
-    Parameters
-    ----------
-    directional : ndarray of float (classes, classes)
-        From `type1_confusion` or `type2_confusion`.
-    form : {"equation", "artefact"}
-        The published program takes the sum of both directions instead of their mean, and 0 for what is missing.
-
-    Returns
-    -------
-    ndarray, float64 (classes, classes)
-        Mean over third classes c of ``|confusion(a, c) - confusion(b, c)|``, where defined; symmetric, NaN on the
-        diagonal.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than three classes.
-
-    Notes
-    -----
-    Tian et al., ICSE 2020, section 3: average confusion disparity.
+    Takes `type1_confusion` or `type2_confusion`; returns symmetric float64 (classes, classes), the mean over third
+    classes c of ``|confusion(a, c) - confusion(b, c)|``, where defined; NaN on the diagonal. The published program
+    ("artefact") takes the sum of both directions instead of their mean, and 0 for what is missing. Raises DataError
+    below three classes. Tian et al., ICSE 2020, section 3.
     """
     check_form(form)
     directions = _square(directional)

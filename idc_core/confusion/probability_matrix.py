@@ -21,13 +21,7 @@ THRESHOLD = 0.5
 
 
 class ActivationCounts:
-    """Count how many inputs of each class activate each neuron: a mean scaled output above `threshold`, 0..1.
-
-    Raises
-    ------
-    SettingError
-        If the threshold is outside 0..1, or there is no class.
-    """
+    """Count how many inputs of each class activate each neuron: a mean scaled output above `threshold`, 0..1."""
 
     def __init__(self, classes: int, threshold: float = THRESHOLD) -> None:
         if not 0 <= threshold <= 1 or classes < 1:
@@ -57,13 +51,7 @@ class ActivationCounts:
         return np.flatnonzero(self.images == 0).astype(np.int64)
 
     def update(self, values: NDArray[np.floating[Any]], predicted: ArrayLike) -> Self:
-        """Count more inputs: mean scaled outputs (n, neurons), and the class or classes each is predicted as.
-
-        Raises
-        ------
-        DataError
-            If labels are out of range, their number is another one, or the neurons are others than before.
-        """
+        """Count more inputs: mean scaled outputs (n, neurons), and the class or classes each is predicted as."""
         labels = check_labels(predicted, self.classes, "predictions")
         if len(labels) != len(values):
             raise DataError(
@@ -105,37 +93,13 @@ def activation_probability(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Floats:
-    """Return how often the inputs predicted as each class activate each neuron.
+    """Return how often the inputs predicted as each class activate each neuron, float64 (neurons, classes).
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
-    layers : str or sequence of str
-        Convolutions and linear layers, see `collect_statistics`.
-    predicted : array of int (n,), or of 0 and 1 (n, classes), optional
-        Class or classes of each input; default: the network's predictions.
-    threshold : float
-        A neuron is active where its mean scaled output is strictly greater, 0..1.
-    multi_label : bool
-        Without `predicted`: an input has every class of positive score, instead of the class with the highest score.
-    batch_size : int, optional
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    ndarray, float64 (neurons, classes)
-        Neurons layer after layer; NaN throughout for a class that no input is predicted as.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `collect_statistics` and `ActivationCounts`; DataError also where predictions and inputs do not match.
-
-    Notes
-    -----
-    Tian et al., ICSE 2020, section 3: the neuron activation probability matrix. No labels are needed.
+    Neurons come layer after layer; a class that no input is predicted as has NaN. `predicted` is int (n,), or 0 and 1
+    (n, classes); by default the network's predictions: its highest score, or with `multi_label` every class of positive
+    score. Layers, other parameters and errors as `collect_statistics` and `ActivationCounts`; DataError also where
+    predictions and inputs do not match. Tian et al., ICSE 2020, section 3: the neuron activation probability matrix;
+    needs no labels.
     """
     names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     given = None if predicted is None else np.asarray(predicted)

@@ -25,24 +25,12 @@ Kind = Literal["type1", "type2"]
 
 @dataclass(frozen=True, eq=False)
 class ClassErrors:
-    """Suspected and, with labels, true errors of every pair of classes.
+    """Suspected and, with labels, true errors of every pair of classes; matrices are float64 (classes, classes).
 
-    Attributes
-    ----------
-    class_names : tuple of str
-    threshold, deviations : float
-        As in `find_errors`.
-    images : ndarray, int64 (classes,), or None
-        Inputs predicted as each class; None where only a probability matrix is known.
-    probability : ndarray of float (neurons, classes)
-    distance : ndarray, float64 (classes, classes)
-        Small where confusion is suspected; NaN for a class that no input is predicted as.
-    bias : ndarray, float64 (classes, classes), or None
-        Large where unequal treatment is suspected; None with fewer than three classes.
-    directional, confusion, disparity : ndarray, float64 (classes, classes), or None
-        From labels: confusion by direction and by pair, and disparity.
-    confusion_found, bias_found : Evaluation or None
-        The scores compared with labels.
+    `images` (classes,) counts the inputs predicted as each class; None where only a probability matrix (neurons,
+    classes) is known. A small `distance` suggests confusion, NaN for a class that no input is predicted as; a large
+    `bias` suggests unequal treatment, None with fewer than three classes. From labels, else None: `confusion` by
+    direction and by pair, `disparity`, and the scores compared with them.
     """
 
     class_names: tuple[str, ...]
@@ -143,30 +131,13 @@ def find_errors(
     share: float = 0.01,
     on_progress: Progress | None = None,
 ) -> ClassErrors:
-    """Find suspected confusion and bias between all classes, and compare with labels where there are some.
+    """Find suspected confusion and bias of all classes by the equations, and compare with labels where there are some.
 
-    Parameters
-    ----------
-    evidence : Evidence
-    threshold : float
-        A neuron is active where its mean scaled output is strictly greater, 0..1; unused for a probability matrix.
-    normalise, filtered : bool
-        As in `class_distance` and `average_bias`.
-    kind : {"type1", "type2"}, optional
-        Error type of the labels; default type 2 with several labels per input, else type 1.
-    deviations, share : float
-        As in `evaluate`.
-    on_progress : Progress, optional
-
-    Raises
-    ------
-    DataError, SettingError
-        As the functions of `idc_core.confusion`; SettingError also for type 2 errors with one label per input,
-        DataError where fewer than two classes are predicted.
-
-    Notes
-    -----
-    Scores are those of the equations; labels enter only what is compared with them.
+    A neuron is active where its mean scaled output is strictly greater than `threshold`, 0..1 (unused for a probability
+    matrix). `normalise` is as in `class_distance`, `filtered` as in `average_bias`, `deviations` and `share` as in
+    `evaluate`, whose errors it raises. `kind` is the error type of the labels; default type 2 with several labels per
+    input, else type 1. Raises SettingError for type 2 errors with one label per input, DataError where fewer than two
+    classes are predicted.
     """
     kind = kind or ("type2" if evidence.several_labels else "type1")
     if kind == "type2" and not evidence.several_labels:

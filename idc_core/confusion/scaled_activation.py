@@ -51,22 +51,10 @@ def collect_statistics(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Statistics:
-    """Run inputs through a network once and keep how strongly each activates every neuron.
+    """Run inputs (n, ...) through a network once and keep how strongly each activates every neuron.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
-    layers : str or sequence of str
-        Names from ``named_modules()``: convolutions and linear layers, see Notes.
-    batch_size : int, optional
-    on_progress : Progress, optional
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `idc_core.tracing.trace.trace`; DataError also where an output is not finite.
+    Layers are convolutions and linear layers by their names in ``named_modules()``. Raises what
+    `idc_core.tracing.trace.trace` does; DataError also where an output is not finite.
 
     Notes
     -----

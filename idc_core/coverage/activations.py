@@ -23,16 +23,8 @@ ROWS = 1024
 class ActivationBatch:
     """One batch of inputs as a criterion looks at it; refuses activations that are not finite.
 
-    Attributes
-    ----------
-    layers : tuple of str
-        The criterion's layers.
-    sizes : tuple of int
-        Their numbers of neurons.
-    values : ndarray, float32 or float64 (n, neurons)
-        Activations of all their neurons, layer after layer: unit outputs, or channel means over positions.
-    scores : ndarray (n, classes)
-        Scores before the softmax.
+    `values`, float32 or float64 (n, neurons), are the activations of all neurons of its `layers`, layer after layer,
+    `sizes` in number: unit outputs, or channel means over positions; `scores`, (n, classes), are before the softmax.
     """
 
     def __init__(
@@ -84,13 +76,7 @@ BatchOf = Callable[[tuple[str, ...]], ActivationBatch]
 def activation_batches(
     model: nn.Module, layers: tuple[str, ...], inputs: Inputs, batch_size: int | None, on_progress: Progress | None
 ) -> Iterator[BatchOf]:
-    """Yield inputs batch by batch for criteria of any of these layers; `Traces` need no pass.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `idc_core.tracing.trace.trace`; DataError also where traces lack a layer.
-    """
+    """Yield inputs batch by batch for criteria of any of these layers, with `trace`'s errors; `Traces` need no pass."""
     if isinstance(inputs, Traces):
         yield from _cut(inputs, layers, on_progress)
         return

@@ -24,10 +24,7 @@ BLOCK_BYTES = 64 * 2**20
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Cut rows so that a float64 array of so many columns stays within a quarter of `BLOCK_BYTES`.
-
-    A quarter, because products, comparisons and exponentials of one block exist beside each other.
-    """
+    """Cut rows so that a float64 array of so many columns, and three like it, stay within `BLOCK_BYTES`."""
     size = max(1, BLOCK_BYTES // 4 // (8 * max(columns, 1)))
     for start in range(0, rows, size):
         yield slice(start, start + size)
@@ -54,10 +51,9 @@ class Neighbours:
         return int(self.points.nbytes + self._doubled.nbytes + self._norms.nbytes)
 
     def nearest(self, queries: NDArray[Any], place: slice) -> tuple[Ints, Floats]:
-        """Return for each query (n, d) the nearest of the points in `place`, of equally near ones the first.
+        """Return for each query (n, d) the index within `place` of the nearest point, int64 (n,), and its distance.
 
-        Returns indices, int64 (n,), counted from the beginning of `place`, and Euclidean distances, float64 (n,),
-        summed over the differences themselves.
+        Of equally near points the first; Euclidean distances are summed over the differences themselves.
         """
         points, doubled, norms = self.points[place], self._doubled[:, place], self._norms[place]
         indices = np.empty(len(queries), np.int64)
@@ -137,29 +133,17 @@ class DistanceAdequacy:
 
 
 class LikelihoodAdequacy:
-    """Likelihood-based surprise adequacy: LSA = -ln of a Gaussian kernel density of the training traces.
+    """Likelihood-based surprise adequacy: LSA = -ln of a Gaussian kernel density of the training traces (n, d).
 
     J. Kim, R. Feldt, S. Yoo, ICSE 2019, equations 3 and 4, with the bandwidth of Scott's rule, n^(-1/(d + 4)) times the
-    covariance of the traces (divided by n - 1): what `scipy.stats.gaussian_kde` computes, and dnn-tip's LSA. The
-    original program leaves neurons out for "any class"; dnn-tip fits classes apart ("own class"), and by default keeps
-    the 300 neurons with the largest variance (`most`). NeuraL-Coverage uses a bandwidth of 0.2 in all directions.
-    Departures: where the covariance is singular, and those programs stop, the density is taken in the directions in
-    which the traces vary; where the density underflows to 0, and they give infinity, the logarithm is still exact. A
-    trace whose class has fewer than two training traces has infinite surprise.
-
-    Parameters
-    ----------
-    traces : ndarray (n, d)
-        Training traces; all are kept without the neurons left out, at most 8 n d bytes.
-    classes : ndarray of int (n,), optional
-        Their predicted classes: one density per class, and a trace is judged by that of its class. None: one density.
-    variance : float
-        Neurons whose activations vary by less are left out.
-    drop : {"any class", "own class"}
-        Whether such a neuron is left out everywhere if it varies too little within any class, or only in the densities
-        of the classes within which it does.
-    most : int, optional
-        At most so many neurons, those with the largest variance.
+    covariance of the traces (divided by n - 1): what `scipy.stats.gaussian_kde` computes, and dnn-tip's LSA. There is
+    one density per predicted class, or one where no `classes` are given. Neurons whose activations vary by less than
+    `variance` within any class are left out everywhere (`drop` "any class", the original program), or in that class
+    alone ("own class", dnn-tip, which by default also keeps the 300 neurons with the largest variance, `most`).
+    NeuraL-Coverage uses a bandwidth of 0.2 in all directions. Departures: where the covariance is singular, and those
+    programs stop, the density is taken in the directions in which the traces vary; where the density underflows to 0,
+    and they give infinity, the logarithm is still exact. A trace whose class has fewer than two training traces has
+    infinite surprise. All traces are kept without the neurons left out, at most 8 n d bytes.
     """
 
     def __init__(

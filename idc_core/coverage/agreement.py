@@ -48,18 +48,10 @@ def score_suites(
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """Random subsets of tests that grow: the first `sizes[j]` of each row of `orders`.
+    """Random subsets of tests that grow: the first `sizes[j]` of each row of `orders`."""
 
-    Attributes
-    ----------
-    sizes : ndarray, int64 (s,)
-        Ascending, the last one all tests.
-    orders : ndarray, int64 (r, n)
-        Shuffled positions of all tests.
-    """
-
-    sizes: Ints
-    orders: Ints
+    sizes: Ints  # (s,), ascending, the last one all tests
+    orders: Ints  # (r, n), shuffled positions of all tests
 
 
 def random_subsets(tests: int, sizes: int = 12, orders: int = 20, seed: int = 0) -> Subsets:
@@ -77,20 +69,12 @@ class CriterionResult:
 
     Scores and growth count the targets that the chosen tests reach among those of all tests. For cluster-based coverage
     these are the clusters that all tests make in their given order: by itself a part can make others.
-
-    Attributes
-    ----------
-    profiles : Profiles
-        What each test covers. Where the criterion has no targets (NLC), what each adds on top of all tests.
-    scores : dict of str to float
-        Score of each part of the tests, by the part's name.
-    growth : ndarray, float64 (orders, sizes)
-        Score of each growing random subset.
     """
 
     profiles: Profiles
-    scores: dict[str, float]
-    growth: Floats
+    """What each test covers. Where the criterion has no targets (NLC), what each adds on top of all tests."""
+    scores: dict[str, float]  # score of each part of the tests, by the part's name
+    growth: Floats  # (orders, sizes), score of each growing random subset
 
 
 def evaluate_criteria(
@@ -159,15 +143,7 @@ def _evaluate_scores(
 
 
 def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
-    """Return the rank correlation of every two criteria, float64 (criteria, criteria); NaN where scores are constant.
-
-    Parameters
-    ----------
-    values : ndarray (criteria, k)
-        One row per criterion: its scores for the same k suites or subsets.
-    method : {"spearman", "kendall"}
-        Spearman's rho, or Kendall's tau-b.
-    """
+    """Return Spearman's rho or Kendall's tau-b of every two rows (criteria, k) of scores, NaN where one is constant."""
     if method not in get_args(Method):
         raise SettingError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
     values = np.asarray(values, np.float64)
@@ -175,16 +151,10 @@ def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
 
 
 def subset_correlations(growth: NDArray[Any], method: Method = "spearman", *, same_size: bool = False) -> Floats:
-    """Return the rank correlation of every two criteria over growing random subsets, as `correlations`.
+    """Return the rank correlation of every two criteria over growing random subsets (criteria, orders, sizes).
 
-    Parameters
-    ----------
-    growth : ndarray (criteria, orders, sizes)
-        Scores from `CriterionResult.growth`.
-    method : {"spearman", "kendall"}
-    same_size : bool
-        Compare only subsets of one size, and average over the sizes below all tests. Else all subsets are compared, of
-        which larger ones have higher scores by most criteria, so that these agree for that reason alone.
+    With `same_size` only subsets of one size are compared, and averaged over the sizes below all tests. Else all are,
+    of which larger ones have higher scores by most criteria, so that these agree for that reason alone.
     """
     growth = np.asarray(growth, np.float64)
     if not same_size:

@@ -86,20 +86,8 @@ def aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
 class KMNC(_RangeCriterion):
     """k-multisection neuron coverage: sum over n of |{i : phi(x, n) in S_i for some test x}| / (k |N|).
 
-    The range [low, high] of a neuron's training activations is cut into k equal sections S_i, each with its lower
-    end, the last one also with its upper end.
-
-    Parameters
-    ----------
-    model, layers, batch_size
-        As `StreamedCriterion`.
-    k : int
-        Sections of a neuron.
-
-    Attributes
-    ----------
-    low, high : ndarray, float64 (neurons,)
-        Bounds of each neuron's range.
+    The range [`low`, `high`] of a neuron's training activations is cut into k equal sections S_i, each with its lower
+    end, the last one also with its upper end. The other parameters are those of `StreamedCriterion`.
 
     Notes
     -----
@@ -189,14 +177,9 @@ class NBC(_BoundaryCriterion):
     model, layers, batch_size
         As `StreamedCriterion`.
     margin : float
-        By how many of the neuron's standard deviations the range is widened on both sides.
+        By how many of the neuron's standard deviations the range, `low` to `high`, is widened on both sides.
     inclusive : bool
         Whether the bound itself lies beyond the range.
-
-    Attributes
-    ----------
-    low, high : ndarray, float64 (neurons,)
-        Bounds of each neuron's range, margin included.
 
     Notes
     -----

@@ -15,27 +15,13 @@ from idc_core.errors import SettingError
 
 @dataclass(frozen=True)
 class CellTable:
-    """The covered cells of a test set, one row per cell, in ascending order of their cluster indices.
+    """The covered cells of a test set, one row per cell, in ascending order of their cluster indices."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Clusters of each of the m neurons.
-    cells : ndarray of uint8 (c, m)
-        Cluster index of every neuron, 0 the lowest centroid.
-    counts : ndarray of int64 (c,)
-        Tests in the cell.
-    wrong : ndarray of int64 (c,)
-        Misclassified tests in the cell; all 0 where accuracy is not defined.
-    by_class : ndarray of int64 (c, classes)
-        Tests of each true class in the cell; no columns for regression.
-    """
-
-    sizes: tuple[int, ...]
-    cells: NDArray[np.uint8]
-    counts: NDArray[np.int64]
-    wrong: NDArray[np.int64]
-    by_class: NDArray[np.int64]
+    sizes: tuple[int, ...]  # clusters of each of the m neurons
+    cells: NDArray[np.uint8]  # (c, m), cluster index of every neuron, 0 the lowest centroid
+    counts: NDArray[np.int64]  # (c,), tests in the cell
+    wrong: NDArray[np.int64]  # (c,), misclassified tests in the cell; all 0 where accuracy is not defined
+    by_class: NDArray[np.int64]  # (c, classes), tests of each true class in the cell; no columns for regression
 
     @property
     def total(self) -> int:
@@ -61,10 +47,9 @@ def tabulate(
     correct: NDArray[np.bool_] | None = None,
     classes: int = 0,
 ) -> CellTable:
-    """Collect the tests of each covered cell.
+    """Collect the tests of each covered cell from the cluster of every test and neuron (n, m).
 
-    `assignments` (n, m) is the cluster of every test and neuron, `targets` (n,) the true class, `correct` (n,) whether
-    the test is classified correctly; without it nothing counts as wrong.
+    With `targets` (n,), true classes, they are counted by class; without `correct` (n,) nothing counts as wrong.
     """
     count = len(assignments)
     if assignments.ndim != 2 or assignments.shape[1] != len(sizes):
@@ -100,10 +85,9 @@ def members(assignments: NDArray[np.uint8], cell: Sequence[int]) -> NDArray[np.i
 
 
 def nearest(table: CellTable, cell: Sequence[int], count: int = 5) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return at most `count` covered cells closest to a cell, itself left out.
+    """Return the rows (k,) of at most `count` covered cells closest to a cell, itself left out, and their distances.
 
-    Returns their rows in the table, int64 (k,), nearest first and of equally near ones that with more tests first, and
-    their distances: clusters to move, summed over the neurons.
+    A distance is the clusters to move, summed over the neurons; of equally near cells that with more tests comes first.
     """
     steps = np.abs(table.cells.astype(np.int64) - np.asarray(cell, dtype=np.int64)).sum(axis=1)
     order = np.lexsort((-table.counts, steps))
@@ -188,21 +172,12 @@ def among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Gained:
-    """Newly covered cells.
+    """Newly covered cells."""
 
-    Attributes
-    ----------
-    cells : ndarray of uint8 (g, m)
-        In ascending order of their cluster indices.
-    counts : ndarray of int64 (g,)
-        Further inputs in each of them.
-    row : ndarray of int64 (n,)
-        For each further input its cell's place in `cells`; -1 where the test set reaches the cell already.
-    """
-
-    cells: NDArray[np.uint8]
-    counts: NDArray[np.int64]
+    cells: NDArray[np.uint8]  # (g, m), in ascending order of their cluster indices
+    counts: NDArray[np.int64]  # (g,), further inputs in each of them
     row: NDArray[np.int64]
+    """(n,), for each further input its cell's place in `cells`; -1 where the test set reaches the cell already."""
 
     def __len__(self) -> int:
         return len(self.cells)

@@ -26,21 +26,12 @@ _PENDING = 1 << 16  # codes that are kept unsorted before they are counted
 def assign(
     activations: ArrayLike, centroids: Sequence[ArrayLike], boundaries: Sequence[Floats] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the cluster of each activation, uint8 (n, m): the nearest centroid, of two equally near the lower one.
+    """Return each activation's cluster (n, m), uint8 (n, m): the nearest centroid, of two equally near the lower one.
 
     S. Gerasimou et al., ICSE 2020, equation (6): the nearest element of the product of all centroids is the nearest
     centroid of each neuron, because the product is complete. "Nearest" is decided at the float64 midpoints of
-    neighbouring centroids; a value on a midpoint goes to the lower one.
-
-    Parameters
-    ----------
-    activations : real (n, m)
-        float32 is compared without conversion, all else as float64.
-    centroids : sequence of m arrays (k_i,)
-        The centroids of each neuron, ascending, at most 256. Of equal ones only the first is ever nearest.
-    boundaries : sequence of m float64 arrays (k_i - 1,), optional
-        The largest value of every cluster but the last, ascending, for clusters that do not end half way between
-        their centroids (see `idc_core.clustering.methods`).
+    neighbouring centroids, which are ascending, at most 256 a neuron; float32 is compared without conversion. Clusters
+    that do not end half way have `boundaries`: for each neuron the largest value of every cluster but the last.
     """
     array = np.asarray(activations)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] != len(centroids):

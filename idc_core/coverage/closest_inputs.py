@@ -15,9 +15,7 @@ _ROWS = 65536  # inputs whose distances are held at a time
 def spread(activations: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the unit of distances per neuron, float64 (m,): the standard deviation of activations (n, m), or 1.
 
-    Neurons of one layer can differ in scale by orders of magnitude, so that a plain Euclidean distance would look at
-    the loudest one only. The gaps between centroids would be another unit, but there are several of them in a neuron
-    of more than two clusters, and none in one with a single cluster.
+    Neurons of one layer can differ in scale by orders of magnitude: a plain distance would look at the loudest only.
     """
     deviation: NDArray[np.float64] = activations.std(axis=0, dtype=np.float64)
     deviation[deviation == 0] = 1.0
@@ -31,10 +29,10 @@ def closest(
     unit: NDArray[np.float64],
     count: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the at most `count` inputs whose activations (n, m) lie closest to the centroids of a cell.
+    """Return the at most `count` inputs whose activations (n, m) lie closest to a cell's centroids, and how far away.
 
-    Returns positions, int64 (k,), closest first, and Euclidean distances in units of `unit` (m,), from `spread`. Inputs
-    are looked at in blocks, of which only the best are kept: time grows with the number of inputs, memory does not.
+    Positions come closest first; distances are Euclidean in units of `unit` (m,), from `spread`. Of every block of
+    inputs only the best are kept: memory does not grow with their number.
     """
     _check(activations, centroids, unit)
     if len(cell) != len(centroids):

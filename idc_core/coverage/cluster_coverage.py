@@ -30,10 +30,7 @@ class Centres:
         return len(self.points)
 
     def admit(self, values: NDArray[Any]) -> Ints:
-        """Take in points (n, d) one after the other: one that is further from all centres than the threshold is one.
-
-        Returns the number of the centre nearest to each point when it came, int64 (n,).
-        """
+        """Take in points (n, d) in order, far ones as centres; return the centre nearest to each when it came, (n,)."""
         values = np.asarray(values, np.float64)
         found = np.full(len(values), -1, np.int64)
         away = np.full(len(values), np.inf)
@@ -75,14 +72,8 @@ class Centres:
 class CC(StreamedCriterion):
     """Cluster-based coverage: an input covers something new where |a - c|^2 > threshold for all centres c before it.
 
-    The score is the number of centres, summed over the layers.
-
-    Parameters
-    ----------
-    model, layers, batch_size
-        As `StreamedCriterion`; each layer has its own centres.
-    threshold : float
-        Squared Euclidean distance of activations. The default is NeuraL-Coverage's for CIFAR-10.
+    The score is the number of centres, summed over the layers, each of which has its own. The default threshold, a
+    squared Euclidean distance of activations, is NeuraL-Coverage's for CIFAR-10. Else as `StreamedCriterion`.
 
     Notes
     -----

@@ -52,7 +52,8 @@ class NLC(StreamedCriterion):
     """NeuraL coverage: sum over layers l of ||cov_l||_1 / m_l, with cov_l the covariance of its m_l neurons.
 
     ||.||_1 sums the absolute values of all entries; covariances divide by the number of tests. The score is in squared
-    units of the activations and has no upper bound.
+    units of the activations and has no upper bound. An input's profile has no targets; its value is what NLC would gain
+    from the input on top of what has been seen so far.
 
     Parameters
     ----------
@@ -69,9 +70,6 @@ class NLC(StreamedCriterion):
     one in front, so that it divides by one ("nothing"). It also drops a batch that would lower a layer's norm, which
     makes its value depend on the order of the tests and on how they are cut; here every test counts, so that the score
     is that of the set. It can therefore fall when tests are added. Kept are mean and covariance of each layer.
-
-    The profile of an input has no targets; its value is what NLC would gain from the input on top of what has been
-    seen so far.
 
     References
     ----------

@@ -13,44 +13,25 @@ from idc_core.errors import SettingError
 
 @dataclass(frozen=True)
 class Growth:
-    """Covered cells after the first tests of a test set.
+    """Covered cells after the first tests of a test set."""
 
-    Attributes
-    ----------
-    tests : ndarray of int64 (p,)
-        Numbers of tests at which coverage is reported, ascending, from 0 to all tests.
-    given : ndarray of int64 (p,)
-        Cells covered by that many tests in the order of the test set.
-    mean, low, high : ndarray (p,)
-        Cells covered in the shuffled orders: mean, fewest and most.
-    greedy : ndarray of int64 (p,)
-        Cells covered in the order that takes the test with the largest gain first.
-    half : int
-        Tests after which the given order has covered half of the cells that all tests cover.
-    orders, seed : int
-        Number of shuffled orders, and their seed.
-    """
-
-    tests: NDArray[np.int64]
-    given: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    greedy: NDArray[np.int64]
-    half: int
-    orders: int
+    tests: NDArray[np.int64]  # (p,), numbers of tests at which coverage is reported, ascending, from 0 to all tests
+    given: NDArray[np.int64]  # (p,), cells covered by that many tests in the order of the test set
+    mean: NDArray[np.float64]  # (p,), cells covered in the shuffled orders on average
+    low: NDArray[np.int64]  # at least
+    high: NDArray[np.int64]  # at most
+    greedy: NDArray[np.int64]  # (p,), cells covered in the order that takes the test with the largest gain first
+    half: int  # tests after which the given order has covered half of the cells that all tests cover
+    orders: int  # number of shuffled orders
     seed: int
 
 
 def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int = 0) -> Growth:
     """Count the cells that the first tests cover at `points` numbers of tests, from the cell of every test (n,).
 
-    A cell is covered from the first test that falls into it, so a curve is the number of first visits up to each
-    point: one pass over the tests per order, whatever the number of points.
-
-    The greedy order of a set cover takes, again and again, the test that adds the most cells. Here a test reaches one
-    cell, so that the largest gain is 1 as long as a covered cell is left, and 0 after it: no order of the tests covers
-    more cells at any point.
+    A curve is the number of first visits up to each point: one pass over the tests per order. In the greedy order of a
+    set cover the largest gain here is 1 as long as a covered cell is left, because a test reaches one cell: no order
+    covers more at any point.
     """
     if codes.ndim != 1:
         raise SettingError(f"Growth needs one code per test, shape (n,); got shape {codes.shape}.")
@@ -92,10 +73,9 @@ def _covered(visits: NDArray[np.int64], tests: NDArray[np.int64]) -> NDArray[np.
 def smallest_subset(
     codes: NDArray[Any], distances: NDArray[np.floating], preferred: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
-    """Choose as few tests as possible that reach every cell the tests reach; positions, int64 (cells,), ascending.
+    """Choose as few tests as reach every cell the tests reach, one per cell; positions, int64 (cells,), ascending.
 
-    A test reaches exactly one cell, so one test per cell is a minimum set cover, not an approximation of one. Of the
-    tests of a cell, `preferred` (n,) ones come first, then the closest to its centroids (`distances` (n,), from
+    Of the tests of a cell, `preferred` (n,) ones come first, then the closest to its centroids (`distances` (n,), from
     `to_own_cell`), then the first.
     """
     count = len(codes)

@@ -16,6 +16,7 @@ from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.important_neurons import PRIORITIES, most_important
 from idc_core.importance.training_pass import RankedLayer, rank_layers
+from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
@@ -97,7 +98,7 @@ class IDC(Criterion):
         batch_size: int | None = None,
         **parameters: Any,
     ) -> None:
-        self.model, self.layer, self.m = model, layer, m
+        self.model, self.layer, self.m = model, layer, int(M.check(m))
         self.settings = RelevanceSettings.of(rule, **parameters)
         self.priority = PRIORITIES[priority]
         self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
@@ -108,7 +109,7 @@ class IDC(Criterion):
         self._counts: CellCounts | None = None
 
     def fit(self, inputs: Inputs, targets: Any = None, *, on_progress: Progress | None = None) -> Self:
-        """Find the important neurons and their clusters from training inputs.
+        """Find the important neurons and their clusters from training inputs; nothing is covered yet.
 
         Parameters
         ----------
@@ -116,11 +117,6 @@ class IDC(Criterion):
         targets : int (n,), optional
             True classes; needed for ``original=True`` unless `inputs` is a `Dataset`.
         on_progress : Progress, optional
-
-        Returns
-        -------
-        IDC
-            This criterion, with nothing covered yet.
 
         Raises
         ------
@@ -152,19 +148,31 @@ class IDC(Criterion):
         dense: bool = True,
         on_progress: Progress | None = None,
     ) -> Self:
-        """Find the important neurons and their clusters from what a trace has already given.
+        """Find the important neurons and their clusters from activations (n, neurons) that a trace has already given.
 
-        `activations`: (n, neurons) of the training inputs; `importance`: float64 (neurons,), summed over them; `dense`:
-        whether neurons are units, not channels: `original` drops zeros only there.
+        `importance` (neurons,) is summed over the inputs; `original` drops zeros only of `dense` layers.
         """
         important = most_important(importance, self.m)
         ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)
         return self.cluster(ranked, on_progress=on_progress)
 
+    def check_inputs(self, count: int) -> None:
+        """Raise DataError where so many training inputs are too few to choose a number of clusters from.
+
+        A silhouette compares clusters, and distances within one: it takes fewer clusters than inputs.
+        """
+        numbers = self.cluster_numbers if self.clustering.takes_k else (2,)
+        if count <= max(numbers):
+            raise DataError(
+                f"{count} training input{'s are' if count != 1 else ' is'} too few to find up to {max(numbers)} "
+                f"clusters per neuron: at least {max(numbers) + 1} are needed. Use more training inputs."
+            )
+
     def cluster(self, ranked: RankedLayer, *, on_progress: Progress | None = None) -> Self:
         """Find the clusters of the important neurons that a pass over the training inputs has given."""
         if not len(ranked.activations):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
+        self.check_inputs(len(ranked.activations))
         self.importance, self.important = ranked.importance, ranked.important
         drop = self.drop_zeros or (self.original and ranked.dense)
         found: list[Clusters] = []
@@ -181,43 +189,21 @@ class IDC(Criterion):
         return self
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Count the cells that more test inputs reach.
-
-        Parameters
-        ----------
-        inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
-        on_progress : Progress, optional
-
-        Returns
-        -------
-        IDC
-
-        Raises
-        ------
-        SettingError
-            If the criterion has not been fitted.
-        """
+        """Count the cells that more test inputs, as `fit` takes them, reach; SettingError before `fit`."""
         self._fitted()
         for active in self._observe(inputs, on_progress):
             self.count(active)
         return self
 
     def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
-        """Count the cells of inputs whose activations are known.
-
-        `activations`: ndarray (n, m), of the important neurons, in their order. Returns uint8 (n, m): the cluster of
-        each input and neuron; a value on a boundary belongs to the lower cluster.
-        """
+        """Count the cells of inputs by the important neurons' activations (n, m); return the clusters, uint8 (n, m)."""
         counts = self._fitted()
         assignments = assign(activations, self.centroids, self._boundaries)
         counts.update(assignments)
         return assignments
 
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
-        """Find the cell of each input, without counting it; inputs and errors as in `update`.
-
-        Returns one target per input; the cells that these inputs reach are numbered from 0, by their codes.
-        """
+        """Find the cell of each input, without counting it: one target each, numbered from 0 by the cells' codes."""
         total, codes = self.total, []
         for active in self._observe(inputs, on_progress):
             assignments = assign(active, self.centroids, self._boundaries)

@@ -59,9 +59,9 @@ class NC(TargetCriterion):
 
     Notes
     -----
-    Published implementations differ in `scale`: dnn-tip (NAC) does not scale, NeuraL-Coverage scales channel means
-    ("layer"), DeepXplore's program scales the outputs at all positions before it averages them ("positions"). A layer
-    whose neurons are all equal on an input has nothing to scale by and none of its neurons counts as active.
+    Published implementations differ in `scale`: dnn-tip (NAC) does not scale, NeuraL-Coverage scales channel means,
+    DeepXplore's program scales the outputs at all positions before it averages them. A layer whose neurons are all
+    equal on an input has nothing to scale by and none of its neurons counts as active.
 
     References
     ----------
@@ -127,12 +127,7 @@ class _TopK(StreamedCriterion):
 class TKNC(_TopK, TargetCriterion):
     """Top-k neuron coverage: |union over tests x and layers i of top_k(x, i)| / |N|.
 
-    Parameters
-    ----------
-    model, layers, batch_size
-        As `StreamedCriterion`.
-    k : int
-        How many neurons of each layer; all where the layer has fewer.
+    A layer of fewer than k neurons counts with all of them; the other parameters are those of `StreamedCriterion`.
 
     Notes
     -----
@@ -168,17 +163,9 @@ class TKNC(_TopK, TargetCriterion):
 class TKNP(_TopK):
     """Top-k neuron patterns: |{(top_k(x, 1), ..., top_k(x, l)) : x a test}|; the score is this number.
 
-    Parameters
-    ----------
-    model, layers, batch_size, k
-        As `TKNC`.
-    ordered : bool
-        Whether neurons in another order make another pattern.
-
-    Notes
-    -----
-    The paper's patterns are sets of neurons; NeuraL-Coverage tells orders apart (`ordered`). Kept are the different
-    patterns: at most k numbers per layer and input. Ties as in `TKNC`, where the paper is named.
+    Parameters as `TKNC`. The paper's patterns are sets of neurons; with `ordered`, as in NeuraL-Coverage, neurons in
+    another order make another pattern. Kept are the different patterns: at most k numbers per layer and input. Ties as
+    in `TKNC`, where the paper is named.
     """
 
     def __init__(
@@ -226,10 +213,7 @@ class TKNP(_TopK):
 
 
 def most_active(values: Floats, k: int) -> NDArray[np.int64]:
-    """Return the numbers of the k most active neurons, int64 (n, min(k, neurons)), from activations (n, neurons).
-
-    Most active first; of equally active neurons the one with the lower number.
-    """
+    """Return the k most active neurons, int64 (n, k), or all of fewer, most active first, of equals the lower one."""
     if k > FEW or k >= values.shape[1]:
         return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)
     left = values.copy()

@@ -17,21 +17,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """A measure of how unsure the network is of an input.
-
-    Attributes
-    ----------
-    name, label, help, citation : str
-        As in `CriterionCard`.
-    of_probabilities : Callable
-        From probabilities (n, classes) to uncertainties (n,), larger where less sure.
-    """
+    """A measure of how unsure the network is of an input."""
 
     name: str
     label: str
     help: str
     citation: str
     of_probabilities: Callable[[Floats], Floats]
+    """From probabilities (n, classes) to uncertainties (n,), larger where less sure."""
 
     def __call__(self, scores: NDArray[Any]) -> Floats:
         """Return how unsure the network is of each input, float64 (n,), from scores (n, classes) before the softmax."""
@@ -96,8 +89,7 @@ def additional_first(profiles: Profiles) -> Ints:
     """Order inputs so that each covers as many targets as possible that none before it covers; int64 (n,).
 
     Of equally good inputs the first comes first; when nothing new is left, the number of covered targets decides. The
-    coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM). What an input adds can only fall, so that it is
-    counted again only when the input would be next.
+    coverage-additional method (S. Yoo, M. Harman, 2012; dnn-tip's CAM).
     """
     counts = profiles.counts
     width = int(profiles.targets.max(initial=-1)) + 1
@@ -112,7 +104,7 @@ def additional_first(profiles: Profiles) -> Ints:
         if gain == -claimed:
             order.append(place)
             fresh[targets] = False
-        else:
+        else:  # a gain can only fall, so that it is counted again only when the input would be next
             heapq.heappush(queue, (-gain, place))
     rest = np.setdiff1d(np.arange(len(profiles)), order)
     return np.concatenate([np.array(order, np.int64), rest[most_first(counts[rest])]])
@@ -121,15 +113,9 @@ def additional_first(profiles: Profiles) -> Ints:
 def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
     """Return the average percentage of faults detected, 0..1: 1 - (sum of their places) / (k n) + 1 / (2 n).
 
-    G. Rothermel, R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in
-    DeepGini (Feng et al., ISSTA 2020). 0.5 for a random order.
-
-    Parameters
-    ----------
-    order : ndarray of int (n,)
-        Positions of all inputs, first to last.
-    wrong : ndarray of bool (n,)
-        Whether the network is wrong on each input; k are.
+    From positions of all inputs in order (n,) and whether the network is wrong on each (n,); k are. G. Rothermel,
+    R. Untch, C. Chu, M. J. Harrold, 2001, with every misclassified input a fault of its own, as in DeepGini (Feng et
+    al., ISSTA 2020). 0.5 for a random order.
     """
     count = len(wrong)
     if not np.array_equal(np.sort(order), np.arange(count)):
@@ -148,22 +134,13 @@ POINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """All tests in the order in which one criterion would run them.
+    """All tests in the order in which one criterion would run them."""
 
-    Attributes
-    ----------
-    name : str
-        Short name of the criterion or uncertainty.
-    by : {"additional", "value", "uncertainty"}
-        The most targets that no test before covers; the largest value behind the targets (surprise, or what the test
-        adds); the least confident prediction.
-    positions : ndarray, int64 (n,)
-        Positions of tests, first to last.
-    """
-
-    name: str
+    name: str  # short name of the criterion or uncertainty
     by: By
-    positions: Ints
+    """The most targets that no test before covers; the largest value behind the targets (surprise, or what the test
+    adds); the least confident prediction."""
+    positions: Ints  # (n,), positions of tests, first to last
 
     @property
     def key(self) -> str:
@@ -200,29 +177,15 @@ def curve_points(tests: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class FaultDetection:
-    """Misclassified tests detected by orders of the same tests.
+    """Misclassified tests detected by orders of the same tests."""
 
-    Attributes
-    ----------
-    apfd : dict of str to float
-        By key of the order.
-    tests : ndarray, int64 (p,)
-        Numbers of tests at which the curves are given.
-    curves : dict of str to ndarray, float64 (p,)
-        Share of the misclassified tests among so many first ones, by key of the order.
-    random : ndarray, float64 (r,)
-        APFD of random orders.
-    mean, low, high : ndarray, float64 (p,)
-        The random orders' curves: their mean, and the smallest and largest share.
-    """
-
-    apfd: dict[str, float]
-    tests: Ints
-    curves: dict[str, Floats]
-    random: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
+    apfd: dict[str, float]  # by key of the order
+    tests: Ints  # (p,), numbers of tests at which the curves are given
+    curves: dict[str, Floats]  # (p,), share of the misclassified tests among so many first ones, by key of the order
+    random: Floats  # (r,), APFD of random orders
+    mean: Floats  # (p,), mean share by the random orders
+    low: Floats  # smallest share by one of them
+    high: Floats  # largest share
 
 
 def detect_faults(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int = 20) -> FaultDetection:

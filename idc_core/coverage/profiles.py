@@ -14,25 +14,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Profiles:
-    """The targets that each input covers by one criterion.
+    """The targets that each input covers by one criterion."""
 
-    Attributes
-    ----------
-    starts : ndarray, int64 (n + 1,)
-        Input i covers ``targets[starts[i]:starts[i + 1]]``.
-    targets : ndarray, int32 (entries,)
-        Numbers of the covered targets, ascending within an input, each at most once per input.
-    total : int or None
-        How many targets there are, which can be more than have a number (cells of IDC); None where there is no end to
-        them (patterns, clusters), 0 where the criterion has none (NLC).
-    values : ndarray, float64 (n,), or None
-        The number behind the targets, where there is one: surprise, or what the input adds to NLC.
-    """
-
-    starts: Ints
+    starts: Ints  # (n + 1,), input i covers ``targets[starts[i]:starts[i + 1]]``
     targets: NDArray[np.int32]
+    """(entries,), numbers of the covered targets, ascending within an input, each at most once per input."""
     total: int | None
+    """How many targets there are, which can be more than have a number (cells of IDC); None where there is no end to
+    them (patterns, clusters), 0 where the criterion has none (NLC)."""
     values: NDArray[np.float64] | None = None
+    """(n,), the number behind the targets, where there is one: surprise, or what the input adds to NLC."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1

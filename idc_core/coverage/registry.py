@@ -23,65 +23,28 @@ one, -inf: a small one)."""
 
 @dataclass(frozen=True)
 class CriterionCard:
-    """Facts on a criterion that menus, the command line, searches and experiments need.
+    """Facts on a criterion that menus, the command line, searches and experiments need."""
 
-    Attributes
-    ----------
-    name : str
-        Short lower-case name, the key in `CRITERIA`.
-    label : str
-        Name for a person.
-    help : str
-        One line: what the criterion measures.
-    citation : str
-        Paper, and the equation or section that defines the criterion.
-    defaults : Mapping[str, object]
-        Parameters of the constructor that have a default, with that default.
-    parameters : tuple of Parameter
-        Those that a menu offers, with their usual ranges; the constructor may take more. Equal parameters of several
-        criteria share one control.
-    unit : str
-        Unit of the score; empty where it is the share of targets covered.
-    pairwise : bool
-        Whether it compares every test with many other inputs, which takes long on large data sets.
-    needs_classes : bool
-        Whether it compares classes, so that it is not defined for regression.
-    one_layer : bool
-        Whether it usually looks at one layer, the network's default one; else at all layers.
-    order_matters : bool
-        Whether the score depends on the order of the tests.
-    can_fall : bool
-        Whether the score can fall when tests are added.
-    by_value : str
-        How its order by the values of `Profiles` is called, where it has values.
-    aim : Aim, optional
-        How a search reaches targets; None where targets are not activations of single neurons.
-    """
-
-    name: str
-    label: str
-    help: str
-    citation: str
-    defaults: Mapping[str, object]
+    name: str  # short lower-case name, the key in `CRITERIA`
+    label: str  # name for a person
+    help: str  # one line: what the criterion measures
+    citation: str  # paper, and the equation or section that defines the criterion
+    defaults: Mapping[str, object]  # parameters of the constructor that have a default, with that default
     parameters: tuple[Parameter, ...] = ()
-    unit: str = ""
-    pairwise: bool = False
-    needs_classes: bool = False
-    one_layer: bool = False
-    order_matters: bool = False
-    can_fall: bool = False
-    by_value: str = "largest value"
-    aim: Aim | None = None
+    """Those that a menu offers, with their usual ranges; the constructor may take more. Equal parameters of several
+    criteria share one control."""
+    unit: str = ""  # unit of the score; empty where it is the share of targets covered
+    pairwise: bool = False  # whether it compares every test with many other inputs, which takes long on large data sets
+    needs_classes: bool = False  # whether it compares classes, so that it is not defined for regression
+    one_layer: bool = False  # whether it usually looks at one layer, the network's default one; else at all layers
+    order_matters: bool = False  # whether the score depends on the order of the tests
+    can_fall: bool = False  # whether the score can fall when tests are added
+    by_value: str = "largest value"  # how its order by the values of `Profiles` is called, where it has values
+    aim: Aim | None = None  # how a search reaches targets; None where targets are not activations of single neurons
 
 
 class Criterion(ABC):
-    """A coverage criterion; streaming, incremental use and a cluster share this interface.
-
-    Attributes
-    ----------
-    card : CriterionCard
-        Set by the decorator `criterion`.
-    """
+    """A coverage criterion: one interface for streaming, incremental use and a cluster; `criterion` sets the card."""
 
     card: ClassVar[CriterionCard]
 
@@ -118,19 +81,9 @@ C = TypeVar("C", bound=type[Criterion])
 
 
 def criterion(name: str, **facts: Any) -> Callable[[C], C]:
-    """Register a criterion class under a short name.
+    """Register a criterion class under a short lower-case name, and set its `card`.
 
-    Parameters
-    ----------
-    name : str
-        Short lower-case name, for example ``"idc"``.
-    **facts
-        Fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
-
-    Returns
-    -------
-    Callable
-        The class decorator; it returns the class it was given, with `card` set.
+    `facts` are fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
 
     Raises
     ------

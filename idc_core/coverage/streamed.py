@@ -41,16 +41,9 @@ class StreamedCriterion(Criterion):
     model : Module
         Any network that returns scores.
     layers : str or sequence of str
-        Names from ``named_modules()``.
+        Names from ``named_modules()``; a ModelError where there is none of a name, a SettingError where none is named.
     batch_size : int, optional
         Default: chosen from the network's size.
-
-    Raises
-    ------
-    ModelError
-        If the network has no such layer.
-    SettingError
-        If no layer is named, or a parameter is outside what the method defines.
     """
 
     learns = False
@@ -217,10 +210,7 @@ def measure(
 def fit_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Fit several criteria in one pass over the training inputs.
-
-    Where no criterion learns, only the first batch is looked at, for the sizes of the layers.
-    """
+    """Fit several criteria in one pass over the training inputs; where none learns, it ends after the first batch."""
     streamed = _streamed(criteria, inputs)
     learners = {criterion: criterion._learner() for criterion in streamed if criterion.learns}
     sizes: dict[StreamedCriterion, tuple[int, ...]] = {}

@@ -135,12 +135,8 @@ class LSC(_SurpriseCriterion):
         Bounds of the buckets, in nats; surprise at or below `lower` or above `upper` is in none.
     buckets : int
         n.
-    variance : float
-        Neurons whose activations vary by less are left out.
-    drop : {"any class", "own class"}
-        Where such a neuron is left out, see `LikelihoodAdequacy`.
-    most : int, optional
-        At most so many neurons, those with the largest variance.
+    variance, drop, most
+        Which neurons are left out, as in `LikelihoodAdequacy`.
     per_class : bool
         One density for each predicted class; else one for all. A network with one output has one in any case.
 
@@ -195,26 +191,15 @@ class LSC(_SurpriseCriterion):
     by_value="most surprising",
 )
 class DSC(_SurpriseCriterion):
-    """Distance-based surprise coverage: as `LSC`, of the surprise that `DistanceAdequacy` defines.
+    """Distance-based surprise coverage: as `LSC`, of the surprise that `DistanceAdequacy` defines; bounds are ratios.
 
-    Parameters
-    ----------
-    model, layers, buckets, batch_size
-        As `LSC`.
-    upper, lower : float
-        Bounds of the buckets, a ratio of distances; surprise at or below `lower` or above `upper` is in none.
-    second : {"neighbour", "input"}
-        Where the distance to other classes is measured from, see `DistanceAdequacy`.
-
-    Raises
-    ------
-    DataError
-        By `fit`, if the network predicts one class for all training inputs.
+    `second`, "neighbour" or "input", is where the distance to other classes is measured from. For classifiers: `fit`
+    raises DataError if the network predicts one class for all training inputs.
 
     Notes
     -----
-    For classifiers. All training traces are kept (`memory`), 12 bytes per neuron and input where the network computes
-    in float32: the nearest can be any of them. The paper is named at `LSC`.
+    All training traces are kept (`memory`), 12 bytes per neuron and input where the network computes in float32: the
+    nearest can be any of them. The paper is named at `LSC`.
     """
 
     def __init__(
@@ -260,14 +245,8 @@ class DSC(_SurpriseCriterion):
 class MDSC(_SurpriseCriterion):
     """Mahalanobis-distance-based surprise coverage: as `LSC`, of the surprise that `MahalanobisAdequacy` defines.
 
-    Parameters
-    ----------
-    model, layers, buckets, batch_size
-        As `LSC`.
-    upper, lower : float
-        Bounds of the buckets, in standard deviations; surprise at or below `lower` or above `upper` is in none.
-    per_class : bool
-        Mean and covariance of each predicted class; else of all training inputs.
+    The bounds are in standard deviations; with `per_class` there are a mean and a covariance for each predicted class,
+    else one of all training inputs.
 
     Notes
     -----

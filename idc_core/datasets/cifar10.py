@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, read_labelled, write_idx
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
-from idc_core.datasets.zip_archive import decode_jpegs, open_archive
 from idc_core.errors import DataError
+from idc_core.guarded import open_archive
 from idc_core.progress import Progress
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -69,7 +70,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 
 
 def _read_zip(path: Path, split: str, limit: int | None, on_progress: Progress | None) -> Items:
-    with open_archive(path) as archive:
+    with open_archive(path, str(path), expansion=MAX_EXPANSION) as archive:
         names = [name for name in archive.names if name.startswith(f"{split}/") and name.endswith(".jpg")]
         if not names:
             raise DataError(f"{path} has no images {split}/<class>/<number>.jpg.")

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.datasets.archived_pictures import scale
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.sources import RemoteFile, Source
-from idc_core.datasets.zip_archive import scale
 from idc_core.errors import DataError
+from idc_core.guarded import Budget, opened
 from idc_core.progress import Progress, report
 
 PREFIXES = {"train": "train", "test": "t10k"}
@@ -95,10 +96,11 @@ def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) 
         than its header says, or claims an implausible size.
     """
     try:
-        with gzip.open(path, "rb") as stream:
+        with opened(path, str(path)) as raw, gzip.GzipFile(fileobj=raw) as stream:
             count = _read_header(stream, path, item_shape)
             size = int(np.prod(item_shape, dtype=np.int64))
             kept = count if limit is None else min(limit, count)
+            Budget(str(path)).take(kept * size, "its items")
             items = np.empty((kept, *item_shape), np.uint8)
             found = _fill(stream, items.reshape(-1).data)
             while found < count * size and (chunk := stream.read(min(_CHUNK, count * size - found))):

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
-from idc_core.datasets.zip_archive import Archive, open_archive
 from idc_core.errors import DataError
+from idc_core.guarded import Archive, open_archive
 from idc_core.progress import Progress, report
 
 GROUPS = ("comp.graphics", "rec.autos", "rec.motorcycles", "rec.sport.hockey", "sci.med", "sci.space")
@@ -40,7 +41,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return token ids int64 (n, 200), groups int64 (n,), the vocabulary of the training split, and the texts."""
     folder = obtain("20newsgroups", "20 Newsgroups", [(_ZIP,)], _SOURCE, on_progress)
     steps = 3
-    with open_archive(folder / _ZIP) as archive:
+    with open_archive(folder / _ZIP, str(folder / _ZIP), expansion=MAX_EXPANSION) as archive:
         report(on_progress, 0, steps, "Reading the training messages")
         training, training_groups = _read(archive, "train")
         report(on_progress, 1, steps, "Counting the words")
@@ -88,8 +89,8 @@ def _read(archive: Archive, split: str, limit: int | None = None) -> tuple[list[
 
     names = [name for name in archive.names if name.startswith(f"20news-bydate-{split}/")]
     if not names:
-        raise DataError(f"{archive.path} has no messages 20news-bydate-{split}/<group>/<number>.")
-    groups = np.array([_group(archive.path, name) for name in names], np.int64)
+        raise DataError(f"{archive.where} has no messages 20news-bydate-{split}/<group>/<number>.")
+    groups = np.array([_group(archive.where, name) for name in names], np.int64)
     # The files are grouped by class: a fixed shuffle makes the first items a fair sample.
     order = np.random.RandomState(_SEED).permutation(len(names))[:limit]
     texts = []
@@ -100,7 +101,7 @@ def _read(archive: Archive, split: str, limit: int | None = None) -> tuple[list[
     return texts, groups[order]
 
 
-def _group(path: Path, name: str) -> int:
+def _group(path: str, name: str) -> int:
     parts = name.split("/")
     if len(parts) != 3 or parts[1] not in GROUPS:
         raise DataError(f"{path}: the member {name} is in no known group; expected one of {', '.join(GROUPS)}.")

@@ -11,7 +11,7 @@ from idc_core.datasets.entry import DatasetEntry, Loader, Quantity
 from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import DataError
 from idc_core.own_code import next_edition
-from idc_core.parameters import is_whole
+from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 
 Read = TypeVar("Read", bound=Callable[..., Any])
@@ -147,15 +147,16 @@ def load_dataset(
     CancelledError
         If `on_progress` returned False.
     """
+    read = None if name in DATASETS else _reader_of_file(name)
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
     if limit is not None and not is_whole(limit, 1):
         raise DataError(
-            f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {limit!r}."
+            f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {shown(limit)}."
         )
     most = None if limit is None else int(limit)
-    if name not in DATASETS:
-        return _reader_of_file(name)(Path(name), split, most, on_progress)
+    if read is not None:
+        return read(Path(name), split, most, on_progress)
     entry = DATASETS[name]
     items = entry.load(split, most, on_progress)
     ids = np.arange(len(items.targets), dtype=np.int64)
@@ -183,4 +184,4 @@ def _reader_of_file(name: str) -> Callable[[Path, Split, int | None, Progress | 
         return FORMATS[ending]
     if ending == ".py":
         raise DataError(f"{name} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
-    raise DataError(f"There is no dataset {name!r}; choose one of {', '.join(DATASETS)}.")
+    raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")

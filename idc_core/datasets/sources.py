@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from idc_core.errors import DataError
 from idc_core.files import cache_folder
+from idc_core.guarded import read_text
 from idc_core.progress import Progress, report
 
 CHECKSUMS = "SHA256SUMS"
@@ -238,7 +239,7 @@ def _verify(folder: Path, files: Files) -> None:
     if not sums.is_file():  # put there by hand: the readers check the structure, as they do for IDC_DATA
         return
     try:
-        lines = sums.read_text(encoding="utf-8").splitlines()
+        lines = read_text(sums, str(sums)).splitlines()
         recorded = {name.strip(): digest for digest, _, name in (line.partition(" ") for line in lines)}
         for name in files:
             found = _sha256(folder / name)
@@ -247,7 +248,7 @@ def _verify(folder: Path, files: Files) -> None:
                     f"{folder / name} is no longer the file that was downloaded (SHA-256 {found[:12]}..., "
                     f"expected {recorded.get(name, 'none')[:12]}...): delete {folder} and load again."
                 )
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise DataError(f"{folder} cannot be read ({error}): delete it and load again.") from error
 
 

@@ -1,18 +1,18 @@
 """Udacity's self-driving car: 5,614 frames of one drive with the steering angle."""
 
-import csv
-import io
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.entry import Quantity
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
-from idc_core.datasets.zip_archive import Archive, decode_jpegs, open_archive
 from idc_core.errors import DataError
+from idc_core.guarded import Archive, open_archive, read_number, read_rows
+from idc_core.parameters import LONGEST, shown
 from idc_core.progress import Progress
 
 _ZIP = "udacity-center-100x100.zip"
@@ -38,12 +38,12 @@ _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each w
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return images float32 (n, 3, 100, 100) in 0..1 and steering angles float32 (n,), in time order."""
     folder = obtain("udacity", "Udacity driving", [(_ZIP,)], None, on_progress)
-    with open_archive(folder / _ZIP) as archive:
+    with open_archive(folder / _ZIP, str(folder / _ZIP), expansion=MAX_EXPANSION) as archive:
         frames, angles = _read_steering(archive)
         chosen = split_frames(len(frames))[split][:limit]
         if not len(chosen):
             raise DataError(
-                f"{archive.path} holds only {len(frames)} frames, too few for a {split} split by blocks of "
+                f"{archive.where} holds only {len(frames)} frames, too few for a {split} split by blocks of "
                 "time: copy the whole file."
             )
         names = [f"center/{frames[index]}.jpg" for index in chosen]
@@ -69,44 +69,41 @@ def split_frames(count: int) -> dict[str, NDArray[np.int64]]:
 
 
 def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
-    source = f"{archive.path}: steering.csv"
-    try:
-        text = archive.read("steering.csv").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{source} is not UTF-8 text ({error}).") from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    missing = {"frame_id", "steering_angle"} - set(reader.fieldnames or ())
-    if missing:
-        raise DataError(f"{source} lacks the column {', '.join(sorted(missing))}; expected frame_id,steering_angle.")
+    source = f"{archive.where}: steering.csv"
+    rows = read_rows(archive.read("steering.csv"), source)
+    _, heading = next(rows, (0, []))
+    wanted = ("frame_id", "steering_angle")
+    for count, what in ((0, "lacks"), (2, "has twice")):
+        wrong = [name for name in wanted if min(heading.count(name), 2) == count]
+        if wrong:
+            raise DataError(f"{source} {what} the column {', '.join(wrong)}; expected {','.join(wanted)}, each once.")
+    at = [heading.index(name) for name in wanted]
     angles: dict[str, float] = {}
-    try:
-        for row in reader:
-            frame, angle = _read_row(row, f"{source}, line {reader.line_num}")
-            if frame in angles:
-                raise DataError(f"{source}, line {reader.line_num}: the frame {frame} comes a second time.")
-            angles[frame] = angle
-    except csv.Error as error:
-        raise DataError(f"{source}, line {reader.line_num}, is not CSV ({error}).") from error
+    for line, row in rows:
+        if len(row) != len(heading):
+            raise DataError(
+                f"{source}, line {line}: expected {len(heading)} columns as in the heading, found {len(row)}."
+            )
+        frame, angle = _read_row(row[at[0]], row[at[1]], f"{source}, line {line}")
+        if frame in angles:
+            raise DataError(f"{source}, line {line}: the frame {frame} comes a second time.")
+        angles[frame] = angle
     pictures = {name for name in archive.names if name.startswith("center/")}
-    rows = {f"center/{frame}.jpg" for frame in angles}
-    if pictures != rows:
-        first = min(pictures ^ rows)
+    named = {f"center/{frame}.jpg" for frame in angles}
+    if pictures != named:
+        first = min(pictures ^ named)
         raise DataError(
-            f"{archive.path} holds {len(pictures):,} frames but steering.csv {len(rows):,} rows, and {first} "
+            f"{archive.where} holds {len(pictures):,} frames but steering.csv {len(named):,} rows, and {first} "
             f"is only in {'the pictures' if first in pictures else 'the table'}: every frame needs one row."
         )
     frames = sorted(angles, key=int)
     return frames, np.array([angles[frame] for frame in frames], np.float32)
 
 
-def _read_row(row: dict[str, str], where: str) -> tuple[str, float]:
-    frame = row["frame_id"] or ""
-    try:
-        angle = float(row["steering_angle"])
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: expected a steering angle in radians ({error}).") from error
-    if not (frame.isascii() and frame.isdigit()):
-        raise DataError(f"{where}: the frame_id {frame!r} is not a time stamp, a whole number.")
+def _read_row(frame: str, angle_text: str, where: str) -> tuple[str, float]:
+    angle = read_number(angle_text, f"{where}: the steering angle in radians")
+    if not (frame.isascii() and frame.isdigit() and len(frame) <= LONGEST):
+        raise DataError(f"{where}: the frame_id {shown(frame)} is not a time stamp, a whole number.")
     if not math.isfinite(angle) or abs(angle) > _MAX_ANGLE:
         raise DataError(f"{where}: the steering angle {angle} is not within +-{_MAX_ANGLE:g} radians.")
     return frame, angle

@@ -89,15 +89,12 @@ def ablate(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Ablation:
-    """Measure a network with neurons of a layer set to zero.
+    """Measure a network with neurons of a layer set to zero after its activation function; convolutions have channels.
 
-    Neurons are set to zero after the layer's activation function; a convolution's neuron is a channel. `important`
-    lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of the layer in
-    at most `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first ``max(counts)`` of
-    `important`; a larger number of random neurons of one seed contains the smaller.
+    `important` lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of
+    the layer in at most `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first
+    ``max(counts)`` of `important`; a larger number of random neurons of one seed contains the smaller.
 
-    Notes
-    -----
     Not in the DeepImportance paper; it is the usual test of whether an importance means anything. All variants of a
     batch run as one pass that shares what comes before the layer (``torch.vmap``), unless an operation of the network
     cannot be run so; then they run one by one, with the same results.

@@ -60,13 +60,7 @@ class RepairPlan(RetrainingPlan):
     """Of the held-out half, before retraining."""
 
     def measured(self, done: Retraining) -> Repair:
-        """Return accuracy and confusion before and after, from the finished networks.
-
-        Raises
-        ------
-        CancelledError
-            If not every addition was finished once.
-        """
+        """Return accuracy and confusion before and after; CancelledError unless every addition was finished once."""
         test = self.tests[HELD_OUT]
         assert isinstance(test, tuple)
         inputs, targets = test
@@ -107,11 +101,9 @@ def prepare_repair(
 ) -> RepairPlan:
     """Find the inputs of one half of the tests that are confused in the reported pairs; the other half measures.
 
-    A random half of the tests (seed 0) is looked at, the other half measures. `threshold` and `deviations` are as in
-    `find_errors`; `layers` are by default all convolutions and linear layers.
+    The halves are random (seed 0). `threshold` and `deviations` are as in `find_errors`; `layers` are by default all
+    convolutions and linear layers.
 
-    Notes
-    -----
     The future work that Tian et al. (ICSE 2020) name. Which pairs are reported needs no label; which inputs are
     confused in them, and training, do. Random inputs of the same half tell the effect of the choice from that of more
     data.
@@ -160,15 +152,7 @@ def repair(
     epochs: int = 2,
     on_progress: Progress | None = None,
 ) -> Repair:
-    """Retrain on the inputs confused in the reported pairs, and measure: `prepare_repair`, run, measured.
-
-    Raises
-    ------
-    CancelledError
-        If the work was stopped before each addition was finished for a seed.
-    IdcError
-        As `prepare_repair` and `retrain`.
-    """
+    """Retrain on the inputs confused in the reported pairs, and measure: `prepare_repair`, run, measured."""
     plan = prepare_repair(
         model, train, test, layers, threshold=threshold, deviations=deviations, epochs=epochs, on_progress=on_progress
     )

@@ -104,13 +104,10 @@ class CriterionScores:
     def of(self, spec: SuiteSpec) -> Record:
         """Return the scores of a suite by all criteria.
 
-        Returns
-        -------
-        dict
-            "inputs" (int); "accuracy" or "rmse" (the other is None); "cells": a dict of layers to one list for each
-            number of important neurons, from 1: neurons used, cells there are, cells that the suite reaches, cells
-            that it reaches together with the original tests it was made of, cells that these reach; "scores": a dict
-            of other criteria to two scores, of the suite and together with those tests.
+        Keys: "inputs" (int); "accuracy" or "rmse" (the other is None); "cells": a dict of layers to one list for each
+        number of important neurons, from 1: neurons used, cells there are, cells that the suite reaches, cells that it
+        reaches together with the original tests it was made of, cells that these reach; "scores": a dict of other
+        criteria to two scores, of the suite and together with those tests.
         """
         key = self._key() | {
             "kind": spec.kind,

@@ -83,14 +83,8 @@ def prepare_disagreements(
     """Cut the tests into two halves: one that additions are made of, and one that is held out to measure.
 
     The first of three or more models is the one to be retrained; the others make a majority possible. Additions are
-    functions of the seed, all of one size for a seed.
-
-    Raises
-    ------
-    SettingError
-        If there are fewer than three models.
-    DataError
-        If the tests are no pictures with classes, or the search finds no disagreement on the held-out tests.
+    functions of the seed, all of one size for a seed. Raises SettingError with fewer models; DataError if the tests are
+    no pictures with classes, or the search finds no disagreement on the held-out tests.
 
     Notes
     -----

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from idc_core.errors import SettingError
-from idc_core.parameters import is_whole
+from idc_core.limits import DRAWS
+from idc_core.parameters import is_whole, shown
 
 Seeds = int | Sequence[int]
 """How many seeds, counted from 0, or the seeds themselves."""
@@ -14,11 +15,13 @@ Seeds = int | Sequence[int]
 
 def check_seeds(seeds: Seeds) -> tuple[int, ...]:
     """Return the seeds, one or more whole numbers of at least 0."""
-    listed = range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) else seeds
+    listed = range(int(DRAWS.check(seeds))) if isinstance(seeds, int) and not isinstance(seeds, bool) else seeds
     values = tuple(listed) if isinstance(listed, Sequence) else ()
     fine = all(is_whole(value) for value in values)
     if not values or not fine:
-        raise SettingError(f"seeds must be a whole number of at least 1, or a list of them from 0 up, not {seeds!r}.")
+        raise SettingError(
+            f"seeds must be a whole number of at least 1, or a list of them from 0 up, not {shown(seeds)}."
+        )
     return tuple(int(value) for value in values)
 
 

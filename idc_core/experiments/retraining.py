@@ -159,13 +159,7 @@ def attacked(
     name: str = "fgsm",
     on_progress: Progress | None = None,
 ) -> Examples:
-    """Attack inputs by FGSM or, in `BIM_STEPS` steps, by BIM; their targets stay.
-
-    Raises
-    ------
-    CancelledError
-        If `on_progress` returned False.
-    """
+    """Attack inputs by FGSM or, in `BIM_STEPS` steps, by BIM; their targets stay. CancelledError if stopped."""
     steps: dict[str, Any] = {"step": 2 * epsilon / BIM_STEPS, "steps": BIM_STEPS} if name == "bim" else {}
     result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
     if not result.complete:

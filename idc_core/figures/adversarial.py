@@ -129,16 +129,7 @@ def attack_bars(
 ) -> go.Figure:
     """Draw attacks side by side, a panel per measure, a bar per attack.
 
-    Parameters
-    ----------
-    labels, kinds : sequence of str
-        Names of the attacks, and their keys in `ATTACKS`.
-    panels_of : mapping of str to (values, texts)
-        A value per attack and how it is written, by the measure's name; NaN leaves a bar out.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
+    `kinds` are keys of `ATTACKS`; `panels_of` holds a value per attack and how it is written; NaN leaves a bar out.
     """
     colours = palette(dark)
     styles = [suite_style(kind) for kind in kinds]

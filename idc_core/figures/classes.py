@@ -41,23 +41,11 @@ def distance_map(
     selected: tuple[int, int] | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the distance of every two classes as a square, the closer the stronger.
+    """Draw the distance of every two classes (classes, classes) as a square, the closer the stronger.
 
-    Parameters
-    ----------
-    distance : ndarray of float (classes, classes)
-        Symmetric; the diagonal is left empty.
-    order : ndarray of int64 (k,)
-        Classes to draw, close ones next to each other; more than `MOST_ROWS` share rows.
-    marks : mapping of str to ndarray of int64 (pairs, 2)
-        Pairs that get a mark, by a key of `MARKS`; drawn up to `MOST_CLICKABLE` classes.
-    selected : (int, int), optional
-        A pair that gets a frame.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Up to `MOST_CLICKABLE` classes the squares can be clicked: `customdata` holds the two classes, such as ``3-5``.
+    `order` (k,) holds the classes to draw, close ones next to each other; more than `MOST_ROWS` share rows. Up to
+    `MOST_CLICKABLE` classes the squares can be clicked, with the two classes, such as ``3-5``, as `customdata`, and
+    `marks` shows pairs (pairs, 2) by a key of `MARKS`. The `selected` pair gets a frame.
     """
     colours = palette(dark)
     folded, groups = fold(distance, order, MOST_ROWS)
@@ -78,7 +66,7 @@ def distance_map(
         heatmap.update(x=labels, y=labels, hovertemplate="%{y}<br>%{x}<br>distance %{z:.4g}<extra></extra>")
     figure = go.Figure(heatmap)
     if small:
-        _squares(figure, distance, order, names, colours)
+        _squares(figure, distance, order, names)
         for key, pairs in marks.items():
             _marks(figure, key, pairs, place, colours)
     ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickmode": "array"} if small else {}
@@ -104,9 +92,7 @@ def _group_name(group: NDArray[np.int64], names: Sequence[str]) -> str:
     return f"{names[group[0]]} to {names[group[-1]]} ({len(group)})"
 
 
-def _squares(
-    figure: go.Figure, distance: NDArray[np.floating], order: NDArray[np.int64], names: Sequence[str], colours: Palette
-) -> None:
+def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[np.int64], names: Sequence[str]) -> None:
     """Lay invisible marks over the squares: those of a heatmap cannot be clicked."""
     rows, columns = np.nonzero(~np.eye(len(order), dtype=bool))
     first, second = order[rows], order[columns]

@@ -36,12 +36,9 @@ def histograms(
 ) -> go.Figure:
     """Draw how often each activation occurs, with centroids and the boundaries between clusters.
 
-    Bars and the diamonds at the top of the centroids carry, as `customdata`, the neuron and the cluster.
-
-    `clusters`: clusters of each neuron; `train`, `test`: float (n, m), activations of the training inputs (bars) and of
-    the tests (outline); `neurons`: titles of the m panels; `numbers`: indices of the m neurons in the layer; default 0
-    to m - 1; `selected`: (int, int), panel and cluster that are shaded and framed; `marked`: float (m,), activations of
-    one test, drawn as a star in every panel.
+    Bars are the training inputs, `train` (n, m), an outline the tests, `test` (t, m). Bars and the diamonds at the top
+    of the centroids carry, as `customdata`, the neuron, by default its place, and the cluster. `selected` is the panel
+    and the cluster to frame; `marked` (m,) the activations of one test, drawn as stars.
     """
     colours = palette(dark)
     figure, places = panels(neurons)
@@ -187,10 +184,7 @@ def _share(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[
 
 
 def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str, *, dark: bool = False) -> go.Figure:
-    """Draw the silhouette of every number of clusters tried, the chosen number with a large mark.
-
-    `neurons`: names of the m neurons.
-    """
+    """Draw the silhouette of every number of clusters tried, the chosen number with a large mark."""
     colours = palette(dark)
     dashes = ("solid", "dot", "dash", "longdash", "dashdot", "longdashdot")
     figure = go.Figure()
@@ -223,7 +217,7 @@ def choices(
 ) -> go.Figure:
     """Draw how many cells there are, and which share is covered, for every choice of clusters.
 
-    `found`: one a choice; marks carry their place in it as `customdata`; `labels`: what each way to cluster is called.
+    Marks carry their place in `found` as `customdata`; `labels` says what each way to cluster is called.
     """
     colours = palette(dark)
     figure = make_subplots(1, 2, subplot_titles=["cells in all", "covered cells (IDC)"], horizontal_spacing=0.1)

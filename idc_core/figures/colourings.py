@@ -31,28 +31,19 @@ ROOM: Final = (450, 40, 6.5)
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """What each tile of a grid holds.
+    """What each tile of a grid holds."""
 
-    `cells`: cells that a tile stands for; `covered`, `tests`, `wrong`: int64 (tiles,), its covered cells, the tests in
-    them, and the misclassified ones of those; `by_class`: int64 (tiles, classes), its tests of each true class;
-    `shared`: int64 (tiles,), its covered cells that another test set reaches too; all 0 without another; `roomy`:
-    whether there is room for numbers in a tile.
-    """
-
-    cells: int
-    covered: Counts
-    tests: Counts
-    wrong: Counts
-    by_class: Counts
-    shared: Counts
-    roomy: bool
+    cells: int  # cells that a tile stands for
+    covered: Counts  # (tiles,), its covered cells
+    tests: Counts  # (tiles,), the tests in them
+    wrong: Counts  # (tiles,), the misclassified ones of those
+    by_class: Counts  # (tiles, classes), its tests of each true class
+    shared: Counts  # (tiles,), its covered cells that another test set reaches too; all 0 without another
+    roomy: bool  # whether there is room for numbers in a tile
 
 
 def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) -> Tiles:
-    """Add up what each tile of a grid holds.
-
-    `shared`: bool (covered cells,), whether another test set reaches each of them too.
-    """
+    """Add up what each tile of a grid holds; `shared` (covered cells,): whether another test set reaches them too."""
     ones = np.ones(table.covered, dtype=np.int64)
     tests = grid.sums(table.counts)
     width, rows, digit = ROOM
@@ -70,21 +61,18 @@ def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) 
 
 @dataclass(frozen=True)
 class Colouring:
-    """One meaning of the colour.
+    """One meaning of the colour."""
 
-    `label`: its name in a menu; `reads`: how to read colour and mark, in a sentence; `categorise`: category of every
-    tile, 0 where no cell is covered; `mark`: what is written into a tile that holds tests; called with the tiles, which
-    tile, its category and the names of the classes; `legend`: label and colour of the categories from 1 on, given the
-    palette, the names of the classes and the number of cells a tile stands for; `crosses`: whether a cross marks what
-    only misclassified tests reach.
-    """
-
-    label: str
-    reads: str
-    categorise: Callable[[Tiles], Counts]
+    label: str  # its name in a menu
+    reads: str  # how to read colour and mark, in a sentence
+    categorise: Callable[[Tiles], Counts]  # category of every tile, 0 where no cell is covered
     mark: Callable[[Tiles, int, int, Sequence[str]], str]
+    """What is written into a tile that holds tests; called with the tiles, which tile, its category and the names of
+    the classes."""
     legend: Callable[[Palette, Sequence[str], int], list[tuple[str, str]]]
-    crosses: bool = True
+    """Label and colour of the categories from 1 on, given the palette, the names of the classes and the number of cells
+    a tile stands for."""
+    crosses: bool = True  # whether a cross marks what only misclassified tests reach
 
 
 def find_colouring(name: str) -> Colouring:
@@ -97,10 +85,7 @@ def find_colouring(name: str) -> Colouring:
 
 
 def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[dict[str, Any]]:
-    """Legend of a colouring: value, label and colour of every category, uncovered first.
-
-    `class_names`: names of the classes. The result is as ECharts' ``visualMap.pieces`` takes them.
-    """
+    """Return a colouring's categories as ECharts' ``visualMap.pieces``: value, label and colour, uncovered first."""
     named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
     return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]
 

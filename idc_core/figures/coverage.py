@@ -16,7 +16,7 @@ from idc_core.coverage.growth import Growth
 from idc_core.figures.colourings import Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
-from idc_core.figures.style import FONT, finish
+from idc_core.figures.style import FONT, band, finish
 from idc_core.figures.wording import balanced
 
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
@@ -35,11 +35,9 @@ def grid_rows(
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
 ) -> pd.DataFrame:
-    """Return what the grid draws, one row a tile, row by row.
+    """Return what the grid draws, one row a tile: ``column``, ``row``, ``category``, ``mark``, ``cell`` and ``tests``.
 
-    `class_names`: names of the classes; `shared`: bool (covered cells,), for `SHARED`: whether another test set reaches
-    each of them too. Returns columns ``column``, ``row`` (labels), ``category`` (int, see `categories`), ``mark``,
-    ``cell`` and ``tests`` (text).
+    `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too.
     """
     chosen = find_colouring(colouring)
     tiles = hold(grid, table, shared)
@@ -87,10 +85,10 @@ def coverage_grid(
     clickable: bool = True,
     dark: bool = False,
 ) -> dict[str, Any]:
-    """Describe the grid of combinations as an ECharts heatmap.
+    """Describe the grid of combinations as an ECharts option.
 
-    `selected`: (row label, column label), tile to outline. Returns an ECharts option. Its first series is the heatmap;
-    selections give tiles, counted row by row.
+    Its first series is the heatmap; selections give tiles, counted row by row. `selected` (row label, column label) is
+    outlined.
     """
     colours = palette(dark)
     rows = grid_rows(grid, table, colouring, class_names, shared)
@@ -234,42 +232,22 @@ def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) 
     colours = palette(dark)
     share = 100.0 / total
     figure = go.Figure()
-    figure.add_scatter(
-        x=np.concatenate([growth.tests, growth.tests[::-1]]),
-        y=np.concatenate([growth.high, growth.low[::-1]]) * share,
-        fill="toself",
-        fillcolor=colours.counts[1],
-        opacity=0.35,
-        line={"width": 0},
-        hoverinfo="skip",
-        name="fewest to most",
-    )
-    figure.add_scatter(
-        x=growth.tests,
-        y=growth.mean * share,
-        mode="lines",
-        name=f"mean of {growth.orders} shuffled orders",
-        line={"color": colours.accent, "dash": "dash", "width": 2},
-        hovertemplate="%{x:,} tests<br>IDC %{y:.3g} % on average<extra></extra>",
-    )
-    figure.add_scatter(
-        x=growth.tests,
-        y=growth.given * share,
-        mode="lines",
-        name="given order",
-        line={"color": colours.tests, "width": 2},
-        customdata=growth.given,
-        hovertemplate="%{x:,} tests<br>%{customdata:,} cells, IDC %{y:.3g} %<extra></extra>",
-    )
-    figure.add_scatter(
-        x=growth.tests,
-        y=growth.greedy * share,
-        mode="lines",
-        name="greedy order",
-        line={"color": colours.muted, "dash": "dot", "width": 2},
-        customdata=growth.greedy,
-        hovertemplate="%{x:,} tests<br>%{customdata:,} cells at best, IDC %{y:.3g} %<extra></extra>",
-    )
+    low, high = growth.low * share, growth.high * share
+    band(figure, growth.tests, low, high, colours.counts[1], opacity=0.35, name="fewest to most")
+    for name, cells, colour, dash, said in (
+        (f"mean of {growth.orders} shuffled orders", growth.mean, colours.accent, "dash", "IDC %{y:.3g} % on average"),
+        ("given order", growth.given, colours.tests, None, "%{customdata:,} cells, IDC %{y:.3g} %"),
+        ("greedy order", growth.greedy, colours.muted, "dot", "%{customdata:,} cells at best, IDC %{y:.3g} %"),
+    ):
+        figure.add_scatter(
+            x=growth.tests,
+            y=cells * share,
+            mode="lines",
+            name=name,
+            line={"color": colour, "dash": dash, "width": 2},
+            customdata=cells,
+            hovertemplate=f"%{{x:,}} tests<br>{said}<extra></extra>",
+        )
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")
     return finish(figure, title, colours, height=390)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
-from idc_core.figures.style import bar_panels, finish, finish_panels, panels
+from idc_core.figures.style import band, bar_panels, finish, finish_panels, panels
 
 STYLES = ("solid", "dash", "dot")
 """Dashes of the orders that stand out, first to last."""
@@ -25,16 +25,9 @@ def suite_scores(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a panel per criterion with a bar per suite.
+    """Draw a panel per criterion with a bar per suite, the first of which stands out.
 
-    Parameters
-    ----------
-    scores : ndarray of float64 (criteria, suites)
-        Each row in its own unit; NaN leaves a bar out.
-    criteria, suites : sequence of str
-        Labels; the first suite stands out.
-    written : sequence of sequences of str
-        Every score as it is written beside its bar.
+    Each row of `scores` (criteria, suites) has its own unit; NaN leaves a bar out; `written` is how scores are written.
     """
     colours = palette(dark)
     fills = [colours.accent] + [colours.counts[2]] * (len(suites) - 1)
@@ -53,31 +46,14 @@ def growth_panels(
 ) -> go.Figure:
     """Draw a panel per criterion with its score over growing random subsets: the mean, and a band from least to most.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64 (s,)
-        Numbers of tests.
-    growth : ndarray of float64 (criteria, orders, s)
-        Scores.
-    shares : sequence of bool
-        Whether each criterion's score is a share, drawn in per cent.
+    `growth` (criteria, orders, s) has a score for each number of tests in `sizes` (s,); `shares` are in per cent.
     """
     colours = palette(dark)
     figure, places = panels(criteria)
     for name, curves, share, place in zip(criteria, growth, shares, places, strict=True):
         values = curves * (100.0 if share else 1.0)
         unit = " %" if share else ""
-        figure.add_scatter(
-            x=np.concatenate([sizes, sizes[::-1]]),
-            y=np.concatenate([values.max(0), values.min(0)[::-1]]),
-            fill="toself",
-            fillcolor=colours.counts[1],
-            opacity=0.5,
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            **place,
-        )
+        band(figure, sizes, values.min(0), values.max(0), colours.counts[1], opacity=0.5, showlegend=False, **place)
         figure.add_scatter(
             x=sizes,
             y=values.mean(0),
@@ -104,16 +80,9 @@ def fault_curves(
     """
     colours = palette(dark)
     figure = go.Figure()
-    figure.add_scatter(
-        x=np.concatenate([detection.tests, detection.tests[::-1]]),
-        y=100 * np.concatenate([detection.high, detection.low[::-1]]),
-        fill="toself",
-        fillcolor=colours.counts[1],
-        opacity=0.5,
-        line={"width": 0},
-        hoverinfo="skip",
-        name=f"{len(detection.random)} random orders",
-    )
+    label = f"{len(detection.random)} random orders"
+    low, high = 100 * detection.low, 100 * detection.high
+    band(figure, detection.tests, low, high, colours.counts[1], opacity=0.5, name=label)
     thin = [key for key in detection.curves if key not in marked]
     for place, key in enumerate(thin):
         figure.add_scatter(

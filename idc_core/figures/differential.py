@@ -16,14 +16,9 @@ from idc_core.figures.style import finish
 def triplet(
     seed: NDArray[np.floating], disagreement: NDArray[np.floating], smallest: int = SMALLEST_SIDE
 ) -> tuple[NDArray[np.uint8], int]:
-    """Draw two pictures (C, H, W) in 0..1 and their magnified difference side by side.
+    """Draw two pictures (C, H, W) in 0..1 and their magnified difference side by side; return it and the magnification.
 
-    Returns
-    -------
-    tile : ndarray of uint8 (h, 3 w + gaps, 4)
-        RGBA, transparent between the pictures, each at least `smallest` pixels wide.
-    factor : int
-        Magnification of the difference.
+    RGBA, uint8 (h, 3 w + gaps, 4), transparent between the pictures, each at least `smallest` pixels wide.
     """
     change = np.asarray(disagreement, np.float64)[None] - seed
     factor = magnification(change)

@@ -65,15 +65,8 @@ def by_epoch(
 ) -> go.Figure:
     """Draw one line per hypothesis over the epochs; at most `MOST_TOLD` of them, `told`, bear names, others are grey.
 
-    Parameters
-    ----------
-    epochs : sequence of str, n
-        Tick labels, at equal distances.
-    values : ndarray of float64 (n, hypotheses)
-    keys : ndarray of int64 (n, hypotheses, k)
-        What a click tells of each mark, in `customdata`.
-    chosen : int, optional
-        A hypothesis to draw thicker than all others.
+    `values` are (n, hypotheses); `keys` (n, hypotheses, k) are what a click tells of each mark, in `customdata`; the
+    `chosen` hypothesis is drawn thicker.
     """
     colours = palette(dark)
     first = [] if chosen is None else [chosen]

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from idc_core.figures.palette import palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import band, finish
 
 if TYPE_CHECKING:
     # Both import torch, which a page that only draws does not need.
@@ -17,22 +17,7 @@ if TYPE_CHECKING:
 
 
 def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool = False) -> go.Figure:
-    """Draw what a network achieves against how many neurons are silenced: important ones, and random ones.
-
-    Parameters
-    ----------
-    ablation : Ablation
-    title : str
-        The finding.
-    wrap : int
-        Characters a line of the title.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Draw what a network achieves against how many neurons are silenced: important ones, and random ones."""
     colours = palette(dark)
     share = ablation.task == "classification"
     factor, ending = (100.0, " %") if share else (1.0, "")
@@ -41,17 +26,8 @@ def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool
     known = counts[drawn]
     figure = go.Figure()
     low, high = ablation.random_low[drawn] * factor, ablation.random_high[drawn] * factor
-    figure.add_scatter(
-        x=np.concatenate([known, known[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        mode="lines",
-        fill="toself",
-        fillcolor=colours.counts[1],
-        opacity=0.35,
-        line={"width": 0},
-        hoverinfo="skip",
-        name=f"random, lowest to highest of {len(ablation.seeds)}",
-    )
+    label = f"random, lowest to highest of {len(ablation.seeds)}"
+    band(figure, known, low, high, colours.counts[1], mode="lines", opacity=0.35, name=label)
     figure.add_scatter(
         x=known,
         y=ablation.random_mean[drawn] * factor,
@@ -81,26 +57,10 @@ def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool
 
 
 def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, dark: bool = False) -> go.Figure:
-    """Draw how far neurons moved: a box for the important ones and one for each draw of random ones.
+    """Draw how far neurons moved, a box for the important ones and one for each draw of random ones.
 
     Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line
-    shows the mean.
-
-    Parameters
-    ----------
-    result : RQ1
-    title : str
-        The finding.
-    scaled : bool
-        Whether each neuron's change is measured in its own standard deviations.
-    wrap : int
-        Characters a line of the title.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
+    shows the mean. With `scaled` each neuron's change is measured in its own standard deviations.
     """
     from idc_core.experiments.rq1 import summarise
 

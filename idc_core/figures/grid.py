@@ -41,11 +41,7 @@ class Axes:
 
 
 def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, most: int = MOST_CELLS) -> Axes:
-    """Put as many neurons on rows and columns as can be drawn, the most important first.
-
-    `sizes`: clusters of each of the m neurons; `fixed`: neurons held in one cluster. Returns the first of those neurons
-    on the rows, the others on the columns, with as few of either as can be.
-    """
+    """Put as many neurons as can be drawn on rows and columns, as few on either as can be, the most important first."""
     free = [i for i in range(len(sizes)) if i not in (fixed or {})]
     for count in range(len(free), 0, -1):
         splits = [Axes(tuple(free[:at]), tuple(free[at:count])) for at in range(count + 1)]
@@ -56,10 +52,7 @@ def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, m
 
 
 def fit_axes(sizes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Axes:
-    """Leave neurons out, the last of the longer axis first, until their tiles can be drawn.
-
-    `sizes`: clusters of each of the m neurons; `rows`, `columns`: neurons wanted on rows and columns.
-    """
+    """Leave neurons out, the last of the longer axis first, until their tiles can be drawn."""
     axes = Axes(tuple(rows), tuple(i for i in columns if i not in rows))
     while not axes.fits(sizes):
         long, wide = axes.shape(sizes)
@@ -73,23 +66,18 @@ class Grid:
 
     A tile is one row and one column. It stands for all cells that have the fixed clusters, its row's and its column's:
     for one cell where no neuron is left, else for every combination of the neurons left.
-
-    `sizes`: clusters of each of the m neurons; `fixed`: neurons held in one cluster; `axes`: neurons on rows and
-    columns; `row_cells`, `column_cells`: uint8 (r, a), (c, b), cluster indices of the neurons on rows and columns;
-    `tile`: int64 (covered cells,), tile of each covered cell, counted row by row; -1 for a cell that is not drawn;
-    `row_labels`, `column_labels`: cluster indices as text, such as ``2-1-0``; `row_title`, `column_title`: which
-    neurons the indices belong to.
     """
 
-    sizes: tuple[int, ...]
-    fixed: Mapping[int, int]
-    axes: Axes
-    row_cells: NDArray[np.uint8]
-    column_cells: NDArray[np.uint8]
+    sizes: tuple[int, ...]  # clusters of each of the m neurons
+    fixed: Mapping[int, int]  # neurons held in one cluster
+    axes: Axes  # neurons on rows and columns
+    row_cells: NDArray[np.uint8]  # (r, a), cluster indices of the neurons on the rows
+    column_cells: NDArray[np.uint8]  # (c, b), of those on the columns
     tile: NDArray[np.int64]
-    row_labels: tuple[str, ...]
+    """(covered cells,), tile of each covered cell, counted row by row; -1 for a cell that is not drawn."""
+    row_labels: tuple[str, ...]  # cluster indices as text, such as ``2-1-0``
     column_labels: tuple[str, ...]
-    row_title: str
+    row_title: str  # which neurons the indices belong to
     column_title: str
 
     @property
@@ -114,10 +102,7 @@ class Grid:
         return self.tiles * self.cells_per_tile
 
     def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add up what the covered cells of each tile hold.
-
-        `values`: int64 (covered cells, ...), what each covered cell holds. Returns int64 (tiles, ...).
-        """
+        """Add up what the covered cells (covered cells, ...) of each tile hold, int64 (tiles, ...)."""
         inside = self.tile >= 0
         found = np.zeros((self.tiles, *values.shape[1:]), dtype=np.int64)
         np.add.at(found, self.tile[inside], values[inside])
@@ -160,10 +145,7 @@ def label(cell: Sequence[int] | NDArray[np.uint8]) -> str:
 def lay_out(
     table: CellTable, neurons: Sequence[str], axes: Axes | None = None, fixed: Mapping[int, int] | None = None
 ) -> Grid:
-    """Lay the cells out in rows and columns.
-
-    `neurons`: names of the m neurons; `fixed`: neurons held in one cluster, by their rank.
-    """
+    """Lay the cells out in rows and columns; `fixed` holds the neurons kept in one cluster, by their rank."""
     fixed = dict(sorted((fixed or {}).items()))
     if axes is None:
         axes = default_axes(table.sizes, fixed)

@@ -27,11 +27,10 @@ _ROW = 16
 
 
 def layer_map(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Lay the relevance of one layer out as a picture.
+    """Lay the relevance of one layer, (C, H, W), (C, positions) or (units,), out as a picture, float64 (h, w).
 
-    `relevance`: float, (C, H, W), (C, positions) or (units,), relevance of one input. Returns float64 (h, w): summed
-    over channels where there are positions; units, and positions in a row, in reading order in a block that is about
-    square, filled up with NaN; few units in one row.
+    Summed over channels where there are positions; units, and positions in a row, in reading order in a block that is
+    about square, filled up with NaN; few units in one row.
     """
     values = relevance.astype(np.float64)
     if values.ndim > 1 and np.prod(values.shape[1:]) > 1:
@@ -46,10 +45,7 @@ def layer_map(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
-    """Return the relevance that gets the strongest colour, for every map of every explanation.
-
-    `maps`: sequence of {layer: float64 (h, w)}, explanations to be shown together. The result is always positive.
-    """
+    """Return the relevance, above 0, that gets the strongest colour, for every map of explanations shown together."""
     if scale not in SCALES:
         raise SettingError(f"Unknown scale {scale!r}: expected one of {', '.join(SCALES)}.")
     own = [{layer: float(np.nanmax(np.abs(values))) for layer, values in one.items()} for one in maps]
@@ -62,10 +58,9 @@ def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
 
 
 def heatmap(values: NDArray[np.floating], limit: float, smallest: int, scheme: str = "red-blue") -> NDArray[np.uint8]:
-    """Colour one map; a dot marks pixels against, so that the sign does not rest on colour.
+    """Colour one map (h, w) as RGBA, NaN transparent; a dot marks pixels against, so that colour is not the only sign.
 
-    `values`: float (h, w), NaN where there is nothing; `smallest`: width in pixels to reach at least, by a whole
-    factor. Returns uint8 (h * f, w * f, 4): RGBA, transparent where there is nothing.
+    `smallest` is the width in pixels to reach at least, by a whole factor.
     """
     there = ~np.isnan(values)
     colours = relevance_colours(np.where(there, values, 0.0), limit, scheme)
@@ -91,11 +86,9 @@ def _dotted(shown: NDArray[np.uint8], marked: NDArray[np.bool_]) -> NDArray[np.u
 def overlay(
     image: NDArray[np.floating], values: NDArray[np.floating], strength: float, smallest: int, scheme: str = "red-blue"
 ) -> NDArray[np.uint8]:
-    """Lay a heatmap over its image, in grey: the more relevant a pixel, the more of it is covered by colour.
+    """Lay a heatmap (H, W) over its image (C, H, W), in grey: the more relevant a pixel, the more of it is coloured.
 
-    `image`: float (C, H, W), in 0..1; `values`: float (H, W), relevance; `strength`: 0 shows the image alone, 1 covers
-    the most relevant hundredth of its pixels; `smallest`: width in pixels to reach at least. Returns uint8 (H * f, W *
-    f, 3).
+    At a `strength` of 0 the image is alone, at 1 the most relevant hundredth of its pixels is covered.
     """
     if not 0.0 <= strength <= 1.0:
         raise SettingError(f"The strength of an overlay must lie in 0..1; got {strength}.")
@@ -117,10 +110,7 @@ def shares(values: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def half(values: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Return the fewest places that hold at least half of the positive relevance, the most relevant first.
-
-    Returns indices into the flattened values; empty where nothing is positive.
-    """
+    """Return the fewest places of the flattened values with half of the positive relevance, most relevant first."""
     positive = np.clip(np.nan_to_num(values.astype(np.float64)).ravel(), 0.0, None)
     order = np.argsort(-positive, kind="stable")
     reached = np.cumsum(positive[order])

@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.figures.palette import RELEVANCE, Palette, palette
-from idc_core.figures.style import finish
+from idc_core.figures.palette import RELEVANCE, Palette, palette, rgb
+from idc_core.figures.style import finish, named_rows
 
 ROW_PIXELS = 20
 """Height of a hypothesis in the map."""
@@ -26,11 +26,8 @@ def _scale(colours: Palette, signed: bool) -> list[tuple[float, str]]:
     if not signed:
         steps = (colours.ground, *colours.counts)
         return [(at / (len(steps) - 1), colour) for at, colour in enumerate(steps)]
-    places = np.linspace(0, 1, len(RELEVANCE))
-    return [
-        (float(place), f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})")
-        for place, anchor in zip(places, RELEVANCE, strict=True)
-    ]
+    places = np.linspace(0, 1, len(RELEVANCE)).tolist()
+    return list(zip(places, map(rgb, RELEVANCE), strict=True))
 
 
 def score_map(
@@ -48,21 +45,8 @@ def score_map(
 ) -> go.Figure:
     """Draw one square per hypothesis and unit; empty where the association is not significant (`passes`).
 
-    Parameters
-    ----------
-    scores, passes : ndarray of float64 and bool (hypotheses, units)
-    keys : (sequence of int, sequence of int)
-        What clicks tell of each row and column.
-    signed : bool
-        Whether scores can be negative.
-    selected : (int or None, int or None)
-        Row and column to frame.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Up to `MOST_MARKS` squares a second trace holds a mark per square that a page can make clickable; its
-        `customdata` is (key of the hypothesis, key of the unit).
+    Up to `MOST_MARKS` squares a second trace holds a mark per square that a page can make clickable; its `customdata`
+    is (key of the hypothesis, key of the unit), from `keys`. `selected` is a row and a column to frame.
     """
     colours = palette(dark)
     shown = np.where(passes, scores, np.nan).astype(np.float32)
@@ -107,15 +91,10 @@ def score_map(
         zeroline=False,
         range=[-0.5, len(units) - 0.5],
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(hypotheses))),
-        ticktext=list(map(_short, hypotheses)),
-        showgrid=False,
-        zeroline=False,
-        range=[len(hypotheses) - 0.5, -0.5],
-    )
-    finish(figure, title, colours, height=150 + ROW_PIXELS * max(6, len(hypotheses)))
-    longest = max((len(_short(name)) for name in hypotheses), default=0)
+    rows = list(map(_short, hypotheses))
+    figure.update_yaxes(**named_rows(rows), showgrid=False)
+    finish(figure, title, colours, height=150 + ROW_PIXELS * max(6, len(rows)))
+    longest = max(map(len, rows), default=0)
     return figure.update_layout(margin={"l": 30 + 6 * longest, "r": 92, "b": 64}, showlegend=False)
 
 
@@ -167,9 +146,9 @@ def ranked_scores(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the strongest scores (n,) as marks with their confidence intervals, strongest on top.
+    """Draw the strongest scores (n,) as marks with their confidence intervals, strongest on top, `chosen` framed.
 
-    `customdata` of a mark is its key; filled marks are significant (`passes`); the `chosen` key is framed.
+    `customdata` of a mark is its key; filled marks are significant (`passes`).
     """
     colours = palette(dark)
     around = [np.nan_to_num(high - scores), np.nan_to_num(scores - low)]
@@ -205,14 +184,10 @@ def ranked_scores(
     )
     figure.add_vline(x=0, line={"color": colours.line, "width": 1})
     figure.update_xaxes(title=measure, zeroline=False)
-    figure.update_yaxes(
-        tickvals=list(range(len(names))),
-        ticktext=list(map(_short, names)),
-        range=[len(names) - 0.5, -0.5],
-        zeroline=False,
-    )
-    finish(figure, title, colours, height=150 + 26 * max(4, len(names)), wrap=52)
-    longest = max((len(_short(name)) for name in names), default=0)
+    rows = list(map(_short, names))
+    figure.update_yaxes(**named_rows(rows))
+    finish(figure, title, colours, height=150 + 26 * max(4, len(rows)), wrap=52)
+    longest = max(map(len, rows), default=0)
     return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})
 
 
@@ -347,14 +322,10 @@ def by_class(
         "<extra></extra>",
     )
     figure.update_xaxes(title=f"activation of {unit}")
-    figure.update_yaxes(
-        tickvals=list(range(len(there))),
-        ticktext=[_short(names[at]) for at in there],
-        range=[len(there) - 0.5, -0.5],
-        zeroline=False,
-    )
-    finish(figure, title, colours, height=150 + 22 * max(4, len(there)))
-    longest = max((len(_short(names[at])) for at in there), default=0)
+    rows = [_short(names[at]) for at in there]
+    figure.update_yaxes(**named_rows(rows))
+    finish(figure, title, colours, height=150 + 22 * max(4, len(rows)))
+    longest = max(map(len, rows), default=0)
     return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})
 
 

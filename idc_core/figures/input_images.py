@@ -29,11 +29,7 @@ _LOSSY_QUALITY = 85
 
 
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
-    """Turn image inputs into RGB pictures, enlarged by the smallest whole number that reaches a width.
-
-    `inputs`: float (n, C, H, W), images in 0..1 with C = 1 (grey) or 3 (RGB); `smallest`: width in pixels to reach at
-    least. Returns uint8 (n, H * f, W * f, 3).
-    """
+    """Turn image inputs (n, 1 or 3, H, W) in 0..1 into RGB pictures (n, H * f, W * f, 3), f by `factor`."""
     if inputs.ndim != 4 or inputs.shape[1] not in (1, 3):
         raise SettingError(f"Pictures need inputs of shape (n, 1 or 3, height, width); got {inputs.shape}.")
     pixels = (np.clip(inputs, 0.0, 1.0) * 255.0).round().astype(np.uint8).transpose(0, 2, 3, 1)
@@ -46,20 +42,15 @@ def factor(width: int, smallest: int = SMALLEST_SIDE) -> int:
 
 
 def enlarge(images: NDArray[np.uint8], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
-    """Repeat pixels by the smallest whole number that makes images at least `smallest` pixels wide.
-
-    `images`: uint8 (n, H, W, 3); `smallest`: width in pixels to reach at least. Returns uint8 (n, H * f, W * f, 3).
-    """
+    """Repeat pixels of images (n, H, W, c) by the smallest whole number that makes them at least `smallest` wide."""
     times = factor(images.shape[2], smallest)
     return images.repeat(times, axis=1).repeat(times, axis=2)
 
 
 def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
-    """Colour the relevance of inputs: red for, blue against, white for zero.
+    """Colour the relevance (n, C, H, W) of inputs, summed over channels: red for, blue against, white for zero.
 
-    `relevance`: float (n, C, H, W), relevance of every input value; summed over the channels; `smallest`: width in
-    pixels to reach at least. Returns uint8 (n, H * f, W * f, 3): every input has its own symmetric scale, so that a
-    faint and a strong decision can both be read.
+    Every input has its own symmetric scale, so that a faint and a strong decision can both be read.
     """
     if relevance.ndim != 4:
         raise SettingError(f"Heatmaps need relevance of shape (n, channels, height, width); got {relevance.shape}.")
@@ -72,10 +63,7 @@ def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> 
 
 
 def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
-    """Put pictures of one size next to each other, without gaps, row by row.
-
-    `tiles`: uint8 (n, H, W, 3). The places after the last picture are black.
-    """
+    """Put pictures (n, H, W, c) next to each other, without gaps, row by row; places after the last are black."""
     n, height, width, channels = tiles.shape
     rows = -(-n // columns)
     whole = np.zeros((rows * columns, height, width, channels), dtype=np.uint8)
@@ -85,20 +73,13 @@ def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
 
 
 def spaced(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Give pictures a margin on the right and below that shows the ground, so that neighbours do not touch.
-
-    `tiles`: uint8 (n, H, W, 3). Returns uint8 (n, H + GAP, W + GAP, 4): RGBA, transparent in the margin.
-    """
+    """Give pictures a transparent margin on the right and below, so that neighbours do not touch: (n, H, W, 4)."""
     covered = np.concatenate([tiles, np.full((*tiles.shape[:3], 1), 255, np.uint8)], axis=3)
     return np.pad(covered, ((0, 0), (0, GAP), (0, GAP), (0, 0)))
 
 
 def contact_sheet(tiles: Sequence[NDArray[np.uint8]], captions: Sequence[str]) -> NDArray[np.uint8]:
-    """Put pictures on a white sheet, each above its caption.
-
-    `tiles`: sequence of uint8 (H, W, 3 or 4), the pictures; of any sizes; `captions`: one line a picture, wrapped below
-    it. Returns uint8 (height, width, 3): at most 1,200 pixels wide, unless a single picture is wider.
-    """
+    """Put pictures of any sizes on a white sheet of at most 1,200 pixels, or one picture, each above its caption."""
     if not len(tiles) or len(tiles) != len(captions):
         raise SettingError(f"Expected a caption for each picture; got {len(captions)} for {len(tiles)} pictures.")
     words = [word for caption in captions for word in caption.split()]
@@ -146,20 +127,14 @@ def _font() -> ImageFont.FreeTypeFont:
 
 
 def png(image: NDArray[np.uint8]) -> bytes:
-    """Write a picture as PNG.
-
-    `image`: uint8 (H, W, 3 or 4).
-    """
+    """Write a picture (H, W, 3 or 4) as PNG."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG")
     return file.getvalue()
 
 
 def webp(image: NDArray[np.uint8], most: int) -> bytes:
-    """Write a picture as WebP: exactly, unless that needs too many bytes.
-
-    `image`: uint8 (H, W, 3).
-    """
+    """Write a picture (H, W, 3) as WebP: exactly, unless that needs too many bytes."""
     exact, photograph = io.BytesIO(), io.BytesIO()
     Image.fromarray(image).save(exact, "WEBP", lossless=True)
     if exact.tell() <= most:

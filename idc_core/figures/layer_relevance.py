@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from idc_core.figures.palette import SCHEMES, palette
+from idc_core.figures.palette import SCHEMES, palette, signed_fill
 from idc_core.figures.style import finish
 
 
@@ -23,10 +23,9 @@ def layer_sums(
     scheme: str = "red-blue",
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the positive and the negative relevance of every layer, and their sum.
+    """Draw the positive and the negative relevance of every layer, from the scores to the input, and their sum.
 
-    `layers`: from the scores to the input; `supports`, `against`: sums of the positive and of the negative values of
-    each layer; the latter are negative; `beside`: sums of a second explanation.
+    `beside` holds the sums of a second explanation.
     """
     colours = palette(dark)
     anchors = SCHEMES[scheme].anchors
@@ -36,11 +35,7 @@ def layer_sums(
             x=list(layers),
             y=list(values),
             name=name,
-            marker={
-                "color": f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})",
-                "line": {"color": colours.ink, "width": 1},
-                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#12161a", "size": 7, "solidity": 0.2},
-            },
+            marker=signed_fill(anchor, pattern, colours),
             hovertemplate=f"%{{x}}<br>{name} %{{y:.4g}}<extra></extra>",
         )
     sums = [a + b for a, b in zip(supports, against, strict=True)]

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import ON_FILL, Palette, palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, named_rows
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
@@ -32,11 +32,9 @@ def sweep_grid(
     selected: tuple[str, str, int] | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw one square per layer and number of neurons with its IDC written in it.
+    """Draw one square per layer and number of neurons with its IDC written in it, the `selected` one outlined.
 
-    `labels`: titles of the panels, by test set; default: the test sets' names; `selected`: (test set, layer, m), the
-    cell to outline. Squares are bars, which a page can make clickable; their `customdata` is (test set, layer,
-    m).
+    Squares are bars, which a page can make clickable; their `customdata` is (test set, layer, m).
     """
     colours = palette(dark)
     columns = min(2, len(sweep.suites))
@@ -59,14 +57,7 @@ def sweep_grid(
         zeroline=False,
         fixedrange=True,
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(sweep.layers))),
-        ticktext=list(sweep.layers),
-        range=[len(sweep.layers) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
+    figure.update_yaxes(**named_rows(sweep.layers), showgrid=False, fixedrange=True)
     figure.update_yaxes(title="layer, from input to output", title_standoff=14, col=1)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=56, margin_l=84)

@@ -29,11 +29,7 @@ def relevance_signs(dark: bool) -> dict[str, str]:
 def importance(
     activation: NDArray[np.float64], relevance: NDArray[np.float64], neurons: Sequence[str], title: str, *, dark: bool
 ) -> go.Figure:
-    """Draw how active neurons are beside how important they are.
-
-    `activation`, `relevance`: float64 (m,), mean activation, and relevance summed over the same inputs; `neurons`:
-    names of the m neurons.
-    """
+    """Draw how active neurons are on average beside their relevance, summed over the same inputs, (m,) each."""
     colours, signs = palette(dark), relevance_signs(dark)
     figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.08)
     shares = [signs["towards"] if value >= 0 else signs["against"] for value in relevance]
@@ -62,10 +58,7 @@ def importance(
 
 
 def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figure:
-    """Draw values as dots on a line, with the cluster each belongs to and the centroids.
-
-    `values`: real (n,), activations of one neuron.
-    """
+    """Draw values (n,) as dots on a line, with the cluster each belongs to and the centroids."""
     colours = palette(dark)
     places = np.asarray(values, dtype=np.float64)
     heights = _stacked(places)
@@ -132,11 +125,7 @@ def cells(
     own: bool = False,
     dark: bool,
 ) -> go.Figure:
-    """Draw tests in the plane of two neurons, which the boundaries of their states cut into cells.
-
-    `activations`: float64 (n, 2), activations of the two neurons for each test; `assigned`: uint8 (n, 2), the cell of
-    each test.
-    """
+    """Draw tests (n, 2) in the plane of two neurons, which the boundaries of their states cut into cells."""
     colours = palette(dark)
     top = 1.25
     edges = [np.concatenate([[-0.08], bounds, [top]]) for bounds in boundaries]

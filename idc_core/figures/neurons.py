@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette
+from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette, rgb, signed_fill
 from idc_core.figures.style import SHORT, finish, finish_panels, panels
 
 MOST_BARS = 60
@@ -29,14 +29,11 @@ MOST_MARKS, FEWEST_POINTS, MOST_POINTS = 600, 60, 200
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of bars below another.
-
-    `title`, `unit`: what it shows, and the title of its axis; `values`: float (neurons,).
-    """
+    """One row of bars below another."""
 
     title: str
-    unit: str
-    values: NDArray[np.floating]
+    unit: str  # title of its axis
+    values: NDArray[np.floating]  # (neurons,)
 
 
 def ranking(
@@ -50,9 +47,8 @@ def ranking(
 ) -> go.Figure:
     """Draw several numbers of each neuron below each other, the chosen neurons with a pattern as well as a colour.
 
-    `order`: int64 (neurons,), neurons from left to right; of more than `MOST_BARS` the first and the last ones are
-    drawn, and the selected one; `important`: int64 (m,), the chosen neurons. `customdata` of a bar is its
-    neuron.
+    Of more than `MOST_BARS` in `order` the first and the last ones are drawn, and the selected one; `customdata` of a
+    bar is its neuron.
     """
     colours = palette(dark)
     shown, names = _columns(order, selected)
@@ -162,11 +158,10 @@ def activation_relevance(
     seed: int = 0,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw relevance against activation for each chosen neuron, one small panel per neuron.
+    """Draw relevance against activation, (n, m) each, in a small panel for each chosen neuron.
 
-    `activations`, `relevance`: float (n, m), of every test and chosen neuron; `correct`: bool (n,) or None, whether a
-    test is classified correctly; misclassified tests get another colour and mark; `neurons`: titles of the m panels;
-    `ids`: int64 (n,), numbers of the tests, which become `customdata` of their marks; default: their positions.
+    Tests that are not `correct` (n,) get another colour and mark; `ids` (n,), by default their positions, become the
+    `customdata` of the marks.
     """
     colours = palette(dark)
     figure, places = panels(neurons)
@@ -221,10 +216,7 @@ def _sample(right: NDArray[np.bool_], seed: int, most: int) -> NDArray[np.bool_]
 
 
 def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Pearson correlation of activation and relevance, one value per neuron.
-
-    `activations`, `relevance`: float (n, m). Returns float64 (m,): in -1..1; NaN where either one never changes.
-    """
+    """Pearson correlation of activation and relevance (n, m), one value per neuron; NaN where either never changes."""
     a = activations.astype(np.float64) - activations.mean(axis=0, dtype=np.float64)
     r = relevance.astype(np.float64) - relevance.mean(axis=0, dtype=np.float64)
     scale = np.sqrt((a * a).sum(axis=0) * (r * r).sum(axis=0))
@@ -243,10 +235,7 @@ MOST_NUMBERS = 16
 def agreement(
     correlations: NDArray[np.float64], labels: Sequence[str], title: str, axis: str = "ranking", *, dark: bool = False
 ) -> go.Figure:
-    """Draw the rank correlation of every two rankings as a square.
-
-    `correlations`: float64 (k, k), in -1..1; NaN leaves a square empty; `labels`: names of the k rankings.
-    """
+    """Draw the rank correlation (k, k) of every two rankings as a square; NaN leaves it empty."""
     colours = palette(dark)
     anchors = SCHEMES["orange-purple"].anchors
     figure = go.Figure(
@@ -258,10 +247,7 @@ def agreement(
             zmax=1,
             xgap=1,
             ygap=1,
-            colorscale=[
-                (place, f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})")
-                for place, anchor in zip(np.linspace(0, 1, len(anchors)), anchors, strict=True)
-            ],
+            colorscale=list(zip(np.linspace(0, 1, len(anchors)), map(rgb, anchors), strict=True)),
             texttemplate="%{z:.2f}" if len(labels) <= MOST_NUMBERS else "",
             hoverongaps=False,
             hovertemplate="%{y}<br>%{x}<br>rank correlation %{z:.3f}<extra></extra>",
@@ -286,10 +272,9 @@ def relevance_by_group(
     chosen: Sequence[str] = (),
     dark: bool = False,
 ) -> go.Figure:
-    """Draw a neuron's mean relevance over the inputs of each class.
+    """Draw a neuron's mean relevance over the inputs of each class, (classes,), NaN for none; `chosen` ones are marked.
 
-    `values`: float64 (classes,), NaN for a class without inputs; `labels`: names of the classes; `chosen`: labels that
-    get a mark. `customdata` of a bar is its class's index.
+    `customdata` of a bar is its class's index.
     """
     colours = palette(dark)
     known = np.nan_to_num(values)
@@ -304,11 +289,7 @@ def relevance_by_group(
             y=values[places],
             customdata=places,
             name=name,
-            marker={
-                "color": f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})",
-                "line": {"color": colours.ink, "width": 1},
-                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#12161a", "size": 7, "solidity": 0.2},
-            },
+            marker=signed_fill(anchor, pattern, colours),
             hovertemplate=f"%{{x}}<br>mean relevance %{{y:.4g}}<extra>{name}</extra>",
         )
     marked = [i for i, label in enumerate(labels) if label in chosen]

@@ -6,7 +6,7 @@ Meaning never rests on colour alone: figures add a pattern, a mark or a label to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,16 @@ from idc_core.errors import SettingError
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme as ``#rrggbb``.
+    """Colours of one theme as ``#rrggbb``."""
 
-    `ground`, `ink`, `muted`, `line`: background, text, secondary text, and thin lines; `accent`: the studio's one
-    accent; `error`: what misclassified inputs are drawn in; `tests`: the original test set (suites keep their colour on
-    every page); `counts`: one-hue scale from few to many; zero has no colour, it is drawn empty.
-    """
-
-    ground: str
-    ink: str
-    muted: str
-    line: str
-    accent: str
-    error: str
-    tests: str
-    counts: tuple[str, ...]
+    ground: str  # background
+    ink: str  # text
+    muted: str  # secondary text
+    line: str  # thin lines
+    accent: str  # the studio's one accent
+    error: str  # what misclassified inputs are drawn in
+    tests: str  # the original test set (suites keep their colour on every page)
+    counts: tuple[str, ...]  # one-hue scale from few to many; zero has no colour, it is drawn empty
 
     @property
     def scale(self) -> list[tuple[float, str]]:
@@ -105,18 +100,14 @@ SCHEMES: Final = {
 
 @dataclass(frozen=True)
 class SuiteStyle:
-    """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone.
+    """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone."""
 
-    `light`, `dark`: colour on a light and on a dark ground, as ``#rrggbb`` (Okabe and Ito 2008); `outline`: whether
-    fills and marks need an outline in `ink`: the colour is too pale for the light ground; `dash`: line, as plotly names
-    it; `marker`: mark, as plotly names it.
-    """
-
-    light: str
-    dark: str
-    dash: str
-    marker: str
+    light: str  # colour on a light ground, as ``#rrggbb`` (Okabe and Ito 2008)
+    dark: str  # on a dark one
+    dash: str  # line, as plotly names it
+    marker: str  # mark, as plotly names it
     outline: bool = False
+    """Whether fills and marks need an outline in `ink`: the colour is too pale for the light ground."""
 
     def colour(self, dark: bool) -> str:
         """Return the colour for a dark or a light ground."""
@@ -172,15 +163,7 @@ SPARE_MARKERS: Final = (
 def suite_style(kind: str) -> SuiteStyle:
     """Return the style of a kind of suite: its fixed one, or one that no other kind has.
 
-    Parameters
-    ----------
-    kind : str
-        "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
-
-    Raises
-    ------
-    SettingError
-        If there is no such kind.
+    A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
     """
     if kind in SUITE_STYLES:
         return SUITE_STYLES[kind]
@@ -199,16 +182,27 @@ def palette(dark: bool) -> Palette:
     return DARK if dark else LIGHT
 
 
+def rgb(anchor: NDArray[np.float64]) -> str:
+    """Return an anchor of a scale as plotly and CSS take colours."""
+    return f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})"
+
+
+def signed_fill(anchor: NDArray[np.float64], pattern: str, colours: Palette) -> dict[str, Any]:
+    """Return the fill of bars for or against, which a pattern tells apart as well."""
+    return {
+        "color": rgb(anchor),
+        "line": {"color": colours.ink, "width": 1},
+        "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7, "solidity": 0.2},
+    }
+
+
 def class_colour(index: int) -> str:
     """Return the fixed colour of a class; colours repeat after ten."""
     return CLASSES[index % len(CLASSES)]
 
 
 def relevance_colours(relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> NDArray[np.uint8]:
-    """Colour relevance red for and blue against, with white at zero.
-
-    `relevance`: relevance, in the unit of the score it explains. Returns uint8, shape of `relevance` + (3,): RGB.
-    """
+    """Colour relevance red for and blue against, with white at zero: RGB, uint8, in a last axis of 3."""
     if not limit > 0:
         raise SettingError(f"The limit of a relevance scale must be positive; got {limit}.")
     place = (np.clip(relevance / limit, -1.0, 1.0) + 1.0) / 2.0

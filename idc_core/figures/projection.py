@@ -33,23 +33,15 @@ SYMBOLS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which group each point belongs to.
+    """Which group each point belongs to."""
 
-    `member`: int64 (n,), index of each point's group; `names`: names of the groups; `ordered`: whether the groups go
-    from low to high, so that they take one hue from pale to strong.
-    """
-
-    member: NDArray[np.int64]
-    names: Sequence[str]
-    ordered: bool = False
+    member: NDArray[np.int64]  # (n,), index of each point's group
+    names: Sequence[str]  # names of the groups
+    ordered: bool = False  # whether the groups go from low to high, so that they take one hue from pale to strong
 
 
 def gather(member: NDArray[np.int64], names: Sequence[str], rest: str) -> Groups:
-    """Keep the largest groups apart and put the others into one.
-
-    `member`: int64 (n,), index of each point's group; `names`: names of the groups. In the order of the names;
-    unchanged where there are few enough.
-    """
+    """Keep the largest groups apart, in the order of the names, and put the others into one, if there are too many."""
     if len(names) <= MOST_GROUPS:
         return Groups(member, names)
     size = np.bincount(member, minlength=len(names))
@@ -70,11 +62,7 @@ def plane(
     lasso: bool = False,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw inputs on a plane, a colour and a mark a group.
-
-    `points`: float (n, 2), places; `ids`: int64 (n,), numbers of the inputs in their test set; marks carry them as
-    `customdata`; `axes`: (str, str), titles of the axes.
-    """
+    """Draw inputs (n, 2) on a plane, a colour and a mark a group; marks carry their `ids` as `customdata`."""
     colours = palette(dark)
     figure = go.Figure()
     for index, name in enumerate(groups.names):

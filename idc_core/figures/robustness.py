@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from idc_core.experiments.retraining_results import Difference, Retraining
 from idc_core.figures.palette import Palette, palette
-from idc_core.figures.style import finish, finish_panels, panels
+from idc_core.figures.style import band, finish, finish_panels, named_rows, panels
 
 BAND = 0.16
 """Opacity of a band: three of them lie on top of each other."""
@@ -57,17 +57,7 @@ def curves(
             if np.isfinite(spread).all():
                 # There is no accuracy above 100 %, and no error below 0: an axis must not show any.
                 above, below = np.minimum(middle + spread, most), np.maximum(middle - spread, 0.0)
-                figure.add_scatter(
-                    x=np.concatenate([epochs, epochs[::-1]]),
-                    y=np.concatenate([above, below[::-1]]),
-                    mode="lines",
-                    fill="toself",
-                    fillcolor=_clear(mark.colour),
-                    line={"width": 0},
-                    hoverinfo="skip",
-                    showlegend=False,
-                    **place,
-                )
+                band(figure, epochs, below, above, _clear(mark.colour), mode="lines", showlegend=False, **place)
             figure.add_scatter(
                 x=epochs,
                 y=middle,
@@ -121,12 +111,6 @@ def differences(
             hovertemplate=f"{label}<br>%{{x:+.3g}} (%{{customdata[0]:+.3g}} to %{{customdata[1]:+.3g}})<extra></extra>",
         )
     figure.add_vline(0, line={"color": colours.ink, "width": 1})
-    figure.update_yaxes(
-        tickvals=rows,
-        ticktext=[tests[name] for name in found.tests],
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-    )
+    figure.update_yaxes(**named_rows([tests[name] for name in found.tests]), showgrid=False)
     figure.update_xaxes(title=f"difference in {unit} after {found.epochs} epochs", title_standoff=8)
     return finish(figure, title, colours, height=190 + 56 * len(rows))

@@ -23,10 +23,7 @@ SHORT = 5
 
 
 def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap: int = 78) -> go.Figure:
-    """Give a figure its title, margins and axis lines.
-
-    `height`: height in pixels.
-    """
+    """Give a figure its title, margins and axis lines."""
     lines = balanced(typeset(title), wrap)
     figure.update_layout(
         title={
@@ -61,10 +58,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
 
 
 def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
-    """Make a figure of small panels, three a row.
-
-    `titles`: title of every panel. Returns places: row and column of every panel, as plotly's methods take them.
-    """
+    """Make a figure of small panels, three a row; return it and each panel's place as plotly's methods take it."""
     columns = min(PANELS_A_ROW, len(titles))
     rows = -(-len(titles) // columns)
     figure = make_subplots(
@@ -88,6 +82,29 @@ def finish_panels(
     return figure
 
 
+def band(figure: go.Figure, x: NDArray[Any], low: NDArray[Any], high: NDArray[Any], colour: str, **look: Any) -> None:
+    """Fill what lies between two curves."""
+    figure.add_scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        fillcolor=colour,
+        line={"width": 0},
+        hoverinfo="skip",
+        **look,
+    )
+
+
+def named_rows(names: Sequence[str], room: float = 0.5) -> dict[str, Any]:
+    """Return a vertical axis with a name at each row, the first on top, and some room above and below."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": list(names),
+        "range": [len(names) - 1 + room, -room],
+        "zeroline": False,
+    }
+
+
 def bar_panels(
     values: Mapping[str, NDArray[np.floating]],
     written: Sequence[Sequence[str]],
@@ -98,9 +115,7 @@ def bar_panels(
 ) -> go.Figure:
     """Draw one panel per measure, in each the same bars from top to bottom with their numbers behind them.
 
-    `values`: mapping of str to float (bars,), by the panel's title; each in its own unit, NaN leaves a bar out;
-    `written`: every value as it is written, panel by panel; `labels`: names of the bars; `marker`: their fill, as
-    plotly takes it.
+    `values` holds (bars,) by the panel's title, each in its own unit, NaN for no bar; `written` is how each is written.
     """
     columns = min(PANELS_A_ROW, len(values))
     rows = -(-len(values) // columns)
@@ -134,14 +149,7 @@ def bar_panels(
         # Room for the number behind the longest bar.
         most = 1.4 * float(np.nanmax(row, initial=0.0)) or 1.0
         figure.update_xaxes(range=[0, most], showgrid=False, showticklabels=False, fixedrange=True, **place)
-    figure.update_yaxes(
-        tickvals=list(range(len(labels))),
-        ticktext=list(labels),
-        range=[len(labels) - 0.4, -0.6],
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
+    figure.update_yaxes(**named_rows(labels, 0.6), showgrid=False, fixedrange=True)
     finish(figure, title, colours, height=height)
     figure.update_layout(margin_b=12, bargap=0.25)
     return figure.update_annotations(font={"size": 13, "color": colours.ink})

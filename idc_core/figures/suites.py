@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import ON_FILL, palette, suite_style
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, named_rows
 
 ROW_PIXELS = 30
 SQUARE_PIXELS = 36
@@ -59,25 +59,8 @@ def gains(
 ) -> go.Figure:
     """Draw a panel per number of neurons (m), in it a row per suite: its IDC, from where it starts, and added cells.
 
-    Parameters
-    ----------
-    suites : sequence of DrawnSuite
-        The first is what the others are measured against.
-    ms : sequence of int
-        Numbers of important neurons.
-    scores : ndarray of float64 (ms, suites)
-        IDC, 0..1.
-    added : ndarray of int64 (ms, suites)
-        Cells that each suite adds to the first one's.
-    title : str
-        The finding.
-    dark : bool
-        Whether the ground is dark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Marks carry the number of their suite, and m, as customdata.
+    `scores` and `added` are (ms, suites); the first suite is what the others are measured against. Marks carry the
+    number of their suite, and m, as `customdata`.
     """
     colours = palette(dark)
     columns = min(COLUMNS, len(ms))
@@ -99,14 +82,7 @@ def gains(
         figure.add_vline(x=float(row[0]), line={"color": colours.muted, "width": 1, "dash": "dot"}, **place)
         spread = float(row.max() - row.min()) or float(row.max()) or 1.0
         figure.update_xaxes(range=[row.min() - 0.06 * spread, row.max() + 0.42 * spread], nticks=5, **place)
-    figure.update_yaxes(
-        tickvals=list(range(len(suites))),
-        ticktext=[suite.wrapped for suite in suites],
-        range=[len(suites) - 0.4, -0.6],
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
+    figure.update_yaxes(**named_rows([suite.wrapped for suite in suites], 0.6), showgrid=False, fixedrange=True)
     figure.update_xaxes(ticksuffix=" %", exponentformat="none", zeroline=False, fixedrange=True)
     figure.update_xaxes(title="IDC (axis not from zero)", row=rows)
     finish(figure, title, colours, height=height)
@@ -229,15 +205,8 @@ def cumulative_gains(
             customdata=ends,
             hovertemplate="%{x:,} added cells, %{customdata:,} so far<extra></extra>",
         )
-        figure.update_yaxes(
-            tickvals=later,
-            ticktext=[suites[number].wrapped for number in numbers[1:]],
-            range=[len(numbers) - 1.4, -0.6],
-            showgrid=False,
-            zeroline=False,
-            fixedrange=True,
-            row=row,
-        )
+        names = [suites[number].wrapped for number in numbers[1:]]
+        figure.update_yaxes(**named_rows(names, 0.6), showgrid=False, fixedrange=True, row=row)
     figure.update_xaxes(range=[0, 1.12 * most], fixedrange=True, nticks=8, tickformat=",d")
     if most <= FEW:
         # Between whole numbers there are no cells, and a tick there would be written as one of them.

@@ -22,11 +22,10 @@ DEEPEST = 0.42
 
 
 def words(tokens: Sequence[str], relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> str:
-    """Write words on a ground of their relevance.
+    """Write words as HTML on a ground of their relevance (n,).
 
-    `tokens`: anything; escaped here; `relevance`: float (n,), relevance of each word. Returns HTML. Words for are bold,
-    words against italic with a dotted line; every coloured word has its number as a tooltip, strong ones also behind
-    them.
+    Words for are bold, words against italic with a dotted line; every coloured word has its number as a tooltip,
+    strong ones also behind them.
     """
     if not len(tokens):
         return "<p>(no words)</p>"

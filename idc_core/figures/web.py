@@ -35,11 +35,7 @@ body {{
 
 
 def web_page(figure: go.Figure, title: str, lines: Sequence[str] = (), *, dark: bool = False) -> str:
-    """Write a figure as a web page that holds all it needs.
-
-    `lines`: paragraphs below the figure, as plain text. Returns HTML of about 5 MB: it contains the library that draws
-    the figure.
-    """
+    """Write a figure as a web page of about 5 MB that holds all it needs, with plain `lines` below it."""
     colours = palette(dark)
     return _PAGE.format(
         title=html.escape(title),
@@ -52,11 +48,7 @@ def web_page(figure: go.Figure, title: str, lines: Sequence[str] = (), *, dark: 
 
 
 def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> go.Figure:
-    """Draw the grid of combinations with plotly, whose figures can be saved with what they say under the pointer.
-
-    `option`: from `idc_core.figures.coverage.coverage_grid`; `height`: height in pixels. Returns a heatmap with the
-    same cells, colours, marks, legend and outline.
-    """
+    """Draw `coverage_grid`'s option with plotly, whose figures can be saved with what they say under the pointer."""
     colours = palette(dark)
     rows, x, y = option["dataset"]["source"], option["xAxis"], option["yAxis"]
     shape = (len(y["data"]), len(x["data"]))

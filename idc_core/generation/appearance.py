@@ -16,8 +16,6 @@ from idc_core.parameters import Parameter
 class _OneNumber(Constraint):
     """One number changes the whole picture; the state is this number and the direction it goes, (n, 2).
 
-    Notes
-    -----
     A line has no way round a hill: where the gradient turns, going back would only repeat pictures already seen. So the
     gradient at the seed says which way to go first, and where the range ends the search starts at the seed again, the
     other way.

@@ -16,7 +16,8 @@ from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError
 from idc_core.generation.constraints import LEVELS, as_seeds, towards
 from idc_core.generation.objectives import SearchedNetwork
-from idc_core.parameters import whole_number
+from idc_core.limits import ITERATIONS
+from idc_core.parameters import shown, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
 
@@ -65,7 +66,7 @@ class CellSpace:
         if not inside:
             raise SettingError(
                 f"Expected a cell as {len(self.sizes)} cluster numbers below {'-'.join(map(str, self.sizes))}, for "
-                f"example {'-'.join('0' for _ in self.sizes)}, not {wanted!r}."
+                f"example {'-'.join('0' for _ in self.sizes)}, not {shown(wanted)}."
             )
         return cell
 
@@ -92,34 +93,17 @@ STEP = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """Pictures that reach a cell.
+    """Pictures that reach a cell."""
 
-    Attributes
-    ----------
-    cell : tuple of int
-        Cluster index of each important neuron.
-    inputs : ndarray, float32 (n, C, H, W)
-        Pictures of 8 bits in the cell.
-    seed_index : ndarray, int64 (n,)
-        Position of each one's seed, ascending.
-    predictions, seed_predictions : ndarray, int64 (n,), (seeds,)
-        Predicted classes; 0 for regression.
-    iterations : ndarray, int64 (n,)
-        Steps, or draws of noise; 0 where the seed itself lies in the cell.
-    closest : ndarray, float64 (seeds,)
-        Distance of each seed's best picture to the cell: the largest distance of an important neuron to its cluster,
-        in mean gaps between that neuron's centroids; 0 in the cell.
-    seconds : float
-    stopped : bool
-    """
-
-    cell: tuple[int, ...]
-    inputs: NDArray[np.float32]
-    seed_index: NDArray[np.int64]
-    predictions: NDArray[np.int64]
-    seed_predictions: NDArray[np.int64]
-    iterations: NDArray[np.int64]
+    cell: tuple[int, ...]  # cluster index of each important neuron
+    inputs: NDArray[np.float32]  # (n, C, H, W), pictures of 8 bits in the cell
+    seed_index: NDArray[np.int64]  # (n,), position of each one's seed, ascending
+    predictions: NDArray[np.int64]  # (n,), predicted classes; 0 for regression
+    seed_predictions: NDArray[np.int64]  # (seeds,)
+    iterations: NDArray[np.int64]  # (n,), steps, or draws of noise; 0 where the seed itself lies in the cell
     closest: NDArray[np.float64]
+    """(seeds,), distance of each seed's best picture to the cell: the largest distance of an important neuron to its
+    cluster, in mean gaps between that neuron's centroids; 0 in the cell."""
     seconds: float
     stopped: bool
 
@@ -147,32 +131,11 @@ def reach_cell(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Reached:
-    """Change seeds by at most epsilon until they lie in a cell.
+    """Change seeds (n, C, H, W) by at most epsilon until they lie in a cell; at most one picture per seed.
 
-    Parameters
-    ----------
-    model : Module
-        Left unchanged.
-    source : IDC or Analysis
-        A fitted criterion or an analysis, of this model.
-    cell : str or sequence of int
-        Cluster index of each important neuron, for example "2-1-0".
-    seeds : Tensor, array or Dataset, (n, C, H, W)
-        Pictures in 0..1, rounded to 8 bits; those closest to the cell go the shortest way
-        (`idc_core.coverage.closest_inputs.closest`).
-    epsilon : float
-        Largest change of a value, 1/255..1.
-    iterations : int
-        Most steps from one seed.
-    batch_size : int, optional
-        Default: chosen from the network's size.
-    on_progress : Progress, optional
-        Called after every step; returning False ends the search.
-
-    Returns
-    -------
-    Reached
-        At most one picture per seed; empty, with a message, where none reaches the cell.
+    `source` belongs to the model; `cell` holds the cluster of each important neuron, for example "2-1-0"; seeds lie in
+    0..1 and are rounded to 8 bits: those closest to the cell go the shortest way
+    (`idc_core.coverage.closest_inputs.closest`). Where none reaches it, the result is empty, with a message.
 
     Raises
     ------
@@ -237,7 +200,7 @@ class _CellSearch:
     ) -> None:
         if not 1 / LEVELS <= epsilon <= 1:
             raise SettingError(f"epsilon must lie in 1/255..1, not {epsilon!r}.")
-        whole_number("iterations", iterations)
+        whole_number("iterations", iterations, 0, ITERATIONS.high)
         self.space = CellSpace.of(source)
         self.cell = self.space.cell(cell)
         self.seeds, self.epsilon = as_seeds(seeds), epsilon

@@ -99,10 +99,8 @@ def find_constraint(wanted: str | Constraint) -> Constraint:
 def normalised(gradient: Tensor) -> Tensor:
     """Return each picture's gradient divided by its root mean square over the values that are not zero.
 
-    Notes
-    -----
-    DeepXplore divides by the root mean square over the whole picture before the constraint is applied, which makes the
-    same step small in a small rectangle and huge for a brightness. Here what the constraint leaves free is normalised.
+    DeepXplore divides by that over the whole picture before the constraint is applied, which makes the same step small
+    in a small rectangle and huge for a brightness. Here what the constraint leaves free is normalised.
     """
     flat = gradient.flatten(1)
     free = (flat != 0).sum(1).clamp(min=1)
@@ -123,13 +121,7 @@ def towards(seeds: Tensor, pictures: Tensor) -> Tensor:
 
 
 def as_seeds(seeds: Any) -> Tensor:
-    """Return the pictures of 8 bits, float32 (n, C, H, W), nearest to a tensor, array or Dataset of them.
-
-    Raises
-    ------
-    DataError
-        If they are no pictures, there are none, or values lie outside 0..1.
-    """
+    """Return a tensor, array or Dataset of pictures in 0..1, at least one, as 8 bits, float32 (n, C, H, W)."""
     found = getattr(seeds, "inputs", seeds)
     array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
     if array.ndim != 4 or array.dtype.kind != "f" or not len(array):

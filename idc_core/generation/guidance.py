@@ -27,21 +27,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Aims:
-    """Which neurons' activations each picture's search pulls, and where to.
+    """Which neurons' activations each picture's search pulls, and where to."""
 
-    Attributes
-    ----------
-    neurons : Tensor, int64 (n, q)
-        Counted through the guide's layers.
-    goals : Tensor, float32 (n, q)
-        An activation to come close to; inf to raise without end, -inf to lower.
-    units : Tensor, float32 (n, q)
-        By what a distance to a goal is divided.
-    """
-
-    neurons: Tensor
-    goals: Tensor
-    units: Tensor
+    neurons: Tensor  # (n, q), counted through the guide's layers
+    goals: Tensor  # (n, q), an activation to come close to; inf to raise without end, -inf to lower
+    units: Tensor  # (n, q), by what a distance to a goal is divided
 
     def value(self, activations: Tensor, rows: slice) -> Tensor:
         """Return what is to be raised, (n,), from activations (n, neurons) of the pictures in `rows`."""
@@ -67,15 +57,9 @@ class Guide(Protocol):
 
 
 class TargetGuide:
-    """Pull one neuron a picture towards a target that nothing has covered yet.
+    """Pull one neuron a picture towards a target that nothing has covered yet; the criterion is not changed.
 
-    Parameters
-    ----------
-    criterion : TargetCriterion
-        Fitted if it learns, with what is covered so far; it is not changed.
-    aim : Aim
-    example : Tensor, (1, C, H, W)
-        Run where the criterion has seen nothing yet.
+    `example`, (1, C, H, W), is run where the criterion has seen nothing yet.
     """
 
     def __init__(self, criterion: TargetCriterion, aim: Aim, example: Tensor) -> None:
@@ -104,13 +88,7 @@ class TargetGuide:
 
 
 class CellGuide:
-    """Pull the important neurons towards a cell next to the seed's own that nothing has covered yet.
-
-    Parameters
-    ----------
-    criterion : IDC
-        Fitted, with the cells covered so far; it is not changed.
-    """
+    """Pull the important neurons towards an uncovered cell next to the seed's own; the criterion is not changed."""
 
     def __init__(self, criterion: IDC) -> None:
         self.model = criterion.model
@@ -138,13 +116,7 @@ class CellGuide:
 
 
 def make_guide(criterion: Criterion, example: Tensor) -> Guide:
-    """Return the guide of a criterion.
-
-    Raises
-    ------
-    SettingError
-        If the criterion has no target that an activation can be pulled to, or is not fitted.
-    """
+    """Return a criterion's guide; SettingError where it has no target to pull an activation to, or is not fitted."""
     if isinstance(criterion, IDC):
         return CellGuide(criterion)
     aim = criterion.card.aim
@@ -192,27 +164,11 @@ def make_guidance(
     m: int = 6,
     on_progress: Progress | None = None,
 ) -> list[Criterion]:
-    """Make and fit one criterion a model for `differential_search` to aim at.
+    """Make and fit one criterion a model for `differential_search` to aim at; a model that comes twice has one.
 
-    Parameters
-    ----------
-    name : str
-        One of `guides`.
-    models : sequence of Module
-    train : Tensor, array or Dataset, (n, ...)
-        What criteria learn from; neuron coverage and its k most active neurons learn nothing.
-    covered : the same, optional
-        What counts as covered before the search; without it nothing does.
-    layers : sequence of str, optional
-        For IDC: the layer of each model. Default: the one on its card, else its last hidden layer.
-    m : int
-        For IDC: important neurons; fewer where a layer has fewer.
-    on_progress : Progress, optional
-
-    Returns
-    -------
-    list of Criterion
-        In the order of the models; a model that comes twice has one.
+    `name` is one of `guides`; criteria learn from `train`, inputs (n, ...), and count `covered`, if given, as covered
+    before the search. For IDC: `layers` names one for each model, by default that on its card, else its last hidden
+    layer; `m` important neurons, fewer where a layer has fewer.
 
     Raises
     ------
@@ -220,8 +176,6 @@ def make_guidance(
         If nothing of this name can guide a search.
     UnsupportedOperationError
         If a model has no layer with neurons.
-    ModelError, DataError
-        As the criteria's `fit` and `update`.
     """
     if name not in guides():
         raise SettingError(f"Expected a criterion that can guide a search, one of {', '.join(guides())}, got {name!r}.")

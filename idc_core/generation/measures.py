@@ -32,13 +32,7 @@ class Distances:
 
 
 def distances(inputs: NDArray[Any], seeds: NDArray[Any]) -> Distances:
-    """Measure the distance of each input (n, C, H, W) to its seed.
-
-    Raises
-    ------
-    SettingError
-        If there is not one seed per input.
-    """
+    """Measure the distance of each input (n, C, H, W) to its seed."""
     if inputs.shape != seeds.shape:
         raise SettingError(f"Expected one seed per input, got shapes {inputs.shape} and {seeds.shape}.")
     change = np.abs(inputs.astype(np.float64) - seeds).reshape(len(inputs), int(np.prod(inputs.shape[1:])))
@@ -46,24 +40,11 @@ def distances(inputs: NDArray[Any], seeds: NDArray[Any]) -> Distances:
 
 
 def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[Any]:
-    """Return the prediction of more than half of the models for each input: its automatic label.
+    """Return the prediction of more than half of the models for each input: its automatic label, (n,).
 
-    Parameters
-    ----------
-    predictions : ndarray (n, models)
-        Classes, int64, or values of a regression.
-    bound : float, optional
-        For a regression: predictions that differ by at most this from the middle one agree with it.
-
-    Returns
-    -------
-    ndarray (n,)
-        The class, `NO_MAJORITY` where none has more than half of the votes; for a regression, float32, the mean of the
-        predictions that agree, NaN where they are not more than half.
-
-    Notes
-    -----
-    DeepXplore labels disagreements by majority vote (section 7.3). Two models that disagree never have a majority.
+    `predictions`, (n, models), are classes, or with a `bound` values of a regression: those that differ by at most this
+    from the middle one agree, and their mean is the label. Without a majority `NO_MAJORITY`, or NaN. DeepXplore labels
+    disagreements by majority vote (section 7.3); two models that disagree never have one.
     """
     models = predictions.shape[1]
     if bound is None:

@@ -16,46 +16,25 @@ from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
 from idc_core.generation.guidance import Aims, Guide, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork, Terms, neuron_layers
+from idc_core.limits import ITERATIONS
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 
 
 @dataclass(frozen=True, eq=False)
 class Disagreements:
-    """Pictures on which the models disagree, found by a differential search.
+    """Pictures on which the models disagree, found by a differential search."""
 
-    Attributes
-    ----------
-    inputs : ndarray, float32 (n, C, H, W)
-        Pictures of 8 bits, values k / 255.
-    seed_index : ndarray, int64 (n,)
-        Position of each one's seed, ascending.
-    predictions : ndarray, int64 or float32 (n, models)
-        Class by each model; for regression its value.
-    seed_predictions : ndarray, int64 or float32 (seeds, models)
-    iterations : ndarray, int64 (n,)
-        Steps taken; 0 where the models disagree on the seed itself.
-    turned : ndarray, int64 (seeds,)
-        The model that was to lose each seed's class.
-    seeds : int
-        Number of seeds searched from.
-    seconds : float
-    stopped : bool
-        Whether the caller stopped the search before its end.
-    settings : dict
-        Every setting, by name.
-    """
-
-    inputs: NDArray[np.float32]
-    seed_index: NDArray[np.int64]
-    predictions: NDArray[Any]
-    seed_predictions: NDArray[Any]
-    iterations: NDArray[np.int64]
-    turned: NDArray[np.int64]
-    seeds: int
+    inputs: NDArray[np.float32]  # (n, C, H, W), pictures of 8 bits, values k / 255
+    seed_index: NDArray[np.int64]  # (n,), position of each one's seed, ascending
+    predictions: NDArray[Any]  # int64 or float32 (n, models), class by each model; for regression its value
+    seed_predictions: NDArray[Any]  # int64 or float32 (seeds, models)
+    iterations: NDArray[np.int64]  # (n,), steps taken; 0 where the models disagree on the seed itself
+    turned: NDArray[np.int64]  # (seeds,), the model that was to lose each seed's class
+    seeds: int  # number of seeds searched from
     seconds: float
-    stopped: bool
-    settings: dict[str, Any]
+    stopped: bool  # whether the caller stopped the search before its end
+    settings: dict[str, Any]  # every setting, by name
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -141,10 +120,8 @@ def differential_search(
         Number of the model that is to lose the class. Default: one at random for each seed.
     bound : float
         For regression: by how much predictions must differ, in their unit.
-    batch_size : int, optional
-        Default: chosen from the networks' sizes.
-    on_progress : Progress, optional
-        Called after every step; returning False ends the search.
+    batch_size, on_progress
+        As in `idc_core.trace`; progress is told after every step.
     on_disagreements : callable, optional
         Called with all disagreements so far after every step that adds one.
 
@@ -155,12 +132,9 @@ def differential_search(
 
     Raises
     ------
-    DataError
-        If the seeds are no pictures.
-    SettingError
-        If a parameter is outside what the method defines.
-    ModelError, UnsupportedOperationError
-        If the networks have different numbers of outputs, or no gradients.
+    IdcError
+        If the seeds are no pictures, a parameter is outside what the method defines, or the networks have different
+        numbers of outputs, or no gradients.
 
     Notes
     -----
@@ -408,6 +382,6 @@ def _check(
     for name, value in {"step": step, "bound": bound}.items():
         if not (np.isfinite(value) and value > 0):
             raise SettingError(f"{name} must be a finite number above 0, not {value!r}.")
-    whole_number("iterations", iterations)
+    whole_number("iterations", iterations, 0, ITERATIONS.high)
     if turn is not None and not 0 <= turn < len(models):
         raise SettingError(f"turn must be the number of a model, 0..{len(models) - 1}, not {turn!r}.")

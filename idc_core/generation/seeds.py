@@ -16,6 +16,7 @@ from idc_core.coverage.cells import decode, encode
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
 from idc_core.errors import SettingError
+from idc_core.limits import SEED
 from idc_core.parameters import whole_number
 from idc_core.registry import Registry
 
@@ -116,21 +117,7 @@ def _near_cell(pool: Pool, count: int, random: np.random.Generator) -> Ints:
 
 
 def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0) -> Ints:
-    """Choose tests to search from.
-
-    Parameters
-    ----------
-    pool : Pool
-    how : str
-        A key of `SEEDS`.
-    count : int
-        How many; all where there are fewer tests.
-    seed : int
-
-    Returns
-    -------
-    ndarray of int64 (k,)
-        Distinct positions in the pool, first choice first.
+    """Choose `count` tests, or all where there are fewer, by a key of `SEEDS`: distinct positions, first choice first.
 
     Raises
     ------
@@ -141,7 +128,8 @@ def choose_seeds(pool: Pool, how: str = "random", count: int = 50, seed: int = 0
     whole_number("The number of seeds", count, 1)
     if way.classes and pool.scores.shape[1] < 2:
         raise SettingError(f"Seeds by {how!r} need classes, but the network predicts one number.")
-    return np.asarray(way.choose(pool, count, np.random.default_rng(seed)), np.int64)
+    random = np.random.default_rng(int(SEED.check(seed)))
+    return np.asarray(way.choose(pool, count, random), np.int64)
 
 
 def uncovered_beside(table: CellTable) -> tuple[int, ...] | None:

@@ -5,9 +5,9 @@ import copy
 import torch
 from torch import nn
 
+from idc_core.limits import BITS
 from idc_core.lrp.session import undisturbed
 from idc_core.models.registry import MODELS, find_entry
-from idc_core.parameters import whole_number
 
 MOST = 3
 """Networks that are compared unless others are named."""
@@ -21,17 +21,12 @@ def companions(name: str) -> tuple[str, ...]:
 
 
 def rounded(model: nn.Module, bits: int = 4) -> nn.Module:
-    """Return a copy of a network, in eval mode, whose weights have few bits, as on a small device.
+    """Return a copy of a network, in eval mode, whose weights have few bits (2..16), as on a small device.
 
     Weights of two axes and more are rounded to the nearest of ``2 ** bits - 1`` levels, symmetric about zero and as far
     as the largest weight of their tensor; biases stay as they are.
-
-    Raises
-    ------
-    SettingError
-        If `bits` is outside 2..16.
     """
-    whole_number("bits per weight", bits, 2, 16)
+    BITS.check(bits)
     with undisturbed(model):
         other = copy.deepcopy(model)
     other.requires_grad_(False)

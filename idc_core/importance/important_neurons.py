@@ -58,10 +58,7 @@ def _absolute(relevance: Relevance) -> Relevance:
 
 
 def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:
-    """Return the m neurons with the largest importance, most important first.
-
-    `importance`: float64 (neurons,), cumulative relevance, in the unit of a score. Returns int64 (m,): of neurons with
-    equal importance the one with the lower number comes first.
+    """Return the m neurons with the largest importance, int64 (m,), most important first, of equals the lower number.
 
     S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
     1. The original program takes the higher number first where importances are equal.

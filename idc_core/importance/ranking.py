@@ -29,16 +29,13 @@ GROUPS = 5
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One measure of how much each neuron decides.
-
-    `name`, `label`: key and name of the measure; `values`: float64 (neurons,), mean over inputs, in the unit of a
-    score, so that rankings over different inputs can be compared; `inputs`: over how many inputs.
-    """
+    """One measure of how much each neuron decides."""
 
     name: str
     label: str
     values: NDArray[np.float64]
-    inputs: int
+    """(neurons,), mean over inputs, in the unit of a score, so that rankings over different inputs can be compared."""
+    inputs: int  # over how many inputs
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -54,20 +51,13 @@ class Ranking:
 
 
 def by_relevance(relevance: Relevance) -> list[Ranking]:
-    """Rank neurons by every entry of `PRIORITIES`, the paper's first.
-
-    `relevance`: float (n, neurons).
-    """
+    """Rank neurons by every entry of `PRIORITIES`, the paper's first, from relevance (n, neurons)."""
     n = len(relevance)
     return [Ranking(entry.name, entry.label, entry.total(relevance) / n, n) for entry in PRIORITIES.values()]
 
 
 def by_group(relevance: Relevance, groups: NDArray[np.int64], labels: Sequence[str]) -> list[Ranking]:
-    """Rank neurons by their relevance over the inputs of one group, one ranking per group that has inputs.
-
-    `relevance`: float (n, neurons); `groups`: int64 (n,), index into `labels` of every input, its true class for
-    instance.
-    """
+    """Rank neurons by their relevance (n, neurons) over the inputs of each group (n,), if it has any."""
     means = group_means(relevance, groups, len(labels))
     counts = np.bincount(groups, minlength=len(labels))
     return [
@@ -78,11 +68,7 @@ def by_group(relevance: Relevance, groups: NDArray[np.int64], labels: Sequence[s
 
 
 def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Return a neuron's mean relevance over the inputs of each group.
-
-    `relevance`: float (n, neurons); `groups`: int64 (n,), group of every input, 0 to `count` - 1. Returns float64
-    (neurons, count): NaN where a group has no input.
-    """
+    """Return a neuron's mean relevance over the inputs of each group (n,), float64 (neurons, count); NaN of none."""
     means = np.full((relevance.shape[1], count), np.nan)
     for group in range(count):
         inside = groups == group
@@ -92,10 +78,9 @@ def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> 
 
 
 def group_inputs(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the group of every input and the groups' names: classes, or ranges of the number to be answered.
+    """Return the group of every input, int64 (n,), and the groups' names: classes, or ranges of the number answered.
 
-    Returns groups, int64 (n,); labels: class names; of numbers, up to `GROUPS` ranges that hold equally many inputs,
-    from low to high.
+    There are up to `GROUPS` ranges that hold equally many inputs, from low to high.
     """
     if data.task == "classification":
         return data.targets, data.class_names
@@ -107,10 +92,10 @@ def group_inputs(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 
 def sample_inputs(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]:
-    """Choose inputs for a measure that is too slow for all of them.
+    """Choose inputs for a measure that is too slow for all of them; positions, int64 (k,), ascending.
 
-    Returns int64 (k,): ascending positions. Classes get equally many places, as far as they have inputs; where the
-    answer is a number, inputs lie at even distances.
+    Classes get equally many places, as far as they have inputs; where the answer is a number, inputs lie at even
+    distances.
     """
     whole_number("The number of inputs of a sample", count, 1)
     if data.task != "classification":
@@ -133,10 +118,7 @@ def spread_evenly(total: int, count: int) -> NDArray[np.int64]:
 def by_method(
     model: nn.Module, inputs: Any, layer: str, method: str, *, on_progress: Progress | None = None
 ) -> Ranking:
-    """Rank neurons by what an attribution method gives them on average.
-
-    `inputs`: Tensor or array, (n, ...).
-    """
+    """Rank neurons by what an attribution method gives them on average over inputs (n, ...)."""
     import torch
 
     from idc_core.attribution.methods import METHODS, attribute
@@ -164,11 +146,7 @@ def count_shared(first: Ranking, second: Ranking, m: int) -> int:
 
 
 def extremes(values: NDArray[np.floating], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the inputs with the largest and with the smallest values.
-
-    `values`: float (n,), a neuron's activation on every input. Returns most, least, int64 (k,), positions, the most
-    extreme first; of equal ones the earlier first.
-    """
+    """Return the positions of the largest and the smallest values (n,), most extreme first, of equals the earlier."""
     most = np.argsort(-values, kind="stable")[:count]
     least = np.argsort(values, kind="stable")[:count]
     return most.astype(np.int64), least.astype(np.int64)

@@ -23,18 +23,14 @@ Floats = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class RankedLayer:
-    """The important neurons of a layer.
-
-    `importance`: float64 (neurons,), relevance of every neuron, summed over the training inputs; `important`: int64
-    (k,), most important first; `activations`: float (train inputs, k), of these neurons, in their order; read-only.
-    float32, of a float64 network float64; `dense`: whether the layer's neurons are units, not channels.
-    """
+    """The important neurons of a layer."""
 
     layer: str
-    importance: NDArray[np.float64]
-    important: NDArray[np.int64]
+    importance: NDArray[np.float64]  # (neurons,), relevance of every neuron, summed over the training inputs
+    important: NDArray[np.int64]  # (k,), most important first
     activations: Floats
-    dense: bool
+    """(train inputs, k), of these neurons, in their order; read-only. float32, of a float64 network float64."""
+    dense: bool  # whether the layer's neurons are units, not channels
 
     @classmethod
     def of(

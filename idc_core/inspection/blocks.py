@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -17,7 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError
-from idc_core.files import cache_folder
+from idc_core.files import cache_folder, keeping, partial_folder
+from idc_core.guarded import opened
 from idc_core.inspection.hypothesis import Hypothesis, Records
 
 Place = tuple[str, str]
@@ -62,6 +65,26 @@ class Block:
 Key = tuple[object, ...]
 
 
+@dataclass(frozen=True)
+class _Spilled:
+    """An array on disk: what it must be when it is read again is remembered, not read."""
+
+    path: Path
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    checksum: int
+
+    def read(self) -> NDArray[Any]:
+        """Return the array; DataError where the disk does not give back what was written."""
+        # Read rather than mapped: pages of a mapped file count as this process's memory.
+        values = np.empty(self.shape, self.kind)
+        with opened(self.path, str(self.path)) as stream:
+            size = cast("BufferedReader", stream).readinto(values.reshape(-1).view(np.uint8).data)
+            if size != values.nbytes or stream.read(1) or zlib.crc32(values.data) != self.checksum:
+                raise DataError(f"{self.path} is damaged: the disk does not give back what was written. Inspect again.")
+        return values
+
+
 class BlockStore:
     """Keep arrays until it is closed: up to `budget` bytes in memory, the rest in a temporary folder in IDC_HOME."""
 
@@ -69,8 +92,8 @@ class BlockStore:
         self.budget = budget
         self.in_memory = 0
         self._memory: dict[Key, list[Tensor]] = {}
-        self._files: dict[Key, list[Path]] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._files: dict[Key, list[_Spilled]] = {}
+        self._folder: TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
         """Forget everything, in memory and on disk."""
@@ -103,29 +126,31 @@ class BlockStore:
         self.in_memory = 0
 
     def _write(self, key: Key, given: list[Tensor]) -> None:
-        paths = [self._file(len(self._files), number) for number in range(len(given))]
+        kept = []
         try:
-            for path, array in zip(paths, given, strict=True):
-                np.save(path, array.numpy())
+            for number, array in enumerate(given):
+                values = np.ascontiguousarray(array.numpy())
+                path = self._file(len(self._files), number)
+                values.tofile(path)
+                kept.append(_Spilled(path, values.shape, values.dtype, zlib.crc32(values.data)))
         except OSError as error:
             raise DataError(
                 f"The units' behaviours do not fit on disk ({error}): make room in {cache_folder()}, or name another "
                 "folder by the environment variable IDC_HOME."
             ) from error
-        self._files[key] = paths
+        self._files[key] = kept
 
     def get(self, key: Key) -> list[Tensor]:
         """Return what was kept under a key."""
         if key in self._memory:
             return self._memory[key]
-        # Read rather than mapped: pages of a mapped file count as this process's memory.
-        return [torch.from_numpy(np.load(path, allow_pickle=False)) for path in self._files[key]]
+        return [torch.from_numpy(one.read()) for one in self._files[key]]
 
     def _file(self, index: int, number: int) -> Path:
         if self._folder is None:
             parent = cache_folder() / "inspection"
-            parent.mkdir(parents=True, exist_ok=True)
-            self._folder = tempfile.TemporaryDirectory(prefix="blocks.", dir=parent)
+            with keeping(parent, "The units' behaviours"):
+                self._folder = partial_folder(parent)
         return Path(self._folder.name) / f"{index}-{number}.npy"
 
 

@@ -109,12 +109,9 @@ class Hypothesis:
         Behaviours are 0 or 1; numbers; or class indices in 0..classes - 1, without an order.
     behave : callable
         Records to (n,) for a value per record, or (n, *places) for one per symbol or pixel.
-    classes : int
-        How many there are where the kind is "classes".
-    recomputable : bool
-        Whether the behaviour follows from the inputs alone, so that it is known of changed inputs too.
-    parsed : bool
-        Whether it follows from the parse, so that it is known of texts that the grammar rewrote.
+    recomputable, parsed : bool
+        Whether the behaviour follows from the inputs alone, so that it is known of changed inputs too; and whether
+        it follows from the parse, so that it is known of texts that the grammar rewrote.
     """
 
     name: str
@@ -175,13 +172,7 @@ def register_family(name: str, label: str, help: str) -> Callable[[Callable[[Dat
 
 
 def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hypothesis, ...]:
-    """Return the ready-made hypotheses of some families, or of all of `FAMILIES`, for a data set.
-
-    Raises
-    ------
-    SettingError
-        If there is no family of that name.
-    """
+    """Return the ready-made hypotheses of some families, or of all of `FAMILIES`, for a data set."""
     wanted = [FAMILIES[name] for name in (FAMILIES if families is None else families)]
     return tuple(one for family in wanted for one in family.offer(dataset))
 

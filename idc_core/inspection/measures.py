@@ -22,25 +22,12 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class PairMeasure:
-    """A measure of one unit and one hypothesis, computed from sums.
+    """A measure of one unit and one hypothesis of one of its `kinds`, computed from sums.
 
-    Attributes
-    ----------
-    name, label, help, citation : str
-    kinds : tuple of {"binary", "number", "classes"}
-        Kinds of hypotheses that it accepts.
-    encode : callable
-        (pilot units, pilot behaviours, classes, settings) to the encoder that makes its sums.
-    encoder : str
-        Measures with the same encoder and settings share the sums.
-    statistic : callable
-        (sums, encoder) to the score.
-    association : callable or None
-        Sums to the correlation that is tested, or to several of which one is enough, (tests, H, U); None without a
-        test.
-    settings : tuple of (str, float)
-    signed : bool
-        Whether scores can be negative, so that a map needs two colours.
+    `encode` makes the encoder of the sums from (pilot units, pilot behaviours, classes, settings); measures with equal
+    `encoder` and `settings` share the sums. `statistic` turns (sums, encoder) into the score, `association` sums into
+    the correlation that is tested, or into several of which one is enough, (tests, H, U); None without a test. `signed`
+    scores can be negative, so that a map needs two colours.
     """
 
     name: str

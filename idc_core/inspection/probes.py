@@ -37,20 +37,11 @@ DOUBLE_VALUES = 1 << 20
 
 @dataclass(frozen=True)
 class GroupMeasure:
-    """A probe on a group of units, or a baseline that uses none.
+    """A probe on a group of units, or a baseline that uses none: it has no `loss` of a number of classes.
 
-    Attributes
-    ----------
-    name, label, help, citation : str
-    kinds : tuple of {"binary", "number", "classes"}
-    loss : callable or None
-        Number of classes to the loss; None for a baseline.
-    score : callable
-        Sums over held-out records to the score, (hypotheses, 1).
-    association : callable or None
-        The same sums to the correlation of prediction and truth; None without a test.
-    l2, l1 : float
-        Penalties: scikit-learn's 1 / C for logistic probes, alpha of Ridge; times rows alpha of Lasso.
+    `score` turns sums over held-out records into the score, (hypotheses, 1), `association` into the correlation of
+    prediction and truth; None without a test. `l2` and `l1` are penalties: scikit-learn's 1 / C for logistic probes,
+    alpha of Ridge; times rows alpha of Lasso.
     """
 
     name: str
@@ -211,17 +202,6 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
     )
 }
 """Measures of a group of units and a hypothesis by name."""
-
-
-def random_groups(units: int, size: int, count: int, seed: int) -> dict[str, tuple[int, ...]]:
-    """Return `count` groups of random units of a layer, to compare chosen groups of the same size with."""
-    if not 1 <= size <= units:
-        raise SettingError(f"A group of random units must have 1 to {units} units, not {size}.")
-    random = np.random.default_rng(seed)
-    return {
-        f"random {number + 1}": tuple(sorted(int(unit) for unit in random.choice(units, size, replace=False)))
-        for number in range(count)
-    }
 
 
 @dataclass(frozen=True, eq=False)

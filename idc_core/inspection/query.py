@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from idc_core.errors import DataError, SettingError
-from idc_core.inspection import query_process
-from idc_core.inspection.query_process import UNANSWERED, UNOPENED, Question
-from idc_core.inspection.store import bring_up_to_date, store_path
+from idc_core.errors import SettingError
+from idc_core.inspection.limits import LIMITS, Limits
+from idc_core.inspection.store import read, store_path
 
-SECONDS = 10.0
-"""A question may take so long."""
-
-MOST_ROWS = 10_000
-"""Rows of an answer; more are cut off."""
+_QUOTED = re.compile(
+    r"""'(?:[^']|'')*+(?:'|\Z)|"(?:[^"]|"")*+(?:"|\Z)|--[^\n]*+|/\*.*?(?:\*/|\Z)|\$(\w*+)\$.*?(?:\$\1\$|\Z)""",
+    re.DOTALL,
+)
+"""What is no SQL inside a query: strings, names in quotes, comments."""
 
 
 @dataclass(frozen=True)
@@ -95,64 +92,66 @@ PREPARED: dict[str, Prepared] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """Columns and rows that a question gave; `cut` where there were more than `MOST_ROWS`."""
+    """Columns and rows that a question gave; `cut` where there were more rows."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     cut: bool
 
 
-def ask(sql: str, path: Path | None = None, *, seconds: float = SECONDS) -> Answer:
+def ask(sql: str, path: Path | None = None, *, seconds: float = LIMITS.seconds, limits: Limits = LIMITS) -> Answer:
     """Answer one SELECT over the views `runs`, `hypotheses`, `units` and `scores`.
+
+    Values are Python's where Python has them, and text where not: infinite dates, intervals, bytes, unions.
 
     Raises
     ------
     SettingError
-        If it is not one SELECT, is wrong, asks for what is not allowed, takes longer than `seconds` or too much memory,
-        or has too large an answer; the message is the database's own.
+        If it is not one SELECT, is wrong, asks for what is not allowed, is beyond one of the limits, or has too large
+        an answer; the message is the database's own.
     DataError
         If there is no database yet, or it cannot be opened.
 
     Notes
     -----
-    The database answers in a process of its own, because it can be interrupted between blocks of rows only:
-    one value of a billion characters would hold up, and fill, the process that asks.
+    The query is read and answered in a process of its own: the database can be interrupted between blocks of rows only,
+    and one value of a billion characters, or a deeply nested query, would fill the process that asks.
     """
-    import duckdb
-
-    path = path or store_path()
-    if not path.is_file():
-        raise DataError("There is no inspection yet: run one and keep it, then query.")
-    bring_up_to_date(path)
-    try:
-        statements = duckdb.extract_statements(sql)
-    except duckdb.Error as error:
-        raise SettingError(f"The database does not answer this: {error}") from error
-    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise SettingError("Only one SELECT is allowed; nothing in the database can be changed from here.")
-    return _read(_answered({"path": str(path), "sql": statements[0].query, "rows": MOST_ROWS + 1}, seconds))
+    _check(sql, limits)
+    stream = read(
+        {"question": sql},
+        path or store_path(),
+        lambda why: SettingError(f"The query failed: {why}"),
+        seconds=seconds,
+        limits=limits,
+    )
+    return _answer(stream, limits)
 
 
-def _answered(question: Question, seconds: float) -> bytes:
-    """Have a question answered by another process: an Arrow stream."""
-    command = [sys.executable, "-I", query_process.__file__]
-    try:
-        done = subprocess.run(command, input=json.dumps(question).encode(), capture_output=True, timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        raise SettingError(f"The query took longer than {seconds:g} s and was stopped.") from error
-    said = done.stderr.decode(errors="replace")
-    if done.returncode == UNOPENED:
-        raise DataError(f"The database of inspections {question['path']} cannot be opened ({said}).")
-    if done.returncode == UNANSWERED:
-        raise SettingError(f"The database does not answer this: {said}")
-    if done.returncode:
-        raise SettingError("The database ran out of memory on this query; select fewer rows or columns.")
-    return done.stdout
+def _check(sql: str, limits: Limits) -> None:
+    """Refuse what is too long or too deep to be read."""
+    if len(sql) > limits.characters:
+        raise SettingError(
+            f"The query has {len(sql):,} characters, and may have {limits.characters:,}: select with fewer."
+        )
+    if any("\ud800" <= letter <= "\udfff" for letter in sql):
+        raise SettingError("The query holds half of a character (a lone surrogate): type that part anew.")
+    depth = deepest = 0
+    for letter in _QUOTED.sub("", sql):
+        depth += (letter in "([{") - (letter in ")]}")
+        deepest = max(deepest, depth)
+    if deepest > limits.depth:
+        raise SettingError(
+            f"The query has {deepest:,} brackets inside one another, and may have {limits.depth:,}: nest fewer."
+        )
 
 
-def _read(stream: bytes) -> Answer:
+def _answer(stream: bytes, limits: Limits) -> Answer:
     import pyarrow as pa
 
-    table = pa.ipc.open_stream(stream).read_all()
+    try:
+        table = pa.ipc.open_stream(stream).read_all()
+    except pa.ArrowException as error:
+        raise SettingError(f"The query failed: its answer cannot be read ({error}).") from error
     rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    return Answer(tuple(table.column_names), rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+    return Answer(tuple(table.column_names), rows[: limits.rows], len(rows) > limits.rows)

@@ -249,18 +249,10 @@ def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 
 class ImportanceComparison:
     """Whether important units correlate with hypotheses more than others do.
 
-    Attributes
-    ----------
-    best, which : ndarray, float64 and int64 (units,)
-        Each unit's strongest association, whatever its sign, and its hypothesis.
-    still : int
-        Units that never change: they are left out of everything below.
-    important, others : float
-        Mean of `best` over the important units and over all others; NaN where there are none.
-    chance : float
-        Share of random sets of as many units whose mean is at least that of the important ones.
-    correlation : float
-        Spearman's rank correlation of importance and `best`; NaN where one of them never changes.
+    `best` (units,) is each unit's strongest association, whatever its sign, `which`, int64, its hypothesis. The `still`
+    units, which never change, are left out of the rest: the mean of `best` over the important units and over all
+    `others` (NaN where there are none), the share of random sets of as many units whose mean is at least as high
+    (`chance`), and Spearman's rank correlation of importance and `best` (NaN where one of them never changes).
     """
 
     best: NDArray[np.float64]

@@ -22,6 +22,7 @@ from idc_core.inspection.pairwise import PairRun, StoppingRule
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names_of
 from idc_core.inspection.resume import ExtractionState, Reading
+from idc_core.limits import SEED
 from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
 
@@ -41,18 +42,10 @@ EVERY_UNIT = "all units"
 class Speed:
     """What makes a run fast and small; each can be switched off, so that it can be measured.
 
-    Attributes
-    ----------
-    share : bool
-        Extract units once for all measures and hypotheses.
-    cache : bool
-        Evaluate a hypothesis once per record.
-    together : bool
-        Compute all hypotheses in one matrix product, and all probes in one graph.
-    early : bool
-        Stop reading when every score is sure enough, where an error is given.
-    memory : int or None
-        Bytes of units' behaviours that stay in memory where they are read again; the rest goes to disk. None keeps all.
+    Extract units once for all measures and hypotheses (`share`); evaluate a hypothesis once per record (`cache`);
+    compute all hypotheses in one matrix product, and all probes in one graph (`together`); stop reading when every
+    score is sure enough, where an error is given (`early`). `memory` is how many bytes of units' behaviours stay in
+    memory where they are read again; the rest goes to disk, None keeps all.
     """
 
     share: bool = True
@@ -150,12 +143,9 @@ def inspect(
 
     Raises
     ------
-    SettingError
-        If a setting is out of range, names are not unique, or no measure accepts any of the hypotheses.
-    ModelError
-        If a network or layer does not exist.
-    DataError
-        If a hypothesis does not fit the records or a layer, or the data set has no records.
+    SettingError, ModelError, DataError
+        If a setting is out of range, names are not unique, or no measure accepts any hypothesis; if a network or layer
+        does not exist; if a hypothesis does not fit the records or a layer, or there are no records.
 
     Notes
     -----
@@ -284,8 +274,7 @@ def _check(
         raise SettingError(f"The error must be above 0, or None to read everything, not {error!r}.")
     if not 0.5 <= confidence < 1:
         raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
-    if seed < 0:
-        raise SettingError(f"The seed must be 0 or more, not {seed!r}.")
+    SEED.check(seed)
     if pilot < 1:
         raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
     if records is not None and records < 1:

@@ -9,38 +9,36 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, partial_file
-from idc_core.inspection.query_process import connect
+from idc_core.errors import DataError, IdcError, SettingError
+from idc_core.files import cache_folder, keeping, partial_file
+from idc_core.inspection.database import OutdatedError, is_there, run
+from idc_core.inspection.database_process import Job, Statement
+from idc_core.inspection.limits import LIMITS, Limits
 from idc_core.inspection.result import COLUMNS, Inspection, discoveries
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 VIEWS = ("runs", "hypotheses", "units", "scores")
 """What can be asked: a line for every run, hypothesis of a run, unit of a run, score of a run."""
 
-_SCHEMA = """
-CREATE SCHEMA IF NOT EXISTS kept;
-CREATE TABLE IF NOT EXISTS kept.runs (
+_SCHEMA = (
+    "CREATE SCHEMA IF NOT EXISTS kept",
+    """CREATE TABLE IF NOT EXISTS kept.runs (
     run VARCHAR, made_at TIMESTAMP, name VARCHAR, dataset VARCHAR, split VARCHAR, records BIGINT, scores BIGINT,
-    seed BIGINT, error DOUBLE, confidence DOUBLE, discovery_rate DOUBLE, about VARCHAR);
-CREATE TABLE IF NOT EXISTS kept.hypotheses (run VARCHAR, hypothesis VARCHAR, family VARCHAR, kind VARCHAR);
-CREATE TABLE IF NOT EXISTS kept.units (
-    run VARCHAR, model VARCHAR, fingerprint VARCHAR, layer VARCHAR, unit BIGINT, mean DOUBLE, deviation DOUBLE);
-CREATE TABLE IF NOT EXISTS kept.scores (
+    seed BIGINT, error DOUBLE, confidence DOUBLE, discovery_rate DOUBLE, about VARCHAR)""",
+    "CREATE TABLE IF NOT EXISTS kept.hypotheses (run VARCHAR, hypothesis VARCHAR, family VARCHAR, kind VARCHAR)",
+    """CREATE TABLE IF NOT EXISTS kept.units (
+    run VARCHAR, model VARCHAR, fingerprint VARCHAR, layer VARCHAR, unit BIGINT, mean DOUBLE, deviation DOUBLE)""",
+    """CREATE TABLE IF NOT EXISTS kept.scores (
     run VARCHAR, model VARCHAR, layer VARCHAR, unit_group VARCHAR, unit BIGINT, hypothesis VARCHAR, measure VARCHAR,
     score DOUBLE, low DOUBLE, high DOUBLE, margin DOUBLE, p_value DOUBLE, records BIGINT, remark VARCHAR,
-    discovery BOOLEAN);
-"""
+    discovery BOOLEAN)""",
+)
 
 _ADDED = {("scores", "remark"): "VARCHAR DEFAULT ''"}
 """Columns that files of earlier versions lack: table, name, type."""
@@ -56,34 +54,47 @@ def store_path() -> Path:
     return cache_folder() / "inspection.duckdb"
 
 
-@contextmanager
-def opened(path: Path, **settings: Any) -> Iterator[DuckDBPyConnection]:
-    """Open the database and close it again; wait while another process writes into it."""
-    import duckdb
+def read(
+    job: Job,
+    path: Path,
+    failed: Callable[[str], IdcError],
+    *,
+    seconds: float = LIMITS.writing_seconds,
+    limits: Limits = LIMITS,
+) -> bytes:
+    """Have a job that only reads done; a file of an earlier version is brought up to date before.
 
+    Raises
+    ------
+    DataError
+        If there is no database yet, or it cannot be opened.
+    """
+    if not is_there(path):
+        raise DataError(f"There is no inspection yet in {path}: run one and keep it first.")
+    wanted: Job = {**job, "path": str(path.resolve()), "needed": list(_ADDED)}
     try:
-        connection = connect(str(path), **settings)
-    except duckdb.Error as error:
-        raise DataError(f"The database of inspections {path} cannot be opened ({error}).") from error
-    try:
-        yield connection
-    finally:
-        connection.close()
+        return run(wanted, failed, seconds=seconds, limits=limits)
+    except OutdatedError:
+        _write(path, [])
+        return run(wanted, failed, seconds=seconds, limits=limits)
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[DuckDBPyConnection]:
+def _write(path: Path, statements: list[Statement], tables: bytes = b"") -> None:
     """Change the database as a whole, or not at all; one thread at a time, and no other process."""
-    import duckdb
+    is_there(path)
+    job: Job = {"path": str(path.resolve()), "statements": [*_schema(), *statements]}
+    with _WRITING:
+        run(
+            job,
+            lambda why: DataError(f"The database of inspections {path} cannot be written ({why})."),
+            seconds=LIMITS.writing_seconds,
+            limits=LIMITS,
+            tables=tables,
+        )
 
-    with _WRITING, opened(path) as connection:
-        try:
-            connection.execute("BEGIN")
-            _make_schema(connection)
-            yield connection
-            connection.execute("COMMIT")
-        except duckdb.Error as error:
-            raise DataError(f"The database of inspections {path} cannot be written ({error}).") from error
+
+def _statement(sql: str, *values: Any, table: bool = False) -> Statement:
+    return {"sql": sql, "values": list(values), "table": table}
 
 
 def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> str:
@@ -94,56 +105,57 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     DataError
         If the file cannot be written.
     """
-    import pyarrow as pa
-
     path = path or store_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
     run, about = uuid.uuid4().hex[:12], inspection.about
     table: dict[str, Any] = {name: inspection.table[name] for name in COLUMNS}
     table["unit_group"] = table.pop("group")
     table["discovery"] = discoveries(inspection, RATE)
     parts = {"scores": table, "units": _units(inspection), "hypotheses": _hypotheses(inspection)}
-    with _writing(path) as connection:
-        connection.execute(
-            "INSERT INTO kept.runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    with keeping(path.parent, "The inspection"):
+        _write(
+            path,
             [
-                run,
-                datetime.now(UTC).replace(tzinfo=None),
-                name,
-                about["dataset"],
-                about["split"],
-                about["records"],
-                len(inspection),
-                about["seed"],
-                about["error"],
-                about["confidence"],
-                RATE,
-                json.dumps(about),
+                _statement(
+                    "INSERT INTO kept.runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    run,
+                    datetime.now(UTC).replace(tzinfo=None).isoformat(sep=" "),
+                    name,
+                    about["dataset"],
+                    about["split"],
+                    about["records"],
+                    len(inspection),
+                    about["seed"],
+                    about["error"],
+                    about["confidence"],
+                    RATE,
+                    json.dumps(about),
+                ),
+                *(_statement(f"INSERT INTO kept.{part} BY NAME SELECT * FROM given", table=True) for part in parts),
             ],
+            b"".join(_stream(run, columns) for columns in parts.values()),
         )
-        for part, columns in parts.items():
-            columns = {"run": np.full(len(next(iter(columns.values()))), run, object), **columns}
-            connection.register("given", pa.table({name: pa.array(value) for name, value in columns.items()}))
-            connection.execute(f"INSERT INTO kept.{part} BY NAME SELECT * FROM given")
-            connection.unregister("given")
     return run
 
 
-def _make_schema(connection: DuckDBPyConnection) -> None:
-    connection.execute(_SCHEMA)
+def _stream(run: str, columns: dict[str, Any]) -> bytes:
+    """Return the columns, with the run's key in front, as an Arrow stream."""
+    import pyarrow as pa
+
+    keys = np.full(len(next(iter(columns.values()))), run, object)
+    table = pa.table({name: pa.array(value) for name, value in {"run": keys, **columns}.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _schema() -> Iterator[Statement]:
+    """Give the statements that make what a database lacks."""
+    yield from map(_statement, _SCHEMA)
     for (table, column), kind in _ADDED.items():
-        connection.execute(f"ALTER TABLE kept.{table} ADD COLUMN IF NOT EXISTS {column} {kind}")
+        yield _statement(f"ALTER TABLE kept.{table} ADD COLUMN IF NOT EXISTS {column} {kind}")
     for view in VIEWS:
-        connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM kept.{view}")
-
-
-def bring_up_to_date(path: Path) -> None:
-    """Add to a file of an earlier version what it lacks; what it holds stays."""
-    with opened(path, read_only=True) as connection:
-        there = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
-    if not _ADDED.keys() <= set(there):
-        with _writing(path):
-            pass  # opening it for writing does it
+        yield _statement(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM kept.{view}")
 
 
 def _units(inspection: Inspection) -> dict[str, Any]:
@@ -165,34 +177,40 @@ def _hypotheses(inspection: Inspection) -> dict[str, Any]:
 def forget(run: str, path: Path | None = None) -> None:
     """Delete a run and everything of it; nothing happens if there is none."""
     path = path or store_path()
-    if not path.is_file():
-        return
-    with _writing(path) as connection:
-        for view in VIEWS:
-            connection.execute(f"DELETE FROM kept.{view} WHERE run = ?", [run])
+    if is_there(path):
+        _write(path, [_statement(f"DELETE FROM kept.{view} WHERE run = ?", run) for view in VIEWS])
 
 
 def export(view: str, target: Path, path: Path | None = None, *, run: str | None = None) -> None:
-    """Write a view into a Parquet or CSV file, by the file's ending; all runs unless one is named."""
-    import duckdb
+    """Write a view into a Parquet or CSV file, by the file's ending; all runs unless one is named.
 
-    kind = target.suffix.removeprefix(".").lower()
-    if view not in VIEWS or kind not in ("parquet", "csv"):
+    Raises
+    ------
+    SettingError
+        If there is no such view or format, or the file cannot be written.
+    DataError
+        If there is no database yet, or it cannot be read.
+    """
+    forms = {".parquet": "PARQUET", ".csv": "CSV, HEADER"}
+    form = forms.get(target.suffix.lower())
+    if view not in VIEWS or form is None:
         raise SettingError(
             f"Expected one of the views {', '.join(VIEWS)} and a file that ends in .parquet or .csv, not {view!r} and "
             f"{target.name!r}."
         )
-    path = path or store_path()
-    if not path.is_file():
-        raise DataError("There is no inspection yet: run one and keep it first.")
-    bring_up_to_date(path)
-    with opened(path, read_only=True) as connection, partial_file(target.parent) as partial:
-        chosen = connection.sql(f"SELECT * FROM {view} WHERE run = coalesce($run, run)", params={"run": run})
-        try:
-            if kind == "parquet":
-                chosen.write_parquet(str(partial))
-            else:
-                chosen.write_csv(str(partial), header=True)
+    try:
+        with partial_file(target.parent) as partial:
+            partial.touch()
+            read(
+                {
+                    "question": f"SELECT * FROM {view} WHERE run = coalesce($1, run)",
+                    "values": [run],
+                    "target": str(partial.resolve()),
+                    "form": form,
+                },
+                path or store_path(),
+                lambda why: DataError(f"The view {view} cannot be exported ({why})."),
+            )
             partial.replace(target)
-        except (duckdb.Error, OSError) as error:
-            raise SettingError(f"{target} cannot be written ({error}); name another file.") from error
+    except OSError as error:
+        raise SettingError(f"{target} cannot be written ({error}); name another file.") from error

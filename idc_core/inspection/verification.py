@@ -22,6 +22,7 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.hypothesis import PADDING, PARSES, Hypothesis, Records, is_text
+from idc_core.limits import PAIRS, SEED, SETS
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import neuron_axes, trace
 
@@ -30,7 +31,7 @@ Swaps = Literal["symbols", "grammar"]
 BATCH = 512
 """Swaps tried at once."""
 
-FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = 10, 30, 500
+FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
 """Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
 
 CONFIRMED = 0.05
@@ -41,14 +42,9 @@ CONFIRMED = 0.05
 class Verification:
     """What swapped symbols showed.
 
-    Attributes
-    ----------
-    silhouette : float
-        Of baseline against treatment pairs in the changes of the chosen units, -1..1; near 0 they look alike.
-    random : ndarray, float64 (sets,)
-        The same for random sets of as many other units.
-    baseline, treatment : ndarray, float32 (pairs, units)
-        How much each chosen unit changed at the swapped symbol.
+    `silhouette`, -1..1, is that of baseline against treatment pairs in the changes of the chosen units; near 0 they
+    look alike. `random` (sets,) is the same for random sets of as many other units. `baseline` and `treatment`, float32
+    (pairs, units), say how much each chosen unit changed at the swapped symbol.
     """
 
     silhouette: float
@@ -88,36 +84,14 @@ def verify(
 ) -> Verification:
     """Swap symbols so that a hypothesis stays true or becomes false, and compare how units change.
 
-    Parameters
-    ----------
-    model : Module
-    layer : str
-        With a value per symbol, or one per record.
-    units : sequence of int
-        The units that score high on the hypothesis; ten or more where none scores very high.
-    dataset : Dataset
-        Texts.
-    hypothesis : Hypothesis
-        Binary, with a value per symbol, and a function of the text alone, or of its parse.
-    pairs : int
-        Pairs of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`; fewer are compared where no more are found.
-    sets : int
-        Sets of random units.
-    tries : int
-        Batches of `BATCH` swaps, at most, in which pairs are looked for.
-    seed : int
-    swaps : {"symbols", "grammar"}, optional
-        Random symbols at random places, or what the grammar of `dataset` might have written instead; the first unless
-        the hypothesis takes a parse. The grammar's texts differ after the place too: it needs a layer with a value per
-        symbol, and layers that read ahead are affected.
-    on_progress : Progress, optional
-
-    Raises
-    ------
-    SettingError
-        If a setting is out of range, or the hypothesis is of another kind.
-    DataError
-        If the data set holds no texts, or too few swaps of either kind are found.
+    The layer has a value per symbol, or one per record. `units` score high on the hypothesis: ten or more where none
+    scores very high. The hypothesis is binary, with a value per symbol, and a function of the text alone, or of its
+    parse. `pairs` of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `BATCH` swaps at
+    most, and compared with `sets` of random units. `swaps` are random symbols at random places, or what the grammar of
+    the data set might have written instead; the first unless the hypothesis takes a parse. The grammar's texts differ
+    after the place too: it needs a layer with a value per symbol, and layers that read ahead are affected. Raises
+    SettingError if a setting is out of range or the hypothesis is of another kind, DataError if the data set holds no
+    texts or too few swaps of either kind are found.
 
     Notes
     -----
@@ -125,10 +99,11 @@ def verify(
     symbols are swapped in, and the hypothesis itself says which kind of pair that makes.
     """
     by_grammar = swapped_by_grammar(dataset, hypothesis, swaps)
-    if not FEWEST_PAIRS <= pairs <= MOST_PAIRS or sets < 1 or not len(units):
-        raise SettingError(
-            f"Expected {FEWEST_PAIRS} to {MOST_PAIRS} pairs, at least one random set and at least one unit."
-        )
+    PAIRS.check(pairs)
+    SETS.check(sets)
+    SEED.check(seed)
+    if not len(units):
+        raise SettingError("Expected at least one unit.")
     draws = np.random.default_rng(seed)
     tried = _rewritten(dataset, hypothesis, seed) if by_grammar else _swapped(dataset, hypothesis, draws)
     found = _find_pairs(tried, hypothesis, pairs, tries, on_progress)
@@ -291,16 +266,7 @@ class Replay(random.Random):
 
 
 def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritten:
-    """Derive strings of the project's SQL grammar in pairs that make the same choices up to a random one.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Which the texts are like.
-    count : int
-        Pairs.
-    source : random.Random
-    """
+    """Derive `count` pairs of the project's SQL grammar that make the same choices up to a random one."""
     from idc_core.datasets.sql import SYMBOLS, encode, make_sentence, parses_of
 
     sides: tuple[list[Any], list[Any]] = [], []

@@ -15,21 +15,16 @@ Function = Callable[[tuple[Tensor, ...], Tensor | None, Tensor | None], Tensor]
 
 @dataclass(frozen=True)
 class Affine:
-    """One affine operation z = f(inputs; weight, bias) of a network, met while it ran.
+    """One affine operation z = f(inputs; weight, bias) of a network, met while it ran."""
 
-    `kind`: what the operation is, so that a composite can choose its rule; `function`: ``function(inputs, weight, bias)
-    -> z``, linear in the inputs for a fixed weight and no bias; `weight`, `bias`: the operation's parameters; None
-    where it has none (pooling, sums); `offset`: the bias in a shape that broadcasts against z; `spread`:
-    ``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that belongs to no
-    single input is divided equally; None: `function` with every weight set to one.
-    """
-
-    kind: Kind
-    function: Function
-    weight: Tensor | None = None
+    kind: Kind  # what the operation is, so that a composite can choose its rule
+    function: Function  # ``function(inputs, weight, bias) -> z``, linear in the inputs for a fixed weight and no bias
+    weight: Tensor | None = None  # None where the operation has none (pooling, sums), as `bias`
     bias: Tensor | None = None
-    offset: Tensor | None = None
+    offset: Tensor | None = None  # the bias in a shape that broadcasts against z
     spread: Callable[[tuple[Tensor, ...]], Tensor] | None = None
+    """``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that belongs to no
+    single input is divided equally; None: `function` with every weight set to one."""
 
     def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
         """Return z for these inputs, bias included."""
@@ -96,10 +91,7 @@ class _GivenGradient(torch.autograd.Function):
 def pull_back(
     z: Tensor, inputs: Sequence[Tensor], gradient: Tensor, *, retain: bool = False, allow_unused: bool = False
 ) -> tuple[Tensor, ...]:
-    """Carry a gradient of z back to what z was computed from.
-
-    `allow_unused`: return None for inputs that z does not depend on, instead of failing. Returns one per input, in its
-    shape.
+    """Carry a gradient of z back to what z was computed from; `allow_unused` gives None where z does not depend on it.
 
     The same as ``torch.autograd.grad(z, inputs, gradient)``, which compares the two shapes as formulas: the first call
     of a process loads a computer algebra system for that and takes a quarter of a second.

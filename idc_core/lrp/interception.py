@@ -52,32 +52,26 @@ class Capture:
 
 @dataclass(frozen=True)
 class CaptureTraits:
-    """What a first pass has found out about how a network treats what is captured.
+    """What a first pass has found out about how a network treats what is captured."""
 
-    `overwrites`: it writes into its input or into a captured output, so that they must be copied; `forks`: layers whose
-    output it uses before their activation function as well; theirs is captured before it.
-    """
-
-    overwrites: bool = False
+    overwrites: bool = False  # it writes into its input or into a captured output, so that they must be copied
     forks: frozenset[str] = frozenset()
+    """Layers whose output it uses before their activation function as well; theirs is captured before it."""
 
 
 @dataclass(eq=False)
 class Watch(TorchFunctionMode):
-    """A pass over one batch during which layers are captured.
+    """A pass over one batch during which layers are captured."""
 
-    `settings`: None captures activations only and records no graph; `traits`: what a first pass has found out; None
-    finds it out; `change`: given a layer's name and its value after the activation function, returns what the network
-    goes on with instead, of the same shape.
-    """
-
-    settings: RelevanceSettings | None
-    traits: CaptureTraits | None = None
+    settings: RelevanceSettings | None  # None captures activations only and records no graph
+    traits: CaptureTraits | None = None  # what a first pass has found out; None finds it out
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
     elements: int = 0
     watch_input: bool = False
     change: Callable[[str, Tensor], Tensor] | None = None
+    """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
+    of the same shape."""
     forked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -96,10 +90,7 @@ class Watch(TorchFunctionMode):
         return [capture.layer for capture in kept if capture.value._version != capture.version]
 
     def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
-        """Note that a watched layer gave this output; an activation function right behind it still belongs to it.
-
-        Returns what the network goes on with instead of the output, or None.
-        """
+        """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
         tensor = output[0] if isinstance(output, tuple | list) else output
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")

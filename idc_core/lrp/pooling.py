@@ -125,12 +125,7 @@ class WinnerRelevance(torch.autograd.Function):
 
 
 def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
-    """Share each output's relevance equally among the inputs of its window that equal it.
-
-    `x`: (n, channels, *spatial), the input of the pooling; `z`, `relevance`: (n, channels, *pooled), its output, and
-    the relevance of that; `sizes`: kernel size, stride, padding and dilation, one number per spatial dimension each.
-    Returns (n, channels, *spatial): relevance of the input; it sums to the relevance of the output.
-    """
+    """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
     # 0 where an input equals its window's maximum, else -1: arithmetic on floats is several times faster than masks.
@@ -151,12 +146,9 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
 
 
 def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
-    """Pool by the maximum, one dimension after the other.
+    """Pool (n, channels, *spatial) by the maximum, one dimension after the other.
 
     The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
-
-    `x`: (n, channels, *spatial); `sizes`: kernel size, stride, padding and dilation, one number per spatial dimension
-    each. Returns (n, channels, *pooled).
     """
     pooled = tuple(
         (size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(x.shape[2:], *sizes, strict=True)
@@ -170,10 +162,9 @@ def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
 
 
 def adaptive_windows(x: Tensor, output_size: Any) -> tuple[Tensor, Sizes]:
-    """Lay the windows of an adaptive pooling side by side, so that they are those of a regular one.
+    """Lay the windows of an adaptive pooling of (n, channels, *spatial) side by side, so that they are a regular one's.
 
-    `x`: (n, channels, *spatial). Returns (n, channels, *laid out): shorter windows are filled up with values that never
-    win; the regular pooling's kernel size, stride, padding and dilation.
+    Shorter windows are filled up with values that never win.
     """
     spatial = x.shape[2:]
     wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)

@@ -9,11 +9,7 @@ from idc_core.lrp.interception import Watch, followed, unseen
 
 
 def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
-    """Return the relevance to start from: the chosen class's score, zero elsewhere.
-
-    `scores`: (n, classes), scores before the softmax; `target`: "predicted" or int64 (n,), the class to explain per
-    input. Returns (n, classes).
-    """
+    """Return the relevance to start from, (n, classes): the score of the predicted or the chosen class (n,), else 0."""
     chosen = scores.argmax(1) if isinstance(target, str) else target
     start = torch.zeros_like(scores)
     rows = torch.arange(len(scores), device=scores.device)
@@ -22,11 +18,7 @@ def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
 
 
 def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
-    """Send relevance from the scores back to every capture in one backward pass.
-
-    `scores`, `start`: (n, classes), the scores of that pass and the relevance to start from. Returns one per capture,
-    in its shape; zero where no way leads back to it.
-    """
+    """Send relevance from the scores back to every capture in one backward pass; zero where no way leads back."""
     values = [capture.value for capture in watch.captures]
     if not scores.requires_grad:
         raise UnsupportedOperationError(

@@ -80,12 +80,7 @@ def last_states(output: Tensor, directions: int) -> Tensor:
 
 
 def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, Any]:
-    """Return what a recurrent layer returns, with its last states read off this output.
-
-    `output`: (length, n, states) or (n, length, states), the layer's output, to which relevance shall find back;
-    `states`: Tensor or pair of Tensors, (layers * directions, n, states), what the layer gave beside it: hidden states,
-    and cells for an LSTM.
-    """
+    """Return what a recurrent layer returns, its last states read off its output so that relevance finds back."""
     directions = 1 + module.bidirectional
     last = last_states(output.transpose(0, 1) if module.batch_first else output, directions)
     hidden = states[0] if isinstance(states, tuple) else states

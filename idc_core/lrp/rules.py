@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from idc_core.errors import SettingError
+from idc_core.limits import EPSILON
 from idc_core.lrp.affine import Affine, Kind, Rule, pull_back
 from idc_core.parameters import Parameter, Value, settle
 from idc_core.registry import Registry
@@ -41,14 +42,6 @@ BIAS = Parameter(
     offered=("absorb", "redistribute"),
 )
 """Every rule has it; "redistribute" is footnote 1 of [3]: every layer sums to the start score."""
-
-EPSILON = Parameter(
-    "epsilon",
-    "Epsilon",
-    "Damps sums that nearly cancel; larger values give sparser heatmaps.",
-    1e-6,
-    offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
-)
 
 GAMMA = Parameter(
     "gamma",
@@ -70,18 +63,14 @@ ALPHA = Parameter(
 
 @dataclass(frozen=True)
 class RuleCard:
-    """What menus, the command line and the propagation know of a rule.
-
-    `parameters`: its own; `BIAS` comes with every rule; `choose`: ``choose(kind, bias, **parameters)`` gives the `Rule`
-    for a kind of operation.
-    """
+    """What menus, the command line and the propagation know of a rule."""
 
     name: str
     label: str
     help: str
     citation: str
-    parameters: tuple[Parameter, ...]
-    choose: Callable[..., Rule]
+    parameters: tuple[Parameter, ...]  # its own; `BIAS` comes with every rule
+    choose: Callable[..., Rule]  # ``choose(kind, bias, **parameters)`` gives the `Rule` for a kind of operation
 
 
 RULES: Registry[RuleCard] = Registry("relevance rule")

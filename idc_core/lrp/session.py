@@ -52,10 +52,7 @@ class LayerObserver(Protocol):
 
 @contextmanager
 def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name_all: bool = False) -> Iterator[None]:
-    """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block.
-
-    `layers`: names from ``named_modules()``; "input" needs no hook.
-    """
+    """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = dict(model.named_modules())
     owner = threading.get_ident()
 
@@ -106,10 +103,7 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 
 
 def run_watched(model: nn.Module, inputs: Tensor, watch: Watch) -> Tensor:
-    """Run one batch under a watch and return the scores before the final softmax.
-
-    `inputs`: (n, ...), on the network's device and of its dtype. Returns (n, classes).
-    """
+    """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
     with torch.set_grad_enabled(watch.settings is not None):
         inputs = watch.begin(inputs)
         try:

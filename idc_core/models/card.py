@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from idc_core.errors import ModelError
+from idc_core.errors import DataError, ModelError
+from idc_core.guarded import read_json, typed
+
+if TYPE_CHECKING:
+    from idc_core.models.network import Network
 
 Task = Literal["classification", "regression"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+_MOST = 1 << 62
 
 
 @dataclass(frozen=True)
 class ModelCard:
     """What a person should know about a trained network before trusting it.
 
-    Attributes
-    ----------
-    name, label : str
-        Registry name, and the name shown to people.
-    dataset : str
-        Registry name of the data set it was trained and measured on.
-    task : {"classification", "regression"}
-    parameters : int
-        Number of trained values.
-    default_layer : str
-        The layer analysed unless another one is chosen.
-    layers : tuple of str
-        Names of the layers that can be analysed, in forward order.
-    metrics : dict
-        Measured figures: `test_accuracy` and `train_accuracy` as fractions, or `test_rmse`, `train_rmse` and
-        `test_rmse_of_training_mean` in the target's unit.
-    recipe : dict
-        The `Recipe` as plain values, or where published weights come from.
-    seed : int or None
-        None where the weights were published without one.
-    split : str
-        What was trained and what was measured on.
-    licence, citation : str
-    fingerprint : str
-        First 16 hexadecimal digits of the SHA-256 of the parameters; changes whenever any weight changes.
-    versions : dict
-        Versions of the libraries that trained it.
+    `dataset` and `split` say what it was trained and measured on, `parameters` is the number of trained values.
+    `default_layer` is analysed unless another one of `layers` (in forward order) is chosen. `metrics` are
+    `test_accuracy` and `train_accuracy` as fractions, or `test_rmse`, `train_rmse` and `test_rmse_of_training_mean` in
+    the target's unit. `recipe` is the `Recipe` as plain values, or where published weights come from; `seed` is None
+    where they were published without one. `fingerprint` is the first 16 hexadecimal digits of the SHA-256 of the
+    parameters; `versions` are those of the libraries that trained it.
     """
 
     name: str
@@ -70,18 +59,44 @@ class ModelCard:
     def read(cls, path: Path) -> ModelCard:
         """Read a card that `to_json` wrote; ModelError if it is none."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ModelError(f"The model card {path} cannot be read as JSON ({error}).") from error
+            content = read_json(path, f"The model card {path}", dict[str, Any])
+        except DataError as error:
+            raise ModelError(str(error)) from error
         return cls.of(content, str(path))
 
     @classmethod
     def of(cls, content: Any, source: str) -> ModelCard:
-        """Make a card of what its JSON text held; ModelError, naming the source, if the fields are others."""
+        """Make a card of what its JSON text held; ModelError, naming the source, if fields or values cannot be."""
         expected = {item.name for item in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != expected:
             found = sorted(content) if isinstance(content, Mapping) else type(content).__name__
             raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {found}.")
-        values = dict(content)
-        values["layers"] = tuple(values["layers"])
-        return cls(**values)
+        try:
+            card = typed(dict(content), f"The model card {source}", cls)
+        except DataError as error:
+            raise ModelError(str(error)) from error
+        wrong = card._wrong()
+        if wrong:
+            raise ModelError(f"The model card {source}: {wrong}.")
+        return card
+
+    def _wrong(self) -> str:
+        """Return in words what of a card cannot be; empty where all can."""
+        names = [repr(name[:60]) for name in (self.name, self.dataset) if not _NAME.fullmatch(name)]
+        if names:
+            return f"{' and '.join(names)} cannot be names of a network or a data set: expected letters, digits, . - _"
+        if not all(self.layers) or len(set(self.layers)) < len(self.layers) or self.default_layer not in self.layers:
+            return "expected layers with different names, the default layer among them"
+        if not 0 <= self.parameters < _MOST or not 0 <= (self.seed or 0) < _MOST:
+            return "expected a number of parameters and a seed from 0"
+        if not all(math.isfinite(value) for value in self.metrics.values()):
+            return "expected metrics that are finite numbers"
+        return "" if _FINGERPRINT.fullmatch(self.fingerprint) else "expected a fingerprint of 16 hexadecimal digits"
+
+    def check_network(self, network: Network, source: str) -> None:
+        """Raise ModelError unless the network has the card's layers and number of parameters."""
+        unknown = sorted(set(self.layers) - {name for name, _ in network.named_modules()})
+        count = sum(parameter.numel() for parameter in network.parameters())
+        if unknown or count != self.parameters:
+            lacks = f"the layers {', '.join(unknown)[:200]}" if unknown else f"{self.parameters:,} parameters"
+            raise ModelError(f"The card {source} says {lacks}, which its network of {count:,} parameters has not.")

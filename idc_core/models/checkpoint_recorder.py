@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from idc_core.errors import ModelError
+from idc_core.guarded import seal_text
 from idc_core.models.checkpoints import Checkpoint, Stored, chosen_epochs, own_fingerprint, read_series, refuse_mixture
 from idc_core.models.weights import fill, fingerprint, make_folder, write_weights, write_whole
 
@@ -24,15 +25,9 @@ if TYPE_CHECKING:
 class CheckpointRecorder:
     """Which checkpoints a training keeps, and where.
 
-    Attributes
-    ----------
-    folder : Path
-        Made if absent.
-    epochs : tuple of int
-        After which epochs, 0 being before the first; the first and the last are always kept. Empty for the usual ones.
-    small : bool
-        As the project ships them: in 16 bits, the first as its seed, the last as the project's own weights where they
-        are the same to the last bit.
+    `epochs` to keep, 0 being before the first, or empty for the usual ones; the first and the last are always kept.
+    `small` keeps them as the project ships them: in 16 bits, the first as its seed, the last as the project's own
+    weights where they are the same to the last bit.
     """
 
     folder: Path
@@ -40,15 +35,10 @@ class CheckpointRecorder:
     small: bool = False
 
     def prepare(self, entry: ModelEntry, seed: int) -> tuple[int, ...]:
-        """Return the epochs to keep; make the folder.
+        """Return the epochs to keep; make the folder, where checkpoints of the same training are written over.
 
-        Raises
-        ------
-        ModelError
-            If the network has no recipe, the folder cannot be written to, or it holds the checkpoints of another
-            training. Those of the same training are written over: they are the same.
-        SettingError
-            If the training has no such epochs.
+        Raises ModelError if the network has no recipe, the folder cannot be written to, or it holds the checkpoints of
+        another training; SettingError if the training has no such epochs.
         """
         if entry.recipe is None:
             raise ModelError(f"{entry.name!r} has no recipe, and so no epochs.")
@@ -78,7 +68,8 @@ class CheckpointRecorder:
         if stored in ("float16", "float32"):
             write_weights(one, path.with_suffix(".safetensors"), half=stored == "float16")
         found = Checkpoint(epoch, last, trained, stored, card)
-        write_whole(path.with_suffix(".json"), found.to_json().encode())
+        text = found.to_json()
+        write_whole(path.with_suffix(".json"), text.encode() if self.small else seal_text(text))
 
 
 def _stored(name: str, trained: str, epoch: int, last: int) -> Stored:

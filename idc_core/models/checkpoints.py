@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from idc_core.errors import ModelError, SettingError
+from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.files import cache_folder
+from idc_core.guarded import is_sealed, open_sealed_text, read_content, read_json, typed
 from idc_core.models.card import ModelCard
 from idc_core.models.registry import find_entry
 
@@ -55,19 +56,10 @@ def chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A network at one epoch of its training.
+    """A network after some epochs of its training; the card's metrics are of the test split alone.
 
-    Attributes
-    ----------
-    epoch, epochs : int
-        Epochs that were finished, and epochs of the whole training.
-    trained : str
-        Fingerprint of the weights as training left them; `card.fingerprint` is of those that are opened, which differ
-        where they were rounded to 16 bits.
-    stored : {"float32", "float16", "seed", "weights"}
-        See `Stored`.
-    card : ModelCard
-        Of the network at that epoch; its metrics are of the test split alone.
+    `trained` is the fingerprint of the weights as training left them; `card.fingerprint` is of those that are opened,
+    which differ where they were rounded to 16 bits.
     """
 
     epoch: int
@@ -88,36 +80,25 @@ class Checkpoint:
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
         """Read a description that `to_json` wrote; ModelError if it is none."""
-        again = "delete it, or train again with the checkpoints kept"
+        where, again = f"The checkpoint {path}", "Delete it, or train again with the checkpoints kept."
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            content = dict(found) if isinstance(found, Mapping) else {}
-            card = ModelCard.of(content.pop("card", None), f"in the checkpoint {path}")
-            one = cls(card=card, **content)
-        except (OSError, ValueError, TypeError) as error:
-            raise ModelError(f"The checkpoint {path} cannot be read ({error}); {again}.") from error
-        whole = type(one.epoch) is int and type(one.epochs) is int and one.stored in get_args(Stored)
-        if not whole or not 0 <= one.epoch <= one.epochs or path.stem != one.stem:
-            raise ModelError(
-                f"The checkpoint {path} says epoch {one.epoch!r} of {one.epochs!r}, kept as {one.stored!r}, which "
-                f"cannot be; {again}."
-            )
-        return one
+            text = read_content(path, where)
+            # Those of the project are plain JSON, for anybody to read; those kept by a person carry a checksum.
+            found = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, Any])
+            if set(found) != {item.name for item in fields(cls)}:
+                raise DataError(f"{where} has the fields {', '.join(found)[:200]}, which are not a checkpoint's.")
+            card = ModelCard.of(found["card"], f"in the checkpoint {path}")
+            one = typed(found, where, cls)
+        except (DataError, ModelError) as error:
+            raise ModelError(f"{error} {again}") from error
+        if not 0 <= one.epoch <= one.epochs or path.stem != one.stem:
+            raise ModelError(f"{where} says epoch {one.epoch:,} of {one.epochs:,}, which cannot be. {again}")
+        return replace(one, card=card)
 
 
 @dataclass(frozen=True)
 class Series:
-    """The checkpoints of one training.
-
-    Attributes
-    ----------
-    model : str
-        Registry name of the network.
-    folder : Path
-        Where the files are of those that are kept in files.
-    checkpoints : tuple of Checkpoint
-        By epoch; one at least.
-    """
+    """The checkpoints of one training by epoch, one at least; `folder` holds those that are kept in files."""
 
     model: str
     folder: Path
@@ -149,6 +130,7 @@ class Series:
             network, card = self._begun(one)
         else:
             network, card = self._read(one), one.card
+        card.check_network(network, f"of {self.model} at epoch {epoch} in {self.folder}")
         network.card = card
         return network.eval()
 

@@ -16,18 +16,10 @@ if TYPE_CHECKING:
 class Recipe:
     """How a network is trained; together with a seed it fixes the weights.
 
-    Attributes
-    ----------
-    optimizer, schedule, augmentation : str
-        Names in `OPTIMIZERS`, `SCHEDULES` and `AUGMENTATIONS` of `idc_core.models.recipes`.
-    learning_rate : float
-        The optimiser's learning rate; the highest one where the schedule varies it.
-    batch, epochs : int
-        Inputs a step and passes over the training split.
-    weight_decay : float
-        Share of each weight taken away per unit of learning rate and step, apart from the gradient.
-    note : str
-        Where the recipe departs from the paper's and why, in a sentence.
+    Optimiser, schedule and augmentation are names in the registries of `idc_core.models.recipes`. `learning_rate` is
+    the highest one where the schedule varies it; `batch` is inputs per step; `weight_decay` the share of each weight
+    taken away per unit of learning rate and step, apart from the gradient; `note` says where the recipe departs from
+    the paper's and why.
     """
 
     optimizer: str
@@ -44,28 +36,11 @@ class Recipe:
 class ModelEntry:
     """One line of the registry.
 
-    Attributes
-    ----------
-    name, label, help : str
-        Registry name, name for people, and one line on what the network is.
-    build : callable
-        Returns the network with fresh, untrained weights (see `complete`); imports torch only when it is called.
-    layers : tuple of str
-        Names of the layers that have neurons, in forward order; the built network's own.
-    dataset : str
-        Registry name of the data set the network takes.
-    task : {"classification", "regression"}
-    default_layer : str
-        The last hidden layer with weights, unless that layer tells little.
-    parameters : int or None
-        The exact number of trained values, where it is known; tests hold the network to it.
-    recipe : Recipe or None
-        None for networks that are not trained here.
-    citation, licence : str
-    complete : bool
-        Whether `build` returns the network with its weights, so that no file is read.
-    edition : int
-        Another number whenever a network of this name is registered again; 0 for those of the project.
+    `build` returns the network with fresh, untrained weights, or where `complete` with its own, so that no file is
+    read; it imports torch only when it is called. `layers` are those that have neurons, in forward order;
+    `default_layer` is the last hidden one with weights, unless that layer tells little. `dataset` is what the network
+    takes; `parameters` the exact number of trained values, where it is known; `recipe` None for networks that are not
+    trained here; `edition` another number whenever a network of this name is registered again, 0 for the project's own.
     """
 
     name: str

@@ -70,7 +70,7 @@ def _load_complete(entry: OwnModel, weights: Path | None) -> Network:
 
 def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
     path = weights if weights is not None else WEIGHTS_FOLDER / f"{entry.name}.safetensors"
-    if not path.is_file():
+    if not path.exists():
         raise ModelError(f"The weights file {path} does not exist; `python -m idc_core train {entry.name}` trains it.")
     network = entry.build()
     read_weights(network, path)
@@ -82,5 +82,6 @@ def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
             f"The card {description} is of {card.name} with fingerprint {card.fingerprint}, but "
             f"the weights beside it are {entry.name} with {found}: the two files do not belong together."
         )
+    card.check_network(network, str(description))
     network.card = card
     return network

@@ -12,10 +12,9 @@ _WITHOUT_NEURONS = (nn.Dropout, nn.Embedding)
 
 
 class Network(nn.Module):
-    """Base class of the networks of the registry: a module that carries its card.
+    """Base class of the networks of the registry: carries its card; `forward` returns scores before any softmax.
 
-    Submodules are registered in forward order and activations are functional, so the children of a network
-    are its layers by name. `forward` returns scores before any softmax.
+    Submodules are registered in forward order and activations are functional, so the children are its layers by name.
     """
 
     card: ModelCard

@@ -6,25 +6,60 @@ once, so a published network is the same `LeNet` class as any other and permutes
 
 from __future__ import annotations
 
-import json
+import math
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import DataError, ModelError
+from idc_core.guarded import ArrayFile, open_arrays, read_json
 from idc_core.models.card import ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
 from idc_core.models.weights import fill
-from idc_core.npz import read_arrays
 
 _KINDS: dict[str, type[nn.Module]] = {"conv2d": nn.Conv2d, "max_pool2d": nn.MaxPool2d, "dense": nn.Linear}
 _WITHOUT_MODULE = ("flatten", "activation")
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A layer of the list, as far as it is read."""
+
+    name: str
+    type: str
+    output_shape: tuple[int, ...]
+    padding: str = ""
+
+
+@dataclass(frozen=True)
+class _Accuracy:
+    """Published shares of correct answers in percent."""
+
+    test_percent: float | None = None
+    train_percent: float | None = None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the weights were published."""
+
+    repository: str = ""
+    weights: str = ""
+    keras_version: str | int | float = ""
+
+
+@dataclass(frozen=True)
+class _Description:
+    """The file beside the weights, as far as it is read."""
+
+    layers: tuple[_Layer, ...]
+    mnist_accuracy: _Accuracy = field(default_factory=_Accuracy)
+    source: _Source = field(default_factory=_Source)
 
 
 def published_folder(name: str) -> Path:
@@ -41,105 +76,98 @@ def published_folder(name: str) -> Path:
 def load_published(entry: ModelEntry, weights: Path | None = None) -> Network:
     """Build a published network, with its card, from a `.npz` file and the layer list beside it.
 
-    Raises
-    ------
-    ModelError
-        If a file is absent or damaged, or describes another network than the entry.
+    Raises ModelError if a file is absent or damaged, or describes another network than the entry.
     """
     path = weights if weights is not None else published_folder(entry.name) / f"{entry.name}.npz"
-    description = _read_description(path.with_suffix(".json"))
-    try:
-        arrays = read_arrays(path, str(path))
-    except DataError as error:
-        raise ModelError(f"The weights file {path} is not a complete npz file ({error.__cause__ or error}).") from error
+    listed = path.with_suffix(".json")
+    source = f"The weights file {path}"
     network = entry.build()
     try:
-        state = _translate(network, description["layers"], arrays, path)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path.with_suffix('.json')}: the layer list lacks or garbles {error}.") from error
-    fill(network, state, f"The weights file {path}")
+        description = read_json(listed, f"The layer list {listed}", _Description)
+        with open_arrays(path, source) as arrays:
+            state = _translate(network, description.layers, arrays)
+    except DataError as error:
+        raise ModelError(str(error)) from error
+    fill(network, state, source)
     network.card = _card(entry, network, description)
     return network
 
 
-def _read_description(path: Path) -> dict[str, Any]:
-    try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"The layer list {path} cannot be read as JSON ({error}).") from error
-    if not isinstance(description, dict) or not isinstance(description.get("layers"), list):
-        raise ModelError(f"The layer list {path} must be an object with a list 'layers'.")
-    return description
-
-
-def _translate(
-    network: Network, layers: list[dict[str, Any]], arrays: dict[str, NDArray[np.float32]], path: Path
-) -> dict[str, Tensor]:
+def _translate(network: Network, layers: tuple[_Layer, ...], arrays: ArrayFile) -> dict[str, Tensor]:
     """Turn Keras arrays into a state dict, walking both layer lists side by side."""
-    described = [layer for layer in layers if layer["type"] not in _WITHOUT_MODULE]
+    described = [layer for layer in layers if layer.type not in _WITHOUT_MODULE]
     children = list(network.named_children())
     if len(described) != len(children):
-        raise ModelError(f"{path}: expected {len(children)} layers with a module, found {len(described)}.")
+        raise ModelError(
+            f"{arrays.where}: expected {len(children)} layers with a module, found {len(described)} in its layer list."
+        )
+    pairs = list(zip(children, described, strict=True))
+    for (name, module), layer in pairs:
+        _check_layer(name, module, layer, arrays)
     state: dict[str, Tensor] = {}
-    maps: tuple[int, int, int] | None = None  # shape (h, w, c) of maps waiting to be flattened
-    for (name, module), layer in zip(children, described, strict=True):
-        _check_kind(name, module, layer, path)
-        if layer["type"] != "dense":
-            height, width, channels = layer["output_shape"]
-            maps = (height, width, channels)
-        if not layer.get("params"):
+    maps: tuple[int, ...] = ()  # shape (h, w, c) of maps waiting to be flattened
+    for (name, module), layer in pairs:
+        if layer.type != "dense":
+            maps = layer.output_shape
+        if not isinstance(module, (nn.Conv2d, nn.Linear)):
             continue
-        kernel = _array(arrays, f"{layer['name']}/kernel", layer["params"]["kernel"], path)
-        bias = _array(arrays, f"{layer['name']}/bias", layer["params"]["bias"], path)
-        if layer["type"] == "conv2d":
-            turned = kernel.transpose(3, 2, 0, 1)
-        else:
-            if maps is not None:
-                kernel = kernel.reshape(*maps, -1).transpose(2, 0, 1, 3).reshape(kernel.shape)
-                maps = None
-            turned = kernel.T
+        kernel = arrays.read(f"{layer.name}/kernel")
+        if isinstance(module, nn.Linear) and maps:
+            if len(maps) != 3 or min(maps) < 1 or math.prod(maps) != len(kernel):
+                raise ModelError(
+                    f"{arrays.where}: maps of the shape {maps} are not the {len(kernel)} inputs of {name}."
+                )
+            kernel = kernel.reshape(*maps, -1).transpose(2, 0, 1, 3).reshape(kernel.shape)
+            maps = ()
+        turned = kernel.transpose(3, 2, 0, 1) if isinstance(module, nn.Conv2d) else kernel.T
         state[f"{name}.weight"] = torch.from_numpy(np.ascontiguousarray(turned))
-        state[f"{name}.bias"] = torch.from_numpy(bias)
+        state[f"{name}.bias"] = torch.from_numpy(arrays.read(f"{layer.name}/bias"))
     return state
 
 
-def _check_kind(name: str, module: nn.Module, layer: dict[str, Any], path: Path) -> None:
-    """Refuse a described layer that is not what the network has at this place."""
-    kind = _KINDS.get(layer["type"])
+def _check_layer(name: str, module: nn.Module, layer: _Layer, arrays: ArrayFile) -> None:
+    """Refuse a described layer that is not what the network has at this place, before any array is read."""
+    kind = _KINDS.get(layer.type)
     if kind is None or not isinstance(module, kind):
         raise ModelError(
-            f"{path}: layer {layer['name']!r} is a {layer['type']}, but the network has a "
+            f"{arrays.where}: layer {layer.name!r} is a {layer.type}, but the network has a "
             f"{type(module).__name__} ({name}) there."
         )
     if isinstance(module, nn.Conv2d):
         padding = "valid" if module.padding == (0, 0) else "same"
-        if layer["padding"] != padding:
-            found = layer["padding"]
-            raise ModelError(f"{path}: {layer['name']!r} must have padding {padding!r}, not {found!r}.")
+        if layer.padding != padding:
+            raise ModelError(f"{arrays.where}: {layer.name!r} must have padding {padding!r}, not {layer.padding!r}.")
+        if layer.output_shape[-1:] != (module.out_channels,):
+            raise ModelError(
+                f"{arrays.where}: {layer.name!r} must have {module.out_channels} maps, not the shape "
+                f"{layer.output_shape}."
+            )
+    if isinstance(module, (nn.Conv2d, nn.Linear)):
+        for array, shape in (("kernel", _kernel_shape(module)), ("bias", module.weight.shape[:1])):
+            key = f"{layer.name}/{array}"
+            if key not in arrays.names:
+                raise ModelError(f"{arrays.where} lacks {key!r}; it has {', '.join(arrays.names)[:500]}.")
+            header = arrays.header(key)
+            if header.shape != tuple(shape):
+                raise ModelError(f"{arrays.where}: {key!r} must have the shape {tuple(shape)}, not {header.shape}.")
+            if header.kind.newbyteorder("=") != np.float32:
+                raise ModelError(f"{arrays.where}: {key!r} must be float32, not {header.kind}.")
 
 
-def _array(arrays: dict[str, NDArray[np.float32]], key: str, shape: list[int], path: Path) -> NDArray[np.float32]:
-    if key not in arrays:
-        raise ModelError(f"The weights file {path} lacks {key!r}; it has {sorted(arrays)}.")
-    found = arrays[key].shape
-    if found != tuple(shape):
-        raise ModelError(f"The weights file {path}: {key!r} must have the shape {tuple(shape)}, not {found}.")
-    return arrays[key]
+def _kernel_shape(module: nn.Conv2d | nn.Linear) -> tuple[int, ...]:
+    """Return the shape that Keras gives a kernel: HWIO, or inputs and units."""
+    shape = tuple(module.weight.shape)
+    return (*shape[2:], shape[1], shape[0])
 
 
-def _card(entry: ModelEntry, network: Network, description: dict[str, Any]) -> ModelCard:
-    measured = description.get("mnist_accuracy", {})
-    metrics = {
-        f"{split}_accuracy": round(measured[f"{split}_percent"] / 100, 5)
-        for split in ("test", "train")
-        if f"{split}_percent" in measured
-    }
-    source = description.get("source", {})
+def _card(entry: ModelEntry, network: Network, description: _Description) -> ModelCard:
+    measured, source = description.mnist_accuracy, description.source
+    percent = {"test_accuracy": measured.test_percent, "train_accuracy": measured.train_percent}
     return entry.card(
         network,
-        metrics=metrics,
-        recipe={"source": source.get("repository", ""), "file": source.get("weights", "")},
+        metrics={name: round(value / 100, 5) for name, value in percent.items() if value is not None},
+        recipe={"source": source.repository, "file": source.weights},
         seed=None,
         split="60,000 training and 10,000 test images of MNIST",
-        versions={"keras": str(source.get("keras_version", ""))},
+        versions={"keras": str(source.keras_version)},
     )

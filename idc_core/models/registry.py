@@ -222,33 +222,17 @@ def network(
     citation: str = "",
     licence: str = "",
 ) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
-    """Put a network into `MODELS` that the decorated function builds, weights included.
+    """Put a network into `MODELS` that the decorated function builds, weights included; the function is unchanged.
 
     >>> @network("my-resnet", data="my-photos", layer="layer4")
     ... def build():
     ...     return MyResNet()  # any torch.nn.Module whose outputs are scores before any softmax
 
-    Scores in a dictionary, a record or a tuple are found: `logits`, `scores`, else the first tensor.
-
-    Parameters
-    ----------
-    name, label, help : str
-        Name for commands and addresses, name for people (default: the same), and one line on what the network is.
-    data : str
-        Registry name of the data set that it takes; its "train" split is what neurons and clusters are learnt from.
-    layer : str, optional
-        The layer that is analysed unless another one is chosen: a name of `named_modules()`. Default: the last hidden
-        layer with weights.
-    layers : sequence of str, optional
-        All layers offered, in forward order. Default: those with weights, poolings, and blocks that sum branches.
-    task : {"classification", "regression"}, optional
-        Default: that of the data.
-    citation, licence : str
-
-    Returns
-    -------
-    callable
-        The decorator; it returns the function unchanged.
+    `data` names the data set that it takes, whose "train" split neurons and clusters are learnt from. `layer` is a name
+    of `named_modules()`, analysed unless another one is chosen, by default the last hidden layer with weights. `layers`
+    are all that are offered, in forward order, by default those with weights, poolings, and blocks that sum branches.
+    `task` is by default that of the data. People see `label`, by default the name. Scores in a dictionary, a record or
+    a tuple are found: `logits`, `scores`, else the first tensor.
     """
 
     def decorate(build: Callable[[], Module]) -> Callable[[], Module]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import ModelError, SettingError
+from idc_core.limits import SEED
 from idc_core.models.card import ModelCard
 from idc_core.models.checkpoint_recorder import CheckpointRecorder
 from idc_core.models.entry import ModelEntry, Recipe
@@ -49,36 +50,15 @@ def train(
     recorder: CheckpointRecorder | None = None,
     on_progress: Progress | None = None,
 ) -> ModelCard:
-    """Train a network of the registry by its recipe and write its weights and card.
+    """Train a network of the registry by its recipe and write its weights and card; return the card.
 
-    Parameters
-    ----------
-    name : str
-        A name in `MODELS` that has a recipe.
-    out : Path or None
-        Folder for `NAME.safetensors` and `NAME.json`; made if absent. None writes neither.
-    seed : int
-        Fixes the first weights, the order of the inputs, augmentation and dropout.
-    device : {"cpu", "cuda"}
-    recorder : CheckpointRecorder, optional
-        Keeps checkpoints as well. The weights that come out are the same with and without it.
-
-    Returns
-    -------
-    ModelCard
-        With the figures measured on the whole training and test split.
-
-    Raises
-    ------
-    ModelError
-        If the name is unknown or has no recipe, a folder cannot be written to or holds the checkpoints of another
-        training, or training diverged.
-    SettingError
-        If the device is not there, the seed is negative, or the training has no such epochs.
-    DataError
-        If the data set cannot be had.
-    CancelledError
-        If `on_progress` returned False; then no weights are written, and the checkpoints of finished epochs stay.
+    `out` is the folder for `NAME.safetensors` and `NAME.json`, made if absent; None writes neither. `seed` fixes the
+    first weights, the order of the inputs, augmentation and dropout. `recorder` keeps checkpoints as well, which
+    changes no weights. Figures are measured on the whole training and test split. Raises ModelError if the name is
+    unknown or has no recipe, a folder cannot be written to or holds the checkpoints of another training, or training
+    diverged; SettingError if the device is not there, the seed is negative, or the training has no such epochs;
+    DataError if the data set cannot be had; CancelledError if `on_progress` returned False: then no weights are
+    written, and the checkpoints of finished epochs stay.
 
     Notes
     -----
@@ -135,26 +115,13 @@ def fit(
     on_epoch: Callable[[int], None] | None = None,
     on_progress: Progress | None = None,
 ) -> None:
-    """Train a network in place: the one training loop.
+    """Train a network in place: the one training loop. It is moved to the device and left there, in training mode.
 
-    Parameters
-    ----------
-    network : Module
-        Moved to the device and left there, in training mode.
-    data : Dataset
-        Class targets are learnt by cross entropy, angles by mean squared error.
-    seed : int
-        For the order of the inputs and the augmentation. First weights and dropout come from torch's own
-        generator, which `reproducible` seeds.
-    steps : int, optional
-        Steps per epoch, so that data sets of several sizes get the same number; default: once through the inputs.
-    on_epoch : callable, optional
-        Called with the number of epochs done, after each; it must leave the network in training mode.
-
-    Raises
-    ------
-    ModelError
-        If the loss stops being a finite number.
+    Class targets are learnt by cross entropy, angles by mean squared error. `seed` is for the order of the inputs and
+    the augmentation; first weights and dropout come from torch's own generator, which `reproducible` seeds. `steps` per
+    epoch give data sets of several sizes the same number; default: once through the inputs. `on_epoch` is called with
+    the number of epochs done, after each; it must leave the network in training mode. Raises ModelError if the loss
+    stops being a finite number.
     """
     generator = torch.Generator().manual_seed(seed)
     augment = AUGMENTATIONS[recipe.augmentation]
@@ -189,13 +156,7 @@ def fit(
 
 
 def expected_seconds(name: str, data: Dataset) -> float:
-    """Return how long training a network by its recipe takes on this machine as it is now, judged by a few steps.
-
-    Raises
-    ------
-    ModelError
-        If the name is unknown, or it has no recipe.
-    """
+    """Return how long training a network by its recipe takes on this machine as it is now, judged by a few steps."""
     entry = find_entry(name)
     recipe = _recipe(entry)
     moments: list[float] = []
@@ -241,8 +202,7 @@ def _check_settings(seed: int, device: str) -> None:
         raise SettingError(f"The device must be 'cpu' or 'cuda', not {device!r}.")
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingError("The device 'cuda' was asked for, but torch finds no such GPU; use 'cpu'.")
-    if not 0 <= seed < 2**63:
-        raise SettingError(f"The seed must be a whole number from 0 to 2**63 - 1, not {seed}.")
+    SEED.check(seed)
 
 
 def _orders(count: int, batch: int, generator: torch.Generator) -> Iterator[NDArray[np.int64]]:

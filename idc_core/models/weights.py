@@ -5,15 +5,31 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from idc_core import files
-from idc_core.errors import ModelError
+from idc_core.errors import DataError, ModelError
+from idc_core.guarded import read_content, read_json, typed
+
+_MOST_HEADER = 1 << 20
+_NAMES = {
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.float32: "F32",
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+"""Types of values as safetensors files name them."""
 
 WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
 """Where the weights trained for this project, and their cards, are kept."""
@@ -36,15 +52,34 @@ def fingerprint(network: nn.Module) -> str:
 def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
     """Copy a complete state into a network; `source` says where it comes from.
 
-    Raises
-    ------
-    ModelError
-        If parameters are missing or left over, or one has the wrong shape or type, or is not finite. The
-        network is unchanged then.
+    Raises ModelError, and leaves the network unchanged, if parameters are missing or left over, or one has the wrong
+    shape or type, or is not finite.
     """
-    expected = network.state_dict()
+    _check_fit(network, {name: _Header.of(value) for name, value in state.items()}, source)
+    for name, value in state.items():
+        if not bool(torch.isfinite(value).all()):
+            raise ModelError(f"{source}: parameter {name!r} holds values that are not finite.")
+    network.load_state_dict(dict(state))
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What a safetensors file says of a tensor before it is read."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data_offsets: tuple[int, int] = (0, 0)
+
+    @staticmethod
+    def of(value: Tensor) -> _Header:
+        return _Header(_NAMES.get(value.dtype, str(value.dtype)), tuple(value.shape))
+
+
+def _check_fit(network: nn.Module, state: Mapping[str, _Header], source: str, *, widen: bool = False) -> None:
+    """Raise ModelError unless names, shapes and types are the network's, with 16 bits for 32 where they are widened."""
+    expected = {name: _Header.of(value) for name, value in network.state_dict().items()}
     missing = sorted(set(expected) - set(state))
-    unknown = sorted(set(state) - set(expected))
+    unknown = [name[:60] for name in sorted(set(state) - set(expected))[:20]]
     if missing or unknown:
         raise ModelError(
             f"{source} does not fit the network: it lacks {missing or 'nothing'} and has "
@@ -53,34 +88,38 @@ def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
     for name, value in state.items():
         wanted = expected[name]
         if value.shape != wanted.shape:
-            raise ModelError(
-                f"{source}: parameter {name!r} must have the shape {tuple(wanted.shape)}, but has {tuple(value.shape)}."
-            )
-        if value.dtype != wanted.dtype:
+            raise ModelError(f"{source}: parameter {name!r} must have the shape {wanted.shape}, but has {value.shape}.")
+        if value.dtype != wanted.dtype and not (widen and (value.dtype, wanted.dtype) == ("F16", "F32")):
             raise ModelError(f"{source}: parameter {name!r} must be {wanted.dtype}, but is {value.dtype}.")
-        if not bool(torch.isfinite(value).all()):
-            raise ModelError(f"{source}: parameter {name!r} holds values that are not finite.")
-    network.load_state_dict(dict(state))
 
 
 def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None:
-    """Fill a network from a safetensors file, whose values may have 16 bits where they are to be widened.
-
-    Raises
-    ------
-    ModelError
-        If the file is absent, damaged, or does not fit the network (see `fill`).
-    """
-    if not path.is_file():
-        raise ModelError(f"The weights file {path} does not exist.")
+    """Fill a network from a safetensors file, whose values may have 16 bits where they are to be widened; as `fill`."""
+    source = f"The weights file {path}"
+    if not path.exists():
+        raise ModelError(f"{source} does not exist.")
     try:
-        with safe_open(path, framework="pt") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelError(f"The weights file {path} is not a complete safetensors file ({error}).") from error
+        content = read_content(path, source, copies=2)
+        _check_fit(network, _headers(content, source), source, widen=widen)
+        state = load(content)
+    except (SafetensorError, ValueError) as error:
+        raise ModelError(f"{source} is not a complete safetensors file ({error}).") from error
+    except DataError as error:
+        raise ModelError(str(error)) from error
     if widen:
         state = {name: value.float() if value.dtype == torch.float16 else value for name, value in state.items()}
-    fill(network, state, f"The weights file {path}")
+    fill(network, state, source)
+
+
+def _headers(content: bytes, source: str) -> dict[str, _Header]:
+    """Return what a safetensors file says of its tensors; ValueError or DataError where that is damaged."""
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or length > min(len(content) - 8, _MOST_HEADER):
+        raise ValueError(f"its header of {length:,} bytes is cut off, or longer than {_MOST_HEADER:,}")
+    where = f"{source} is not a complete safetensors file: its header"
+    found = read_json(content[8 : 8 + length], where, dict[str, Any])
+    found.pop("__metadata__", None)
+    return typed(found, where, dict[str, _Header])
 
 
 def write_weights(network: nn.Module, path: Path, *, half: bool = False) -> None:

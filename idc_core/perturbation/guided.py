@@ -41,19 +41,9 @@ def guided_noise(
 ) -> Pictures:
     """Add Gaussian white noise to the most relevant pixels of every picture.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    inputs, pixels, share, deviation, seed, numbers
-        As in `random_noise`, whose errors it raises.
-    rule, **parameters, batch_size, on_progress
-        Of the relevance of the pixels for the predicted class, as in `idc_core.relevance`, whose errors it raises.
-
-    Returns
-    -------
-    ndarray, float32 (n, C, H, W)
-        In 0..1. Pixels without any relevance get no noise, so that fewer may be changed.
+    As `random_noise`, with its parameters and errors; `rule`, its parameters, `batch_size` and `on_progress` are of the
+    relevance of the pixels for the predicted class, as in `idc_core.relevance`. Pixels without any relevance get no
+    noise, so that fewer may be changed.
 
     Notes
     -----

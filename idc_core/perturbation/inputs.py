@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.errors import DataError, SettingError
+from idc_core.limits import SEED
 from idc_core.parameters import whole_number
 
 Pictures = NDArray[np.float32]
@@ -53,14 +54,8 @@ def as_numbers(numbers: Any, count: int) -> NDArray[np.int64]:
 
 
 def check_seed(seed: Any) -> int:
-    """Return the seed, a whole number of at least 0.
-
-    Raises
-    ------
-    SettingError
-        If it is none.
-    """
-    return whole_number("seed", seed)
+    """Return the seed, a whole number of at least 0."""
+    return int(SEED.check(seed))
 
 
 def stream(seed: int, number: int) -> np.random.Generator:

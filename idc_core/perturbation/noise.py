@@ -23,7 +23,7 @@ def random_noise(
     seed: int = 0,
     numbers: Any = None,
 ) -> Pictures:
-    """Add Gaussian white noise to random pixels of every picture.
+    """Add Gaussian white noise to random pixels of every picture, float32 (n, C, H, W), and cut it to 0..1.
 
     Parameters
     ----------
@@ -40,17 +40,10 @@ def random_noise(
         Number of each input in its data set, default its position: its noise depends on this and the seed alone, so
         that it does not matter how the inputs are cut into batches.
 
-    Returns
-    -------
-    ndarray, float32 (n, C, H, W)
-        In 0..1: what leaves the range is cut off.
-
     Raises
     ------
-    DataError
-        If the inputs are no pictures in 0..1.
-    SettingError
-        If a setting is outside its range.
+    DataError, SettingError
+        If the inputs are no pictures in 0..1, or a setting is outside its range.
 
     Notes
     -----

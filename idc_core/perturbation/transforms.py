@@ -31,23 +31,14 @@ Streams = Callable[[int], np.random.Generator]
 
 @dataclass(frozen=True)
 class Transform:
-    """What a menu, the command line or the documentation says about a transform, and the function itself.
-
-    Attributes
-    ----------
-    name, label, help : str
-    parameters : tuple of Parameter
-    apply : Apply
-    random : bool
-        Whether it draws from the streams; else the seed changes nothing.
-    """
+    """What a menu, the command line or the documentation says about a transform, and the function itself."""
 
     name: str
     label: str
     help: str
     parameters: tuple[Parameter, ...]
     apply: Apply
-    random: bool = False
+    random: bool = False  # whether it draws from the streams; else the seed changes nothing
 
 
 TRANSFORMS: Registry[Transform] = Registry("transform")
@@ -57,13 +48,7 @@ TRANSFORMS: Registry[Transform] = Registry("transform")
 def register_transform(
     name: str, label: str, help: str, *parameters: Parameter, random: bool = False
 ) -> Callable[[Apply], Apply]:
-    """Enter the decorated function into `TRANSFORMS`; suites, menus and figures follow from its entry.
-
-    Parameters
-    ----------
-    name, label, help, *parameters, random
-        The fields of `Transform`.
-    """
+    """Enter the decorated function into `TRANSFORMS`; suites, menus and figures follow from its entry."""
 
     def enter(apply: Apply) -> Apply:
         TRANSFORMS[name] = Transform(name, label, help, parameters, apply, random)
@@ -75,33 +60,15 @@ def register_transform(
 def transform(
     inputs: Any, name: str, *, seed: int = 0, numbers: Any = None, on_progress: Progress | None = None, **settings: Any
 ) -> Pictures:
-    """Change every picture in the same way.
+    """Change every picture, float (n, C, H, W) in 0..1, by a transform of `TRANSFORMS` with its settings.
 
-    Parameters
-    ----------
-    inputs : Tensor, array or Dataset, float (n, C, H, W)
-        Pictures in 0..1; left as they are.
-    name : str
-        A key of `TRANSFORMS`.
-    seed : int
-        For what is random: the place of an occlusion.
-    numbers : int (n,), optional
-        Number of each input, default its position; its random draws depend on this and the seed alone.
-    on_progress : Progress, optional
-    **settings
-        The transform's parameters; see its entry in `TRANSFORMS`.
-
-    Returns
-    -------
-    ndarray, float32 (n, C, H, W)
-        In 0..1.
+    The place of an occlusion, which is random, depends on `seed` and on each input's number, `numbers` (n,), alone; its
+    default is the input's position.
 
     Raises
     ------
-    DataError
-        If the inputs are no pictures in 0..1.
-    SettingError
-        If there is no such transform or parameter, or a value is outside its range.
+    DataError, SettingError
+        If the inputs are no pictures in 0..1, there is no such transform or parameter, or a value is outside its range.
 
     Notes
     -----

@@ -55,21 +55,10 @@ def attack_block(
     on_progress: Progress | None = None,
     **settings: Any,
 ) -> AttackResult:
-    """Attack a few tests, or read what an earlier run made of them.
+    """Attack some tests, int64 (k,), about `BLOCK` of them, or read what an earlier run made of them.
 
-    Parameters
-    ----------
-    model, name, goal, seed, on_progress, **settings
-        As in `idc_core.perturbation.attacks.attack`; random draws depend on the tests' numbers.
-    test : Dataset
-        Pictures with classes.
-    positions : ndarray, int64 (k,)
-        Which tests; about `BLOCK` of them.
-
-    Returns
-    -------
-    AttackResult
-        Complete: a block that is stopped is lost, with `CancelledError`.
+    Other parameters as in `idc_core.perturbation.attacks.attack`; random draws depend on the tests' numbers. The result
+    is complete: a block that is stopped is lost, with `CancelledError`.
     """
     chosen = ATTACKS[name]
     values = settle(chosen.parameters, settings, chosen.label)

@@ -32,18 +32,10 @@ _ARRAYS = ("predictions", "cells")
 
 @dataclass(frozen=True, eq=False)
 class SuiteCells:
-    """The cells a suite reaches with some number of important neurons.
+    """The cells a suite reaches with `m` important neurons.
 
-    Attributes
-    ----------
-    m : int
-    codes : int64 or object (n,)
-        Cell of every test, as `idc_core.coverage.cells.encode` gives it.
-    covered, total : int
-    added : int64 or object (a,)
-        Cells that the first suite does not reach, ascending.
-    first : ndarray, int64 (a,)
-        Position of the first test in each of them.
+    `codes` (n,) is the cell of every test, as `idc_core.coverage.cells.encode` gives it; `added` (a,) the cells that
+    the first suite does not reach, ascending, and `first`, int64 (a,), the position of the first test in each.
     """
 
     m: int
@@ -66,23 +58,11 @@ class SuiteCells:
 
 @dataclass(frozen=True, eq=False)
 class SuiteResult:
-    """What one suite shows.
+    """What one suite shows; `extra` counts the inputs that the first suite does not have.
 
-    Attributes
-    ----------
-    name, label, fingerprint : str
-    inputs : int
-    extra : int
-        Inputs that the first suite does not have.
-    accuracy, rmse : float or None
-        Of a classification, and of a regression.
-    confidence : float or None
-        Mean softmax probability of the predicted classes; None for regression.
-    extra_accuracy, extra_rmse, extra_confidence : float or None
-        The same of the extra inputs alone; None where there is none.
-    predictions : Predictions
-    cells : dict of int to SuiteCells
-        By number of important neurons.
+    `accuracy` is of classifications, `rmse` of regressions; `confidence` is the mean softmax probability of the
+    predicted classes, None for regression. `extra_*` are those of the extra inputs alone, None where there are none;
+    `cells` is by number of important neurons.
     """
 
     name: str
@@ -104,15 +84,8 @@ class SuiteResult:
 class SuiteComparison:
     """Suites side by side; the first is what the others are measured against.
 
-    Attributes
-    ----------
-    layer : str
-    ms : tuple of int
-    suites : tuple of SuiteResult
-    shared : dict of int to ndarray, int64 (s, s)
-        For each m, how many cells both suites reach; on the diagonal, how many one does.
-    sizes : tuple of int
-        Clusters of each important neuron, as many as the largest of `ms`.
+    `shared` holds for each m, int64 (s, s), how many cells both suites reach, on the diagonal how many one does;
+    `sizes` the clusters of each important neuron, as many as the largest of `ms`.
     """
 
     layer: str
@@ -184,32 +157,12 @@ def compare_suites(
 ) -> SuiteComparison:
     """Measure suites by accuracy, confidence and the cells they reach.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    suites : sequence of Suite
-        2 to `MOST_SUITES`; the first, mostly the original tests, is what the others are measured against.
-    learnt : IDC or Analysis
-        Important neurons and clusters, fitted once, with at least as many neurons as the largest of `ms`.
-    ms : sequence of int
-        Numbers of important neurons: the first ones of those learnt.
-    on_progress : Progress, optional
-        Called with inputs done of all there are.
+    The first of 2 to `MOST_SUITES` suites is what the others are measured against. `learnt` is fitted once, with at
+    least as many important neurons as the largest of `ms`; the first ones count. Raises SettingError if there are too
+    few or too many suites, two have the same inputs, or the neurons do not reach for `ms`; DataError if the suites are
+    not for the same network; and as `idc_core.tracing.trace.trace`.
 
-    Raises
-    ------
-    SettingError
-        If there are too few or too many suites, two have the same inputs, or the neurons do not reach for `ms`.
-    DataError
-        If the suites are not for the same network.
-    IdcError
-        As `idc_core.tracing.trace.trace`.
-
-    Notes
-    -----
-    Parts that suites share, as U_O in all of U_O, U_O+S and U_O+DI, run once. Memory holds one block of inputs, and a
-    number a test for each of `ms`, so that 100,000 tests take a few megabytes beyond the data set.
+    Parts that suites share run once. Memory holds one block of inputs, and a number a test for each of `ms`.
     """
     suites = tuple(suites)
     _check(suites, 2)
@@ -230,13 +183,8 @@ def compare_responses(
 ) -> SuiteComparison:
     """Compare 1 to `MOST_SUITES` suites as `compare_suites` does, from responses that are there already.
 
-    Parameters
-    ----------
-    suites, learnt, ms
-        As in `compare_suites`, whose errors it raises.
-    responses : mapping of str to PartResponses
-        By fingerprint, at least of the suites' parts; with at least as many neurons as the largest of `ms`, those of
-        `learnt.important` in that order.
+    These are by fingerprint, at least of the suites' parts, with at least as many neurons as the largest of `ms`: those
+    of `learnt.important` in that order.
     """
     suites = tuple(suites)
     _check(suites, 1)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,40 +14,47 @@ from numpy.typing import NDArray
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError
-from idc_core.npz import read_arrays
+from idc_core.guarded import File, open_arrays
 from idc_core.suites.suite import ProvenanceStep, Suite, SuitePart
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 
-def custom_suite(file: Path | bytes | BinaryIO, like: Dataset | Suite, label: str = "Own tests") -> Suite:
-    """Read a person's own tests.
+def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") -> Suite:
+    """Read a person's own tests, of no data set (`origin` is -1), from an npz file.
 
-    Parameters
-    ----------
-    file : Path, bytes or binary file
-        An npz file, as ``numpy.savez(path, inputs=..., targets=...)`` writes it. ``inputs`` is (n, ...) in the shape
-        of the data set's: pictures as floats in 0..1, or as uint8 in 0..255, which are divided by 255; texts as token
-        ids. ``targets`` is (n,): true classes, or true values of a regression.
-    like : Dataset or Suite
-        What the network's tests look like.
-    label : str
-
-    Returns
-    -------
-    Suite
-        Of no data set: `origin` is -1.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, lacks an array, holds pickled objects or more than `idc_core.npz.MOST_BYTES`, or the
-        arrays do not fit the data set. Nothing in it is ever executed.
+    ``numpy.savez(path, inputs=..., targets=...)`` writes it. ``inputs`` is (n, ...) in the shape of `like`: pictures as
+    floats in 0..1, or as uint8 in 0..255, which are divided by 255; texts as token ids. ``targets`` is (n,): true
+    classes, or true values of a regression. Raises DataError if the file is damaged, lacks an array, holds pickled
+    objects, takes more memory than is allowed, or does not fit the data set. Nothing in it is ever executed.
     """
     where = str(file) if isinstance(file, Path) else "The file"
-    arrays = read_arrays(file, where, ("inputs", "targets"))
-    return suite_from_arrays(arrays["inputs"], arrays["targets"], SuiteFormat.of(like), label=label, where=where)
+    form = SuiteFormat.of(like)
+    inputs, targets, _ = read_tests(file, where, form)
+    words = len(like.vocabulary) if isinstance(like, Dataset) else 0
+    if words and inputs.max() >= words:
+        raise DataError(f"{where}: expected token ids in 0..{words - 1}, found {inputs.max()}.")
+    return suite_from_arrays(inputs, targets, form, label=label, where=where)
+
+
+def read_tests(
+    file: File, where: str, form: SuiteFormat, others: Sequence[str] = ()
+) -> tuple[NDArray[Any], NDArray[Any], dict[str, NDArray[Any]]]:
+    """Read inputs, targets and other arrays; shapes and types are compared with `form` before anything is read."""
+    with open_arrays(file, where) as arrays:
+        arrays.require(("inputs", "targets", *others))
+        header, wanted = arrays.header("inputs"), arrays.header("targets")
+        _check_form(header.shape, header.kind, form.shape, where)
+        if wanted.shape != header.shape[:1]:
+            raise DataError(
+                f"{where}: expected one target for each of {header.shape[0]} inputs, found the shape {wanted.shape}."
+            )
+        # Converted while they are read, so that no second copy is ever held.
+        inputs = arrays.read("inputs", np.int64 if len(form.shape) == 1 else np.float32)
+        if header.kind == np.uint8 and len(form.shape) > 1:
+            inputs /= np.float32(255)
+        return inputs, arrays.read("targets"), {name: arrays.read(name) for name in others}
 
 
 @dataclass(frozen=True)
@@ -108,23 +115,30 @@ def begin_digest(kind: np.dtype[Any], shape: tuple[int, ...]) -> Hash:
 
 def fitting_inputs(array: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[Any]:
     """Return inputs as the network takes them, or refuse them with `DataError`."""
-    if array.shape[1:] != shape or not len(array):
-        wanted = ", ".join(map(str, shape))
-        raise DataError(f"{where}: expected inputs of shape (n, {wanted}) with n at least 1, found {array.shape}.")
+    _check_form(array.shape, array.dtype, shape, where)
     if len(shape) == 1:
-        if array.dtype.kind not in "iu" or array.min() < 0:
-            raise DataError(f"{where}: expected inputs that are token ids, whole numbers from 0, not {array.dtype}.")
+        if array.min() < 0:
+            raise DataError(f"{where}: expected token ids, whole numbers from 0, but found {array.min()}.")
         return np.ascontiguousarray(array, np.int64)
     if array.dtype == np.uint8:
         return np.ascontiguousarray(array, np.float32) / np.float32(255)
-    if array.dtype.kind != "f":
-        raise DataError(f"{where}: expected inputs as floats in 0..1 or as uint8 in 0..255, not {array.dtype}.")
     if not (array.min() >= 0 and array.max() <= 1):
         raise DataError(
             f"{where}: expected inputs in 0..1, but they reach from {array.min():.3g} to {array.max():.3g}; scale them "
             "as the network's training inputs were."
         )
     return np.ascontiguousarray(array, np.float32)
+
+
+def _check_form(found: tuple[int, ...], kind: np.dtype[Any], shape: tuple[int, ...], where: str) -> None:
+    """Refuse inputs of another shape or type, before any of them is looked at."""
+    if found[1:] != shape or not found or not found[0]:
+        wanted = ", ".join(map(str, shape))
+        raise DataError(f"{where}: expected inputs of shape (n, {wanted}) with n at least 1, found {found}.")
+    if len(shape) == 1 and kind.kind not in "iu":
+        raise DataError(f"{where}: expected inputs that are token ids, whole numbers from 0, not {kind}.")
+    if len(shape) > 1 and kind.kind != "f" and kind != np.uint8:
+        raise DataError(f"{where}: expected inputs as floats in 0..1 or as uint8 in 0..255, not {kind}.")
 
 
 def fitting_targets(array: NDArray[Any], count: int, form: SuiteFormat, where: str) -> NDArray[Any]:

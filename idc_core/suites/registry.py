@@ -38,19 +38,8 @@ Apply = Callable[..., NDArray[np.float32]]
 class SuiteKind:
     """What a menu, the command line or the documentation says about a kind of suite, and how it is made.
 
-    Attributes
-    ----------
-    name, label, help, citation : str
-    symbol : str
-        The paper's, as U_O+S; of our own kinds one like them.
-    family : {"original", "noise", "transform", "attack"}
-    parameters : tuple of Parameter
-    presets : mapping of str to Preset
-    needs_model : bool
-    random : bool
-        Whether the inputs follow from the seed; else it changes nothing.
-    apply : Apply or None
-        None for the original tests.
+    `symbol` is the paper's, as U_O+S, of our own kinds one like them; `random` says whether the inputs follow from the
+    seed; `apply` is None for the original tests.
     """
 
     name: str
@@ -201,19 +190,9 @@ def make_suite(
     preset: str | None = None,
     **settings: Any,
 ) -> Suite:
-    """Make a suite of a data set: the original tests, and what is made of each of them.
+    """Make a suite of a data set: the original tests (unless not `with_original`), and what is made of each of them.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SUITES`.
-    test : Dataset
-    model : Module, optional
-        Needed by relevance-guided noise and by attacks.
-    with_original : bool
-        Whether the original tests come first: U_O+X; False gives X alone.
-    seed, preset, **settings
-        As in `perturbed`, whose errors it raises.
+    `name` is a key of `SUITES`; all else as in `perturbed`, whose errors it raises.
     """
     start = original(test)
     kind = SUITES[name]
@@ -235,27 +214,13 @@ def perturbed(
 ) -> Suite:
     """Make one new input of each input of a suite; inputs are made when they are asked for.
 
+    `name` is a key of `SUITES` other than "original", `settings` are its parameters, `preset` names values of an
+    attack's. Relevance-guided noise and attacks need the `model`, not to be trained further while the suite is used.
+    What is random depends on `seed` and the input's origin alone (its position where it has none). Raises SettingError
+    if there is no such kind, preset or parameter, a value is outside its range, or the network is missing.
+
     Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`cached_block`): take a subset first and attack
     it, rather than the other way round. All else is made anew whenever it is asked for.
-
-    Parameters
-    ----------
-    source : Suite
-    name : str
-        A key of `SUITES` other than "original".
-    model : Module, optional
-        Needed by relevance-guided noise and by attacks; not to be trained further while the suite is used.
-    seed : int
-        What is random depends on this and the input's origin alone (its position where it has none).
-    preset : str, optional
-        Named values of an attack's parameters.
-    **settings
-        The parameters of the kind; see its entry in `SUITES`.
-
-    Raises
-    ------
-    SettingError
-        If there is no such kind, preset or parameter, a value is outside its range, or the network is missing.
     """
     kind = SUITES[name]
     if kind.apply is None:

@@ -22,11 +22,7 @@ from idc_core.tracing.trace import TraceBatch, neuron_activation, neuron_axes, t
 class PartResponses:
     """Responses of a network to a part of a suite.
 
-    Attributes
-    ----------
-    predictions : Predictions
-    activations : ndarray, float32 (n, m)
-        Of the important neurons, most important first.
+    `activations`, float32 (n, m), are of the important neurons, most important first.
     """
 
     predictions: Predictions
@@ -42,26 +38,9 @@ def part_responses(
     important: Sequence[int] | NDArray[np.int64],
     on_progress: Progress | None = None,
 ) -> PartResponses:
-    """Run a part through a network.
+    """Run a part through a network and record its `important` neurons (m,) of a layer; errors as `trace`.
 
-    Parameters
-    ----------
-    model : Module
-        Left as it was found.
-    part : SuitePart
-    targets : ndarray (n,)
-        True classes, or true values of a regression.
-    task : {"classification", "regression"}
-    layer : str
-    important : int (m,)
-        Neurons of that layer.
-    on_progress : Progress, optional
-        Called with inputs done of the part.
-
-    Raises
-    ------
-    IdcError
-        As `idc_core.tracing.trace.trace`.
+    `targets` (n,) are true classes, or true values of a regression.
     """
     axis = neuron_axes(model, [layer])[layer]
     neurons = np.asarray(important, np.int64)

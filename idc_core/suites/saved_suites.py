@@ -10,10 +10,11 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core import npz
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, partial_file
+from idc_core.guarded import limits, open_archive, read_json
 from idc_core.progress import Progress, report
-from idc_core.suites.custom_tests import SuiteFormat, begin_digest, fitting_inputs, fitting_targets, suite_from_arrays
+from idc_core.suites.custom_tests import (
+    SuiteFormat,
+    begin_digest,
+    fitting_inputs,
+    fitting_targets,
+    read_tests,
+    suite_from_arrays,
+)
 from idc_core.suites.suite import ProvenanceStep, Suite
 
 ABOUT = "about.json"
@@ -35,19 +43,9 @@ _NAME = re.compile(r"kept-[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class SavedSuite:
-    """A suite on disk.
+    """A suite on disk, opened by `name`: the file's without its ending.
 
-    Attributes
-    ----------
-    name : str
-        By which it is opened; the file's name without its ending.
-    label : str
-        Its name for a person.
-    kind : str
-        Key of its colour: "own", or that of the perturbation it came from.
-    inputs : int
-    form : SuiteFormat
-    provenance : tuple of ProvenanceStep
+    `kind` is the key of its colour: "own", or that of the perturbation it came from.
     """
 
     name: str
@@ -72,37 +70,13 @@ def save_suite(
     like: Dataset | Suite | None = None,
     on_progress: Progress | None = None,
 ) -> Path:
-    """Write a suite to disk, so that it can be chosen wherever suites are.
+    """Write a suite to disk, so that it can be chosen wherever suites are; return the file, its stem for `open_saved`.
 
-    Parameters
-    ----------
-    label : str
-        Its name for a person.
-    tests : Suite, or ndarray (n, ...)
-        A suite, made block by block; or inputs, as `custom_suite` takes them.
-    targets : ndarray (n,), optional
-        True classes or values; needed with an array.
-    provenance : sequence of ProvenanceStep, optional
-        How the tests were made; default: as the suite says.
-    like : Dataset or Suite, optional
-        What the network's tests look like; needed with an array.
-    on_progress : Progress, optional
-        Called with inputs written.
-
-    Returns
-    -------
-    Path
-        The file; its stem is the name for `open_saved`. Where the same tests are there already, under another label,
-        they get the new one.
-
-    Raises
-    ------
-    SettingError
-        If the label is empty, an array comes without targets or `like`, or the provenance cannot be written.
-    DataError
-        If the tests do not fit, are too large to be read again, or cannot be written.
-    CancelledError
-        If the work was stopped; nothing is left behind.
+    `tests` is a suite, made block by block, or inputs (n, ...) as `custom_suite` takes them: then with `targets` (n,),
+    `like` what the network's tests look like, and how they were made. Where the same tests are there already, under
+    another label, they get the new one. Raises SettingError if the label is empty, an array comes without targets or
+    `like`, or the provenance cannot be written; DataError if the tests do not fit, are too large to be read again, or
+    cannot be written; CancelledError if stopped: nothing is left behind.
     """
     label = " ".join(label.split())
     if not label:
@@ -136,47 +110,63 @@ def saved_suites(like: Dataset | Suite | None = None) -> dict[str, SavedSuite]:
     With `like`, a data set or a suite, only those of the same shape, classes and task.
     """
     form = None if like is None else SuiteFormat.of(like)
-    found = [_listed(str(path), path.stat().st_mtime_ns) for path in saved_folder().glob("kept-*.npz")]
-    wanted = [one for one in found if one is not None and (form is None or one.form == form)]
+    found = [_listed(path) for path in saved_folder().glob("kept-*.npz")]
+    wanted = [one for one in found if isinstance(one, SavedSuite) and (form is None or one.form == form)]
     return {one.name: one for one in sorted(wanted, key=lambda one: (one.label, one.name))}
 
 
+def damaged_suites() -> dict[str, str]:
+    """Return why a suite on disk cannot be read, by name: the ones that `saved_suites` leaves out."""
+    found = {path.stem: _listed(path) for path in sorted(saved_folder().glob("kept-*.npz"))}
+    return {name: str(one) for name, one in found.items() if isinstance(one, DataError)}
+
+
 def open_saved(name: str) -> Suite:
-    """Read a suite from disk; all inputs are in memory.
+    """Read a suite from disk into memory; SettingError for an unknown name, DataError if the file is damaged."""
+    path = _path(name)
+    about = _listed(path)
+    if isinstance(about, DataError):
+        raise about
+    inputs, targets, others = read_tests(path, str(path), about.form, ("origin",))
+    origin = others["origin"]
+    if origin.shape != (len(inputs),) or origin.dtype != np.int64:
+        raise DataError(f"The saved suite {path} is damaged: its array origin does not fit its inputs. {_AGAIN}")
+    suite = suite_from_arrays(
+        inputs,
+        targets,
+        about.form,
+        label=about.label,
+        name=about.kind,
+        origin=origin,
+        provenance=about.provenance,
+        where=str(path),
+    )
+    if suite.parts[0].fingerprint != name.removeprefix("kept-"):
+        raise DataError(f"The saved suite {path} is damaged: its tests are not those that were saved. {_AGAIN}")
+    return suite
+
+
+def delete_saved(name: str) -> None:
+    """Delete a suite from disk, damaged or not.
 
     Raises
     ------
     SettingError
-        If there is none of that name in `saved_suites`.
+        If there is none of that name.
     DataError
-        If its file is damaged.
+        If it cannot be deleted.
     """
     path = _path(name)
-    about = _listed(str(path), path.stat().st_mtime_ns)
-    if about is None:
-        raise DataError(f"The saved suite {path} is damaged: delete it and save its tests again.")
-    arrays = npz.read_arrays(path, str(path), ("inputs", "targets", "origin"))
-    return suite_from_arrays(
-        arrays["inputs"],
-        arrays["targets"],
-        about.form,
-        label=about.label,
-        name=about.kind,
-        origin=arrays["origin"].astype(np.int64),
-        provenance=about.provenance,
-        where=str(path),
-    )
-
-
-def delete_saved(name: str) -> None:
-    """Delete a suite from disk; raise `SettingError` if there is none of that name."""
-    _path(name).unlink()
+    try:
+        path.unlink()
+    except OSError as error:
+        raise DataError(f"{path} cannot be deleted: {error.strerror}.") from error
 
 
 def _path(name: str) -> Path:
     path = saved_folder() / f"{name}.npz"
     # A name can come from an address: it must not lead elsewhere.
-    if not _NAME.fullmatch(name) or not path.exists():
+    if not _NAME.fullmatch(name) or not os.path.lexists(path):
         raise SettingError(f"There is no saved suite {name!r}: it was deleted, or saved on another machine.")
     return path
 
@@ -211,10 +201,10 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
             if digest is None:
                 shape = (len(suite), *suite.shape)
                 size = math.prod(shape) * inputs.itemsize
-                if size > npz.MOST_BYTES:
+                if size > limits().memory:
                     raise DataError(
-                        f"The suite holds {size:,} bytes, and at most {npz.MOST_BYTES:,} can be read again: save fewer "
-                        "tests."
+                        f"The suite holds {size:,} bytes, and at most {limits().memory:,} can be read again: save "
+                        "fewer tests."
                     )
                 digest = begin_digest(inputs.dtype, shape)
                 header = {"descr": inputs.dtype.str, "fortran_order": False, "shape": shape}
@@ -232,22 +222,39 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
     return digest.hexdigest()[:16]
 
 
-@lru_cache(maxsize=256)
-def _listed(path: str, changed: int) -> SavedSuite | None:
-    """Read what a file says of itself; None where it is no suite. `changed` tells a new file of the same name."""
+_AGAIN = "Delete it and save its tests again."
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a suite's file says of itself."""
+
+    label: str
+    kind: str
+    inputs: int
+    form: SuiteFormat
+    provenance: tuple[ProvenanceStep, ...]
+
+
+def _listed(path: Path) -> SavedSuite | DataError:
+    """Return what a file says of itself, or why it cannot be read."""
     try:
-        about = json.loads(npz.read_text(Path(path), ABOUT, path))
-        form = about["form"]
-        return SavedSuite(
-            Path(path).stem,
-            str(about["label"]),
-            str(about["kind"]),
-            int(about["inputs"]),
-            SuiteFormat(tuple(form["shape"]), tuple(form["class_names"]), form["task"]),
-            tuple(ProvenanceStep(**{**step, "settings": _tuples(step["settings"])}) for step in about["provenance"]),
-        )
-    except (DataError, ValueError, KeyError, TypeError):
-        return None
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        return DataError(f"The saved suite {path} cannot be read: {error.strerror}. {_AGAIN}")
+    return _read_about(path, changed)
+
+
+@lru_cache(maxsize=256)
+def _read_about(path: Path, changed: int) -> SavedSuite | DataError:
+    """Read what a file says of itself; `changed` tells a new file of the same name."""
+    try:
+        with open_archive(path, f"The saved suite {path}") as archive:
+            about = read_json(archive.read(ABOUT), f"The saved suite {path}: {ABOUT}", _About)
+    except DataError as error:
+        return DataError(f"{error} {_AGAIN}")
+    steps = (replace(step, settings=_tuples(step.settings)) for step in about.provenance)
+    return SavedSuite(path.stem, about.label, about.kind, about.inputs, about.form, tuple(steps))
 
 
 def _tuples(value: Any) -> Any:

@@ -31,25 +31,10 @@ def subset(
 ) -> Suite:
     """Select the tests that meet all conditions given, in the order of the suite.
 
-    Parameters
-    ----------
-    suite : Suite
-    classes : collection of int, optional
-        True classes.
-    correct : bool, optional
-        Whether the network's prediction is right.
-    confidence : pair of float, optional
-        Lowest and highest softmax probability of the predicted class, both included.
-    model : Module, optional
-        Needed by `correct` and `confidence`.
-    on_progress : Progress, optional
-
-    Raises
-    ------
-    SettingError
-        If no condition is given, a class is unknown, confidence is no range within 0..1, or the network is missing.
-    DataError
-        If no test is left.
+    `classes` are true classes; `correct` says whether the network's prediction is right; `confidence` is the lowest and
+    highest softmax probability of the predicted class, both included. The last two need the `model`. Raises
+    SettingError if no condition is given, a class is unknown, confidence is no range within 0..1, or the network is
+    missing; DataError if no test is left.
     """
     if classes is None and correct is None and confidence is None:
         raise SettingError("A subset needs a condition: classes, correct or confidence.")
@@ -78,22 +63,10 @@ def subset(
 
 
 def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: ProvenanceStep | None = None) -> Suite:
-    """Select the tests at some positions.
+    """Select the tests at some positions (k,), each once; they are taken in ascending order.
 
-    Parameters
-    ----------
-    suite : Suite
-    positions : int (k,)
-        0..n - 1; each once, they are taken in ascending order.
-    step : ProvenanceStep, optional
-        What to note in the provenance; default: that positions were chosen.
-
-    Raises
-    ------
-    SettingError
-        If a position is outside the suite or comes twice.
-    DataError
-        If there is none.
+    `step` is noted in the provenance; by default that positions were chosen. Raises SettingError if a position is
+    outside the suite or comes twice, DataError if there is none.
     """
     wanted = np.sort(np.asarray(positions, np.int64).reshape(-1))
     if not len(wanted):

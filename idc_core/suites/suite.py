@@ -25,17 +25,9 @@ Make = Callable[[Positions, Progress | None], NDArray[Any]]
 
 @dataclass(frozen=True)
 class ProvenanceStep:
-    """One step in the making of inputs.
+    """One step in the making of inputs: its name, what was done as a sentence part for a person, and its settings.
 
-    Attributes
-    ----------
-    recipe, label : str
-        What was done: its name, and a sentence part for a person.
-    settings : mapping of str to object
-    seed : int or None
-        None where nothing is random.
-    model : str
-        Fingerprint of the network that took part; empty where none did.
+    `seed` is None where nothing is random; `model` is the fingerprint of the network that took part, or empty.
     """
 
     recipe: str
@@ -61,27 +53,12 @@ class SuitePart:
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """A named test set.
+    """A named test set: the inputs of its parts, one part after the other, each of the `shape`.
 
-    Attributes
-    ----------
-    name : str
-        Key of its colour and of its kind; a union of the original and X has X's.
-    label : str
-        Name for a person.
-    targets : ndarray, int64 or float32 (n,)
-        Right classes, or right values of a regression.
-    origin : ndarray, int64 (n,)
-        Number of the test that each input was made of, in its data set; -1 where there is none.
-    shape : tuple of int
-        Shape of one input.
-    class_names : tuple of str
-        Empty for regression.
-    task : {"classification", "regression"}
-    provenance : tuple of ProvenanceStep
-        How the inputs came to be, first step first; a union lists the steps of its suites one after the other.
-    parts : tuple of SuitePart
-        The inputs, one part after the other.
+    `name` is the key of its colour and kind; a union of the original and X has X's. `targets` (n,) are true classes,
+    int64, or values of a regression, float32, which has no `class_names`. `origin`, int64 (n,), is the number of the
+    test that each input was made of, in its data set, or -1. `provenance` says how the inputs came to be, first step
+    first; a union lists the steps of its suites one after the other.
     """
 
     name: str
@@ -168,19 +145,10 @@ def original(test: Dataset) -> Suite:
 
 
 def union(suites: Sequence[Suite], name: str | None = None, label: str | None = None) -> Suite:
-    """Put suites one after the other; a part that several suites share is in it once.
+    """Put suites for the same network one after the other; a part that several suites share is in it once.
 
-    Parameters
-    ----------
-    suites : sequence of Suite
-        For the same network: equal shapes, classes and task.
-    name, label : str, optional
-        Default: the last suite's name, and all labels joined by "+".
-
-    Raises
-    ------
-    SettingError, DataError
-        If there is no suite, or they are not for the same network.
+    By default it has the last suite's name, and all labels joined by "+". Raises SettingError without a suite,
+    DataError if shapes, classes or tasks differ.
     """
     if not suites:
         raise SettingError("A union needs at least one suite, got none.")

@@ -33,8 +33,7 @@ def batches(
 ) -> Iterator[tuple[int, Tensor, CaptureTraits]]:
     """Cut inputs into batches of a size that suits the network, and try the first input before any work.
 
-    Yields start: position of the batch's first input among all inputs; batch, (n, ...), on the network's device and of
-    its dtype; traits: what was found out about the network.
+    Yields the position of each batch's first input, the batch on the network's device and of its dtype, and its traits.
     """
     check_layers(model, layers)
     if batch_size is not None:
@@ -61,10 +60,7 @@ def probe(
     settings: RelevanceSettings | None,
     traits: CaptureTraits | None = None,
 ) -> tuple[int, CaptureTraits]:
-    """Try everything on one input, so that a refusal comes before any work.
-
-    Returns the size of its activations in bytes, and what was found out about the network.
-    """
+    """Try everything on one input, so that a refusal comes before any work; return its bytes, the network's traits."""
     watch = Watch(settings, traits, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.clone(), watch)

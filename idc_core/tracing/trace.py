@@ -20,46 +20,25 @@ from idc_core.tracing.batching import Inputs, batches, check_captures, source
 
 @dataclass(frozen=True)
 class TraceBatch:
-    """What the network showed on one batch.
+    """What the network showed on one batch."""
 
-    Attributes
-    ----------
-    start : int
-        Position of the batch's first input among all inputs.
-    scores : Tensor, (n, classes)
-        Scores before the softmax.
-    activations : dict of str to Tensor, (n, ...)
-        Output of each layer after its activation function, in the layer's own shape.
-    relevance : dict of str to Tensor, (n, ...)
-        Relevance at the same places; empty where none was asked for.
-    """
-
-    start: int
-    scores: Tensor
+    start: int  # position of the batch's first input among all inputs
+    scores: Tensor  # (n, classes), scores before the softmax
     activations: dict[str, Tensor]
-    relevance: dict[str, Tensor]
+    """(n, ...), output of each layer after its activation function, in the layer's own shape."""
+    relevance: dict[str, Tensor]  # (n, ...), relevance at the same places; empty where none was asked for
 
 
 @dataclass(frozen=True)
 class Traces:
-    """What the network showed on all inputs, one number per neuron.
+    """What the network showed on all inputs, one number per neuron."""
 
-    Attributes
-    ----------
-    scores : ndarray, float32 (n, classes)
-        Scores before the softmax.
-    activations : dict of str to ndarray, float32 (n, neurons)
-        Unit outputs of dense layers; channel means over positions of convolutions.
-    relevance : dict of str to ndarray, float32 (n, neurons)
-        Relevance, summed over positions for convolutions; empty where none was asked for.
-    shapes : dict of str to tuple of int
-        Shape of each layer's output for one input: (units,) or (channels, *positions).
-    """
-
-    scores: NDArray[np.float32]
+    scores: NDArray[np.float32]  # (n, classes), scores before the softmax
     activations: dict[str, NDArray[np.float32]]
+    """(n, neurons), unit outputs of dense layers; channel means over positions of convolutions."""
     relevance: dict[str, NDArray[np.float32]]
-    shapes: dict[str, tuple[int, ...]]
+    """(n, neurons), relevance, summed over positions for convolutions; empty where none was asked for."""
+    shapes: dict[str, tuple[int, ...]]  # shape of each layer's output for one input: (units,) or (channels, *positions)
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -154,23 +133,7 @@ def collect(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Traces:
-    """Trace all inputs and keep one activation, and one relevance, per neuron and input.
-
-    Parameters
-    ----------
-    model, inputs, layers, settings, target, batch_size, on_progress
-        As in `trace`.
-
-    Returns
-    -------
-    Traces
-        Arrays of shape (n, neurons); read-only.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperationError, DataError, SettingError
-        As `trace`.
-    """
+    """Trace all inputs as `trace` does, and keep one activation, and one relevance, per neuron and input, read-only."""
     layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
     scores: list[NDArray[np.float32]] = []
     activations: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in layers}

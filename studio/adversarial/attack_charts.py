@@ -12,7 +12,7 @@ from studio.adversarial import attack_controls, attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.engine.results import View
 from studio.state.selection import Selection
-from studio.text import count, percent, plural, signed
+from studio.text import count, literal, percent, plural, signed
 from studio.widgets import layout
 
 SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
@@ -185,5 +185,5 @@ def _same_attack(run: Run, here: View, shown: View) -> Run | None:
     try:
         return attacks.open_run(shown, plan)
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return None

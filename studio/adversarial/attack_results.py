@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
-from idc_core.npz import pack_arrays
+from idc_core.guarded import pack_arrays
 from studio.adversarial.attacks import EXPLAINED, Ints, Run
 from studio.engine.results import View
 from studio.shell.pages import PAGES

@@ -10,7 +10,7 @@ from studio.adversarial import attack_controls, attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.engine import jobs
 from studio.engine.results import View
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets.keep_suite import keep_row
 from studio.widgets.layout import names
 
@@ -23,7 +23,7 @@ def open_or_resume(view: View, plan: Plan, explained: str) -> Run:
     try:
         run = attacks.open_run(view, plan, explained, paused=paused)
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         st.stop()
     if st.session_state.get(jobs.HALTED) and (run is None or not run.result.complete):
         st.session_state[jobs.PAUSED] = (view.setup, plan)
@@ -77,7 +77,7 @@ def open_session(view: View, run: Run) -> list[Run]:
         try:
             other = attacks.open_run(view, one)
         except IdcError as error:
-            st.warning(f"{one.label} is left out. {error}")
+            st.warning(f"{one.label} is left out. {literal(error)}")
         if other is not None and other.result.complete:
             runs.append(other)
         else:

@@ -31,14 +31,9 @@ EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 
 @dataclass(frozen=True)
 class Plan:
-    """One attack with its settings, on at most `numbers` tests drawn by the seed.
+    """One attack with its settings, on at most `numbers` tests drawn by the seed, with misclassified ones if `every`.
 
-    Attributes
-    ----------
-    goal : int or None
-        The class to be predicted; None for any wrong one.
-    every : bool
-        Whether misclassified tests are attacked too.
+    `goal` is the class to be predicted; None for any wrong one.
     """
 
     attack: str
@@ -97,17 +92,10 @@ def sample(view: View, plan: Plan) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The result of an attack on n tests, as far as it is finished.
+    """The result of an attack on n tests, as far as it is finished; pictures are float32 (n, C, H, W).
 
-    Attributes
-    ----------
-    positions : ndarray of int64 (n,)
-    originals, before, after : ndarray of float32 (n, C, H, W)
-        The tests, and the relevance of their pixels before and after.
-    assignments : ndarray of uint8 (n, m)
-        Cluster of every attacked input and important neuron.
-    gained : Gained
-        Cells that none of the chosen tests reaches.
+    `before` and `after` are the relevance of the pixels; `assignments`, uint8 (n, m), the cluster of every attacked
+    input and important neuron; `gained` the cells that none of the chosen tests reaches.
     """
 
     plan: Plan
@@ -153,21 +141,8 @@ def open_run(
 ) -> Run | None:
     """Attack the tests of a plan, or find again what was attacked; show progress while it takes long.
 
-    Parameters
-    ----------
-    view : View
-    plan : Plan
-    explained : str
-        A key of `EXPLAINED`.
-    only : ndarray of int64 (k,), optional
-        Attack these tests, by position, and not those of the plan.
-    paused : bool
-        Begin nothing: return what is finished.
-
-    Returns
-    -------
-    Run or None
-        Of the blocks that are finished; None where none is.
+    `explained` is a key of `EXPLAINED`; `only` (k,) attacks these tests and not those of the plan; `paused` begins
+    nothing. Of the blocks that are finished; None where none is.
     """
     from idc_core.perturbation.attacks import ATTACKS, join_results
     from idc_core.suites.attacked import BLOCK

@@ -17,6 +17,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
 from studio.state.selection import picked_row
+from studio.text import literal
 from studio.widgets import layout
 
 TRIPLETS = 50
@@ -73,8 +74,8 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
         depends=(looked.key, pair, filtered),
         clicked=clicked,
     )
-    said = address.read(THIRD)
-    third = int(said) if said.isascii() and said.isdigit() and len(said) < 7 and int(said) in known.tolist() else most
+    said = address.position(address.read(THIRD))
+    third = said if said is not None and said in known.tolist() else most
     _pictures(view, looked, pair, third)
     return pd.DataFrame({"third class": looked.names, "bias": bias})
 
@@ -110,7 +111,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
             "class-errors", (looked.key, "triplets", filtered), "ranking all triplets", work, kept=48
         )
     except IdcError as error:
-        st.caption(str(error))
+        st.caption(literal(error))
         return None
     names, confusion = looked.names, looked.found.confusion
     rows = [

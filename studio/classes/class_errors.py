@@ -284,7 +284,7 @@ def choose_pair(looked: Looked) -> tuple[int, int]:
     """Return the selected pair; the most suspected one where none is chosen."""
     known = np.flatnonzero(np.isfinite(np.diag(looked.found.distance))).tolist()
     said = address.read(PAIR).split("-")
-    numbers = [int(part) for part in said if part.isascii() and part.isdigit() and len(part) < 7]
+    numbers = [number for part in said if (number := address.position(part)) is not None]
     usual = looked.found.suspected[0].tolist()
     pair = numbers if len(numbers) == 2 and numbers[0] != numbers[1] and set(numbers) <= set(known) else usual
     st.session_state["pair-first"], st.session_state["pair-second"] = pair

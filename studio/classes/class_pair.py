@@ -18,7 +18,7 @@ from studio.classes.class_errors import Looked
 from studio.engine.results import View
 from studio.shell.pages import PAGES
 from studio.state.selection import picked_row, select
-from studio.text import cell_name, percent, plural, signed
+from studio.text import cell_name, literal, percent, plural, signed
 from studio.widgets import layout
 
 SHOWN, TEXTS = 20, 6
@@ -229,7 +229,7 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     try:
         placed = principal_components(values[rows])
     except IdcError as error:
-        st.caption(str(error))
+        st.caption(literal(error))
         return
     groups = _members(looked, pair, rows, true)
     share = alike(placed.points, groups.member)

@@ -14,7 +14,7 @@ from idc_core.progress import Progress
 from studio.classes.class_errors import Looked
 from studio.engine.results import View
 from studio.shell.pages import PAGES
-from studio.text import count, plural
+from studio.text import count, literal, plural
 from studio.widgets import layout
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.retraining import RetrainingRun, watch
@@ -106,7 +106,7 @@ def _draw_repair(view: View, looked: Looked) -> None:
         st.session_state.pop(ASKED)
         return
     except IdcError as error:
-        st.warning(str(error))
+        st.warning(literal(error))
         return
     _draw_done(done)
 

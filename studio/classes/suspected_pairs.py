@@ -18,7 +18,7 @@ from studio.classes import class_bias, class_errors
 from studio.classes.class_errors import Looked, Settings
 from studio.engine.results import View
 from studio.state.selection import Selection, picked_row
-from studio.text import percent, plural, signed
+from studio.text import literal, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.downloads import csv
 
@@ -235,7 +235,7 @@ def draw_side(settings: Settings, own: View, shown: View, chosen: Selection, key
     try:
         draw_map(_other_look(settings, own, shown), shown, f"distances-{key}", None)
     except IdcError as error:
-        st.caption(str(error))
+        st.caption(literal(error))
 
 
 def _other_look(settings: Settings, own: View, shown: View) -> Looked:
@@ -251,7 +251,7 @@ def compare(settings: Settings, own: View, here: View, there: View) -> str:
     try:
         sides = [_other_look(settings, own, one) for one in (here, there)]
     except IdcError as error:
-        return str(error)
+        return literal(error)
     told = [one.pair_name((int(one.found.suspected[0][0]), int(one.found.suspected[0][1]))) for one in sides]
     if told[0] == told[1]:
         return f"In both setups {told[0]} are the most suspected pair."

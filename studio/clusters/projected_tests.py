@@ -36,12 +36,7 @@ RANGES = 5
 def draw_plane(view: View, rank: int) -> pd.DataFrame:
     """Show the setup's tests in two dimensions, and the selected ones; return the coordinates.
 
-    Parameters
-    ----------
-    view : View
-        The setup.
-    rank : int
-        The important neuron whose clusters can be coloured.
+    The clusters of the important neuron of a rank can be coloured.
     """
     colourings = _colourings(view, rank)
     with st.container(horizontal=True, vertical_alignment="bottom"):

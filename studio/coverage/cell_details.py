@@ -14,7 +14,7 @@ from idc_core.figures.grid import Grid
 from studio.engine.results import View
 from studio.shell.pages import PAGES
 from studio.state.selection import picked_row, select, selected
-from studio.text import cell_name, cluster_name, count, parse_cell, percent, plural
+from studio.text import cell_name, cluster_name, count, literal, parse_cell, percent, plural
 from studio.widgets import cell_search, layout
 from studio.widgets.downloads import csv
 from studio.widgets.grid_axes import around, fix
@@ -57,8 +57,8 @@ def choose_cell(view: View, grid: Grid) -> tuple[int, ...]:
     if typed and parsed is None:
         sizes = view.sizes
         st.warning(
-            f"{typed!r} is no cell of this grid. Expected {plural(len(sizes), 'number')} with hyphens between them, "
-            f"from {cell_name([0] * len(sizes))} to {cell_name([size - 1 for size in sizes])}."
+            f"{literal(repr(typed))} is no cell of this grid. Expected {plural(len(sizes), 'number')} with hyphens "
+            f"between them, from {cell_name([0] * len(sizes))} to {cell_name([size - 1 for size in sizes])}."
         )
     return parsed or usual
 

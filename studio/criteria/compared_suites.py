@@ -29,14 +29,8 @@ WHOLE = "all"
 class PartOfTests:
     """A suite that is a part of the setup's tests, so that it needs no pass of its own.
 
-    Attributes
-    ----------
-    name, label : str
-        Short name, and the name for a person.
-    positions : callable
-        From a view to positions among the chosen tests, int64 (k,); none where the part is not defined.
-    regression_label : str
-        The label for regression; empty where it is the same.
+    `positions` goes from a view to positions among the chosen tests, int64 (k,); none where the part is not defined.
+    `regression_label` is empty where it is the same.
     """
 
     name: str

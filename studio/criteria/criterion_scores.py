@@ -24,7 +24,7 @@ from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.text import percent
+from studio.text import literal, percent
 
 MANY_PAIRS = 20_000_000
 """Pairs of a test and a training input beyond which pairwise criteria wait until they are chosen."""
@@ -59,22 +59,10 @@ def usual(view: View) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCriteria:
-    """The criteria's results on a setup.
+    """The criteria's results on a setup, by criterion; `scores` of a result holds the other suites too.
 
-    Attributes
-    ----------
-    results : dict of str to CriterionResult
-        By criterion; `scores` holds the other suites too.
-    orders : list of Order
-        Of the chosen tests, uncertainties last.
-    suites : dict of str to int
-        Numbers of tests, by name of the suite: parts first.
-    subsets : Subsets
-        The growing random subsets.
-    problems : list of str
-        A sentence for each criterion or suite that is left out.
-    key : hashable
-        What all of it depends on.
+    `orders` are of the chosen tests, uncertainties last; `suites` are numbers of tests, parts first; `subsets` grow at
+    random; `problems` has a sentence for each criterion or suite that is left out; all depends on `key`.
     """
 
     results: dict[str, CriterionResult]
@@ -144,7 +132,7 @@ def _evaluate(
                 raise
             except IdcError as error:
                 # Kept like a result: it would be the same the next time.
-                return f"{kind.card.label} is left out. {error}"
+                return f"{kind.card.label} is left out. {literal(error)}"
         return result, orders_by({name: result.profiles})
 
     key = _depends(view, name, settings)
@@ -168,7 +156,7 @@ def _add(
     except CancelledError:
         raise
     except IdcError as error:
-        problems.append(f"{other.label} is left out. {error}")
+        problems.append(f"{other.label} is left out. {literal(error)}")
         return
     if not len(traces.scores):
         problems.append(f"{other.label} has no test of class {view.class_label}, so it is left out.")

@@ -19,7 +19,7 @@ from studio.differential.search import SearchResult
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
-from studio.text import count, percent, plural
+from studio.text import count, literal, percent, plural
 from studio.widgets import layout
 
 MEASURED = "measured"
@@ -145,7 +145,7 @@ def _measure(
         except CancelledError:
             raise
         except IdcError as error:
-            return f"{card.label} is left out. {error}"
+            return f"{card.label} is left out. {literal(error)}"
         return float(found[0]), float(found[1])
 
     key = (*view.key, view.setup.layer, view.setup.classes, name, "search", depends)

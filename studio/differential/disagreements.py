@@ -23,7 +23,7 @@ from studio.engine.results import View
 from studio.engine.wording import quantity
 from studio.state import address
 from studio.state.selection import picked_row, select, selected
-from studio.text import plural, times
+from studio.text import literal, plural, times
 from studio.widgets import layout
 from studio.widgets.cell_search import truth
 from studio.widgets.keep_suite import keep_row, made_of_tests
@@ -140,7 +140,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
         relevance = heatmaps(view, result, row)
     except IdcError as error:
         # After a stop they are not begun, and not every network that can be searched can be explained.
-        st.caption(f"No heatmaps. {error}")
+        st.caption(f"No heatmaps. {literal(error)}")
         return
     before = found.seed_predictions[found.seed_index[row]]
     shown: list[list[tuple[NDArray[np.uint8], str]]] = []
@@ -229,16 +229,13 @@ def draw_keep(view: View, result: SearchResult) -> None:
     ways = {"seeds": "seed's class" if view.is_classifier else "seed's value", "votes": "majority vote"}
     usual = "votes" if result.voted.any() else "seeds"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        label = st.segmented_control(
+        label = layout.one_of(
             "Labels",
-            list(ways),
-            default=usual,
-            required=True,
-            format_func=ways.__getitem__,
-            key=f"labels-{usual}",
-            help="The true class of each input in the test set. Majority vote: the prediction of more than half of the "
-            "models; disagreements without a majority are left out. Seed's class: that of the test it was made from. "
-            f"Default {ways[usual]}.",
+            ways,
+            usual,
+            f"labels-{usual}",
+            "The true class of each input in the test set. Majority vote: the prediction of more than half of the "
+            "models; disagreements without a majority are left out. Seed's class: that of the test it was made from.",
         )
         rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(found))
         targets = result.votes[rows] if label == "votes" else view.test.targets[result.origin[rows]]

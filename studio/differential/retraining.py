@@ -15,7 +15,7 @@ from idc_core.progress import Progress
 from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.results import View
 from studio.state import address
-from studio.text import percent, signed
+from studio.text import literal, percent, signed
 from studio.widgets import layout
 from studio.widgets.retraining import RetrainingRun, watch
 
@@ -55,7 +55,7 @@ def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) 
         st.info("Stopped. The finished networks are kept.")
         return {}
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return {}
     return _draw(view, found, votes, (result.key, "retrained"))
 

@@ -137,13 +137,7 @@ def _is_here(entry: ModelEntry) -> bool:
 
 
 def constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
-    """Make the constraint for pictures (C, H, W).
-
-    Raises
-    ------
-    SettingError
-        If a parameter is outside its range.
-    """
+    """Make the constraint for pictures (C, H, W); SettingError if a parameter is outside its range."""
     from idc_core.generation import CONSTRAINTS
 
     values = dict(settings.parameters)
@@ -156,13 +150,7 @@ def constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
 
 
 def run(view: View, settings: SearchSettings) -> SearchResult | None:
-    """Search, or find the result again; after a stop, return what had been found, None where that is nothing.
-
-    Raises
-    ------
-    IdcError
-        If a network or a setting does not fit.
-    """
+    """Search, or find the result again; after a stop, return what had been found, None where that is nothing."""
     waiting = Waiting(len(settings.models) + 1)
     try:
         models = tuple(_open(waiting, view, name) for name in settings.models)

@@ -16,7 +16,7 @@ from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.results import View
 from studio.shell.pages import PAGES
 from studio.state.selection import Selection, selected
-from studio.text import cell_name, count, parse_cell, percent, plural
+from studio.text import cell_name, count, literal, parse_cell, percent, plural
 from studio.widgets import cell_search, layout
 
 
@@ -108,7 +108,7 @@ def _other(view: View, settings: SearchSettings, side: View) -> SearchResult | N
     try:
         return search.run(side, replace(settings, models=names, how=how, cell=None))
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return None
 
 

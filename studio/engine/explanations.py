@@ -26,19 +26,9 @@ BLANK = "\u2423"
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One test explained by one method for one class.
+    """One test explained by one method for the output `target`; `label` is method and class, for captions.
 
-    Attributes
-    ----------
-    method : MethodCard
-    label : str
-        Method and class, for captions.
-    target : int
-        The explained output.
-    settings : dict
-        Values of the method's parameters.
-    layers : dict of str to ndarray
-        From the scores to the input; each in the layer's own shape.
+    `layers` go from the scores to the input; each in the layer's own shape.
     """
 
     method: MethodCard
@@ -92,13 +82,7 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
 def explain(
     view: View, position: int, method: str, target: int, settings: dict[str, float | str], label: str
 ) -> Explanation:
-    """Explain one test's score through all layers, or find it again.
-
-    Raises
-    ------
-    IdcError
-        If the method cannot explain this network.
-    """
+    """Explain one test's score through all layers, or find it again; IdcError if the method cannot."""
     from idc_core.attribution.methods import METHODS, attribute_layers
 
     entry = METHODS[method]

@@ -19,6 +19,7 @@ from typing import Any
 import streamlit as st
 
 from idc_core.errors import CancelledError
+from idc_core.files import sweep
 from idc_core.progress import Progress
 
 GRACE_S = 5.0
@@ -125,18 +126,13 @@ class Shelf:
 
 @st.cache_resource
 def shelf() -> Shelf:
-    """Return the one shelf that all sessions of this server share."""
+    """Return the one shelf that all sessions of this server share, once what killed runs left is gone."""
+    sweep()
     return Shelf()
 
 
 class Waiting:
-    """A place on the page that shows the progress of several steps, one after the other.
-
-    Parameters
-    ----------
-    steps : int
-        How many results will be asked for.
-    """
+    """A place on the page that shows the progress of several steps, one after the other."""
 
     def __init__(self, steps: int) -> None:
         self._place = st.empty()
@@ -145,13 +141,7 @@ class Waiting:
         self._begun: dict[tuple[str, Hashable], Job] = {}
 
     def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = KEPT) -> None:
-        """Begin what `get` will ask for later, so that it goes on beside other work.
-
-        Parameters
-        ----------
-        kind, key, work, kept
-            As in `get`.
-        """
+        """Begin what `get` will ask for later, so that it goes on beside other work."""
         if not st.session_state.get(HALTED):
             self._begun[kind, key] = shelf().job(kind, key, work, kept)
 
@@ -166,25 +156,10 @@ class Waiting:
     ) -> Any:
         """Return a result, from the shelf or by working; show progress while it takes long.
 
-        Parameters
-        ----------
-        kind : str
-            Name of all results of this sort.
-        key : hashable
-            Everything that the result depends on.
-        doing : str
-            What is being done, for a person.
-        work : callable
-            Called with a progress callback, in another thread: it must not use Streamlit.
-        watch : callable, optional
-            Called now and then while it takes long, to draw what is there so far.
-        kept : int
-            How many results of this kind stay on the shelf.
-
-        Raises
-        ------
-        CancelledError
-            If the result is not there in the run that follows a stop.
+        `kind` names all results of this sort, of which `kept` stay on the shelf; `key` is everything that the result
+        depends on; `doing` says for a person what is being done. `work` is called with a progress callback, in another
+        thread: it must not use Streamlit. `watch` is called now and then while it takes long, to draw what is there so
+        far. Raises CancelledError if the result is not there in the run that follows a stop.
         """
         self._step += 1
         if st.session_state.get(HALTED) and shelf().finished(kind, key) is None:

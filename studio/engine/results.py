@@ -35,22 +35,10 @@ STEPS = 6
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A setup with its results.
+    """A setup with its network and results.
 
-    Attributes
-    ----------
-    setup : Setup
-        What was chosen.
-    model : Network
-        The network, with its card.
-    train, test : Dataset
-        The network's own training inputs, and the tests.
-    train_traces, test_traces : Traces
-        What the layer showed on the training inputs, and on the tests.
-    analysis : Analysis
-        Important neurons, clusters and cells, for all tests.
-    chosen : ndarray of int64
-        Positions of the tests whose true class is looked at.
+    `train` are the network's own training inputs, `test` the tests; the traces are what the layer showed on either; the
+    `analysis` is of all tests. `chosen`, int64 (k,), are the positions of the tests whose true class is looked at.
     """
 
     setup: Setup
@@ -151,10 +139,7 @@ class View:
 def open_view(setup: Setup) -> View:
     """Compute what the pages show of a setup, or find it again; show progress while it takes long.
 
-    Raises
-    ------
-    IdcError
-        If the data or the weights are missing or damaged, or the layer cannot be analysed.
+    Raises IdcError if the data or the weights are missing or damaged, or the layer cannot be analysed.
     """
     from idc_core.models import MODELS
 

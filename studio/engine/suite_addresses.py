@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from idc_core.errors import SettingError
+from idc_core.limits import SEED
+from idc_core.parameters import shown
 
 TOGETHER, APART, SETS = "|", "~", "="
 
@@ -22,17 +25,10 @@ MOST_SEED = 9999
 
 @dataclass(frozen=True)
 class Recipe:
-    """One suite.
+    """One suite, of a key of `idc_core.suites.SUITES`, the name of a data set, or of a saved suite.
 
-    Attributes
-    ----------
-    base : str
-        A key of `idc_core.suites.SUITES`, the name of a data set, or of a saved suite.
-    settings : mapping of str to number
-        Parameters that are not at their defaults; "pixels" stands for the share of the pixels.
-    seed : int
-    classes, answers, least, most
-        The tests that are selected: true classes (empty for all), a key of `ANSWERS`, range of confidence.
+    `settings` are parameters that are not at their defaults; "pixels" stands for the share of the pixels. Selected are
+    true `classes` (empty for all), a key of `ANSWERS`, and a range of confidence.
     """
 
     base: str
@@ -99,7 +95,7 @@ def parse(text: str) -> Recipe:
         name, _, value = part.partition(SETS)
         try:
             if name == "seed":
-                found["seed"] = int(value)
+                found["seed"] = int(SEED.read(value))
             elif name == "class":
                 found["classes"] = tuple(sorted({int(one) for one in value.split("-")}))
             elif name == "answers":
@@ -109,12 +105,16 @@ def parse(text: str) -> Recipe:
                 found["least"], found["most"] = float(least), float(most)
             else:
                 number = float(value)
+                if not math.isfinite(number):
+                    raise ValueError(value)
                 found["settings"][name] = int(number) if number.is_integer() else number
         except (ValueError, OverflowError) as error:
-            raise SettingError(f"The address asks for a suite {text!r}, in which {part!r} cannot be read.") from error
+            raise SettingError(
+                f"The address asks for a suite {shown(text)}, in which {shown(part)} cannot be read."
+            ) from error
     recipe = Recipe(base, **found)
     if recipe.answers not in ANSWERS or not 0 <= recipe.least <= recipe.most <= 1:
-        raise SettingError(f"The address asks for a suite {text!r}, whose part of the tests does not exist.")
+        raise SettingError(f"The address asks for a suite {shown(text)}, whose part of the tests does not exist.")
     return recipe
 
 

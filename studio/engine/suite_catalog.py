@@ -42,16 +42,8 @@ UNSURE = 0.9
 class SuiteOption:
     """A suite that can be chosen: its name in the address, label, help, and kind as `suite_style` takes it.
 
-    Attributes
-    ----------
-    joins : bool
-        Whether it is compared together with the original tests (U_O+X), or alone.
-    judged : bool
-        Whether its true classes are those of the network.
-    made : bool
-        Whether its inputs are made of the tests.
-    within : bool
-        Whether it is a part of the tests, so that it adds no inputs.
+    It `joins` where it is compared together with the original tests (U_O+X), is `judged` where its true classes are
+    those of the network, `made` where its inputs are made of the tests, and `within` where it is a part of them.
     """
 
     name: str
@@ -99,10 +91,8 @@ def usual(view: View) -> list[str]:
 
 def perturbed_count(view: View) -> int:
     """Return of how many tests the made suites are made."""
-    said, most = address.read(PERTURBED), len(view.chosen)
-    if said.isascii() and said.isdigit() and int(said[:9]) > 0:
-        return min(most, int(said[:9]))
-    return usual_count(view)
+    said = address.position(address.read(PERTURBED))
+    return min(len(view.chosen), said) if said else usual_count(view)
 
 
 def usual_count(view: View) -> int:
@@ -121,12 +111,8 @@ def base_suite(view: View) -> Suite:
 def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
     """Open one of `suite_options`, with the original tests first where it joins them; its inputs are made when needed.
 
-    Raises
-    ------
-    SettingError, DataError
-        If there is no such suite, a setting is outside its range, or no test is left.
-    CancelledError
-        If the person stopped it.
+    Raises SettingError or DataError if there is no such suite, a setting is outside its range, or no test is left;
+    CancelledError if the person stopped it.
     """
     from idc_core.suites import union
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from idc_core.inspection.measures import PAIR_MEASURES
@@ -13,9 +14,13 @@ from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.state import address
 from studio.state.choices import choose_one
+from studio.widgets import layout
 
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
+
+PAGED = "units-part-of"
+"""What the shown part of the units was chosen for."""
 
 ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
 
@@ -155,15 +160,9 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
     measure, layer = single[0], view.setup.layer if view.setup.layer in settings.layers else settings.layers[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(single) > 1:
-            measure = st.segmented_control(
-                "Shown measure",
-                single,
-                default=measure,
-                required=True,
-                key="shown-measure",
-                format_func=lambda name: PAIR_MEASURES[name].label,
-                help=f"The measure in the charts below. Default {PAIR_MEASURES[measure].label}.",
-            )
+            labels = {name: PAIR_MEASURES[name].label for name in single}
+            help = "The measure in the charts below."
+            measure = layout.one_of("Shown measure", labels, measure, "shown-measure", help)
         if len(settings.layers) > 1:
             layer = st.selectbox(
                 "Shown layer",
@@ -202,3 +201,28 @@ def choose_shown(view: View, settings: InspectionSettings) -> Shown:
             "Default 40.",
         )
     return Shown(measure, layer, rate / 100, rows, None if columns == "all" else int(columns))
+
+
+def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
+    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
+    total = grid.score.shape[1]
+    if columns is None or total <= columns:
+        return 0
+    order = grid.part(1, total)[1]
+    own = int(np.flatnonzero(order == unit)[0]) // columns
+    if st.session_state.get(PAGED) != (unit, columns, total):
+        # Where another unit was chosen the map shows it.
+        st.session_state["units-part"] = own
+        st.session_state[PAGED] = (unit, columns, total)
+    labels: dict[int, str] = {
+        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
+    }
+    part: int = st.selectbox(
+        "Units by strength",
+        list(labels),
+        key="units-part",
+        width=240,
+        format_func=labels.__getitem__,
+        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
+    )
+    return part * columns

@@ -18,7 +18,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import Measured, quoted
-from studio.text import percent, plural
+from studio.text import literal, percent, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_epochs(
         st.caption("Stopped before it was finished.")
         return {}
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return {}
     if missing:
         st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not inspected.")
@@ -231,7 +231,7 @@ def sentence(found: ScoresByEpoch) -> str:
     before, after = found.strongest[[0, -1], first]
     text = (
         f"**Training raises the strongest score of {better} of {len(found.names)} hypotheses clearly and lowers "
-        f"{worse}; {quoted(found.names[first])} gained most, from {before:.2f} to {after:.2f}.** "
+        f"{worse}; {quoted(literal(found.names[first]))} gained most, from {before:.2f} to {after:.2f}.** "
     )
     half = halfway(found.epochs, found.mean)
     if half is None:

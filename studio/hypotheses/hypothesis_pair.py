@@ -17,7 +17,7 @@ from studio.neurons.neuron import told
 from studio.shell.pages import PAGES
 from studio.state import address
 from studio.state.selection import select, selected
-from studio.text import cluster_name, percent, plural
+from studio.text import cluster_name, literal, percent, plural
 from studio.widgets import layout
 from studio.widgets.relevance_view import draw_pictures
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 HYPOTHESIS, UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the setup's."""
-
-PAGED = "units-part-of"
-"""What the shown part of the units was chosen for."""
 
 MOST = 12
 """Units, and hypotheses, that are listed."""
@@ -49,11 +46,8 @@ def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
     known = grid.score.shape[1]
     name = address.read(HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
-    if layer == measured.view.setup.layer:
-        unit = selected().neuron
-    else:
-        text = address.read(UNIT)
-        unit = int(text) if text.isascii() and text.isdigit() else None
+    own = layer == measured.view.setup.layer
+    unit = selected().neuron if own else address.position(address.read(UNIT))
     if unit is not None and unit >= known:
         unit = None
     if chosen is None and unit is None:
@@ -99,31 +93,6 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             help=f"The unit of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
             f"that of the strongest score, unit {unit}.",
         )
-
-
-def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
-    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
-    total = grid.score.shape[1]
-    if columns is None or total <= columns:
-        return 0
-    order = grid.part(1, total)[1]
-    own = int(np.flatnonzero(order == unit)[0]) // columns
-    if st.session_state.get(PAGED) != (unit, columns, total):
-        # Where another unit was chosen the map shows it.
-        st.session_state["units-part"] = own
-        st.session_state[PAGED] = (unit, columns, total)
-    labels: dict[int, str] = {
-        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
-    }
-    part: int = st.selectbox(
-        "Units by strength",
-        list(labels),
-        key="units-part",
-        width=240,
-        format_func=labels.__getitem__,
-        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
-    )
-    return part * columns
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
@@ -312,7 +281,7 @@ def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: i
     """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
     true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
     if not len(true) or not len(false):
-        name = quoted(hypothesis.name)
+        name = quoted(literal(hypothesis.name))
         st.caption(
             f"{name} {'holds in all' if len(true) else 'holds in none'} of these {len(seen.mean)} records: there is "
             "nothing to compare."
@@ -377,7 +346,9 @@ def draw_clusters(
             f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],
         }
     )
-    st.markdown(f"**Clusters of important neuron {unit}, and the share of tests with {quoted(hypothesis.name)}**")
+    st.markdown(
+        f"**Clusters of important neuron {unit}, and the share of tests with {quoted(literal(hypothesis.name))}**"
+    )
     st.dataframe(
         table,
         hide_index=True,

@@ -16,7 +16,7 @@ from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.controls import Shown
 from studio.hypotheses.inspections import InspectionSettings, Measured, quoted
 from studio.state.selection import Selection
-from studio.text import count, plural
+from studio.text import count, literal, plural
 from studio.widgets import layout
 
 MOST_UNSCORED = 6
@@ -32,7 +32,7 @@ def sentence(measured: Measured, shown: Shown) -> str:
     if not grid.strength.any():
         return f"{some}**No unit of {layer} correlates with any of these hypotheses.**"
     score = hypothesis_pair.score_text(grid, hypothesis, unit)
-    name = quoted(grid.names[hypothesis])
+    name = quoted(literal(grid.names[hypothesis]))
     text = f"{some}**Unit {unit} of {layer} correlates most with {name}: {shown.label} {score}.**"
     if not grid.tested:
         return f"{text} These records are too few for significance tests; all scores are shown."
@@ -118,9 +118,9 @@ def draw_records_read(measured: Measured, shown: Shown) -> None:
     table = measured.found.frame()
     table = table[table["remark"] != ""].drop_duplicates("hypothesis")
     for remark, some in table.groupby("remark", sort=False)["hypothesis"]:
-        first = [quoted(name) for name in some.head(MOST_UNSCORED)]
+        first = [quoted(literal(name)) for name in some.head(MOST_UNSCORED)]
         more = f" and {plural(len(some) - len(first), 'other')}" if len(some) > len(first) else ""
-        st.caption(f"Without a score ({remark}): {', '.join(first)}{more}.")
+        st.caption(f"Without a score ({literal(remark)}): {', '.join(first)}{more}.")
 
 
 def draw_probes(measured: Measured) -> None:
@@ -136,7 +136,7 @@ def draw_probes(measured: Measured) -> None:
         first = best.iloc[0]
         st.markdown(
             f"A {MEASURES[first['measure']].label.lower()} on all units of {first['layer']} predicts "
-            f"{quoted(first['hypothesis'])} best: {first['score']:.2f} on held-out records."
+            f"{quoted(literal(first['hypothesis']))} best: {first['score']:.2f} on held-out records."
         )
     wide = table.pivot_table(index=["layer", "hypothesis"], columns="measure", values="score").round(3).reset_index()
     st.dataframe(wide, hide_index=True, height=320, alt="Scores of probes on whole layers, one row per hypothesis")

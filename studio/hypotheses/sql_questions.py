@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
-from studio.text import plural
+from studio.text import literal, plural
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
@@ -63,13 +63,14 @@ def _keep(measured: Measured, name: str) -> None:
     try:
         run = keep(measured.found, name)
     except IdcError as error:
-        st.session_state[KEPT_AS] = str(error)
+        st.session_state[KEPT_AS] = literal(error)
         return
     st.session_state[KEPT_AS] = f"Kept as run {run}, with {plural(len(measured.found), 'score')}."
 
 
 def _draw_question() -> None:
-    from idc_core.inspection.query import MOST_ROWS, PREPARED, SECONDS, ask
+    from idc_core.inspection.limits import LIMITS
+    from idc_core.inspection.query import PREPARED, ask
     from idc_core.inspection.store import store_path
 
     with st.form("sql-form", border=False):
@@ -79,7 +80,7 @@ def _draw_question() -> None:
             height=150,
             key=_box(),
             help="One SELECT over the views runs, hypotheses, units and scores. Read-only; stopped after "
-            f"{SECONDS:g} seconds. Default the first prepared query.",
+            f"{LIMITS.seconds:g} seconds. Default the first prepared query.",
         )
         st.form_submit_button("Run query", help="Runs the query in the box.")
     with st.container(horizontal=True):
@@ -92,14 +93,14 @@ def _draw_question() -> None:
         try:
             st.session_state[ANSWERED] = (asked, ask(sql))
         except IdcError as error:
-            st.session_state[ANSWERED] = (asked, str(error))
+            st.session_state[ANSWERED] = (asked, literal(error))
     answer = st.session_state[ANSWERED][1]
     if isinstance(answer, str):
         st.error(answer)
         return
     table = pd.DataFrame(answer.rows, columns=list(answer.columns))
     st.dataframe(table, hide_index=True, height=280, alt="Result of the query")
-    cut = f"; the first {MOST_ROWS:,} are shown" if answer.cut else ""
+    cut = f"; the first {LIMITS.rows:,} are shown" if answer.cut else ""
     st.caption(f"{plural(len(answer.rows), 'row')}{cut}.")
     st.download_button(
         "Result (CSV)",

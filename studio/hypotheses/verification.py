@@ -16,7 +16,7 @@ from studio.engine.jobs import Waiting
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.state.choices import choose_one
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
     ways = ways_of(measured, hypothesis)
     most = grid.score.shape[1] // 2
     if reason := why_not(measured, hypothesis, ways, most):
-        st.caption(reason)
+        st.caption(literal(reason))
         return {}
     st.caption(
-        f"{quoted(hypothesis.name)} may correlate with something else that the units respond to. To test this, symbols "
-        "are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units that respond to "
-        "the hypothesis itself change differently in the two cases."
+        f"{quoted(literal(hypothesis.name))} may correlate with something else that the units respond to. To test "
+        "this, symbols are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units "
+        "that respond to the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how, wanted = choose(ways)
@@ -68,7 +68,7 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         st.caption("Stopped before it was finished.")
         return {}
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return {}
     st.markdown(sentence(found, hypothesis, len(units), how))
     draw_sets(measured, layer, hypothesis, found, units, how)
@@ -150,10 +150,10 @@ def sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps
     verdict = "confirmed" if found.confirmed else "not confirmed"
     ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
-        f"**{finding(found, hypothesis, units)}: {verdict}.** "
-        f"{ways}: {len(found.baseline)} swaps kept {quoted(hypothesis.name)} true, {len(found.treatment)} made it "
-        f"false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds of swaps as "
-        f"well (here {100 * found.p_value:.0f}\u00a0%)."
+        f"**{literal(finding(found, hypothesis, units))}: {verdict}.** "
+        f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} "
+        f"made it false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds "
+        f"of swaps as well (here {100 * found.p_value:.0f}\u00a0%)."
     )
     if found.few:
         text += " Few swaps of one kind were found: the result is uncertain."

@@ -10,6 +10,7 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View, of_classes, open_data
 from studio.state.setup import MOST_NEURONS
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep
@@ -25,7 +26,7 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
         try:
             test = view.test if name == view.setup.data else open_data(waiting, name, "test")
         except IdcError as error:
-            problems.append(str(error))
+            problems.append(literal(error))
             continue
         if len(of_classes(test, view.setup.classes)):
             suites[name] = test
@@ -35,13 +36,7 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
 
 
 def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Sweep:
-    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long.
-
-    Raises
-    ------
-    IdcError
-        If a layer cannot be swept.
-    """
+    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long."""
     from idc_core.analysis.layer_sweep import Sweep
 
     layers = view.model.card.layers

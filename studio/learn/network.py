@@ -26,16 +26,9 @@ _component = component("idc_learn_network", "learn", "network")
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """The network as the reader left it.
+    """The network as the reader left it: weights as `START` has them, ink at top, middle and foot, and the chosen line.
 
-    Attributes
-    ----------
-    weights : tuple of float64
-        As `idc_core.analysis.teaching.START`.
-    inputs : float64 (3,)
-        Ink at top, middle and foot.
-    edge : (layer, from, to)
-        The chosen line.
+    `edge` is (layer, from, to).
     """
 
     weights: Weights
@@ -113,16 +106,9 @@ def reset() -> None:
 
 
 def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
-    """Draw the network, to be dragged.
+    """Draw the network, to be dragged; with `relevance` the lines show what flows back, rather than their weights.
 
-    Parameters
-    ----------
-    state : Played
-        What `played` returned.
-    relevance : bool
-        Whether the lines show the relevance that flows back, rather than their weights.
-    target : int, optional
-        The answer that is explained; default: the one that wins.
+    `target` is the output that is explained; by default the highest one.
     """
     _component(
         key=KEY,

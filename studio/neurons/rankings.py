@@ -12,7 +12,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.text import count
+from studio.text import count, literal
 
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
@@ -31,18 +31,9 @@ USUAL = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
 class Ranked:
     """Rankings of a layer's neurons by the relevance of the training inputs.
 
-    Attributes
-    ----------
-    rankings : dict of str to Ranking
-        By name: every priority, the chosen classes together, and every class.
-    classes : tuple of str
-        Names of the rankings of one class, or one range of answers, each.
-    labels : tuple of str
-        Of all classes, or ranges.
-    by_class : ndarray of float64 (neurons, classes)
-        A neuron's mean relevance over the training inputs of each class.
-    activations : ndarray of float64 (neurons,)
-        Mean over the training inputs.
+    `rankings` are by name: every priority, the chosen classes together, and every class. `classes` names those of one
+    class, or one range of answers, each; `labels` are of all. `by_class` (neurons, classes) is the mean relevance over
+    the training inputs of each class, `activations` (neurons,) the mean over all.
     """
 
     rankings: dict[str, Ranking]
@@ -121,7 +112,7 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             raise
         except IdcError as error:
             # Kept like a result: it would be the same the next time.
-            return f"{METHODS[name].label} is left out. {error}"
+            return f"{METHODS[name].label} is left out. {literal(error)}"
 
     key = (*view.learnt_key, view.setup.layer, name)
     answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work, kept=48)

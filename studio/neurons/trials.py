@@ -64,14 +64,7 @@ def some_tests(view: View, number: int) -> Dataset:
 def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
     """Measure the network with the first neurons of a ranking silenced, up to half of the layer, and with random ones.
 
-    Parameters
-    ----------
-    view : View
-        The setup.
-    order : ndarray of int64 (neurons,)
-        All neurons, the first one to be silenced first.
-    number : int
-        How many tests; 0 for all.
+    `order` has all neurons, the first one to be silenced first; `number` is how many tests, 0 for all.
     """
     m, most = comparable(view.analysis.m, len(order)), len(order) // 2
     counts = np.union1d(np.linspace(0, most, min(most, STEPS) + 1).round().astype(np.int64), [m])
@@ -99,12 +92,7 @@ def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
 def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
     """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move.
 
-    Parameters
-    ----------
-    view, order, number
-        As in `silence`.
-    share : int
-        Per cent of an input that are changed.
+    `share` is the per cent of an input that are changed; `order` and `number` are as in `silence`.
     """
     from idc_core.experiments.rq1 import compare_neurons
 
@@ -123,28 +111,14 @@ def _key(view: View, number: int) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Trials:
-    """What the trials leave to the rest of the page.
-
-    Attributes
-    ----------
-    sentence : str
-        What silencing costs; empty where it cannot be said.
-    tables : dict of str to DataFrame
-        By file name.
-    """
+    """What silencing costs, in a sentence that is empty where it cannot be said, and the tables by file name."""
 
     sentence: str
     tables: dict[str, pd.DataFrame]
 
 
 def draw_trials(view: View, first: Ranking) -> Trials:
-    """Silence the first neurons of a ranking, change the most relevant pixels, and show both results.
-
-    Raises
-    ------
-    IdcError
-        If the network does not support the experiments.
-    """
+    """Silence the first neurons of a ranking, change the most relevant pixels, and show both results."""
     layer, m, neurons = view.analysis.layer, comparable(view.analysis.m, len(first.values)), len(first.values)
     if not m:
         st.caption(f"Layer {layer} has only one neuron, so there is none to compare it with.")

@@ -21,6 +21,7 @@ from studio.engine.results import PICKS, View, pick
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.state.selection import select
+from studio.text import literal
 
 WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
 NOTHING, NEXT = "nothing", "next"
@@ -30,18 +31,9 @@ PREDICTED = "predicted"
 
 @dataclass(frozen=True)
 class Asked:
-    """What the reader wants to be explained.
+    """What the reader wants to be explained: a class (None for the predicted one) by a key of `METHODS`.
 
-    Attributes
-    ----------
-    explained : str or None
-        The class; None for the predicted one.
-    method : str
-        A key of `METHODS`.
-    second : str
-        What to compare with: `NOTHING`, `NEXT`, or a class or a method.
-    settings : dict
-        Parameters of both methods.
+    `second` is what to compare with: `NOTHING`, `NEXT`, or a class or a method; `settings` are those of both methods.
     """
 
     explained: str | None
@@ -96,8 +88,8 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
     if typed and view.position is None:
         st.warning(
-            f"{typed!r} is no test of {view.test.name}. Expected a number from {ids.min()} to {ids.max()}; shown is "
-            f"test {ids[position]}."
+            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to "
+            f"{ids.max()}; shown is test {ids[position]}."
         )
     return position, order
 
@@ -198,10 +190,7 @@ def _label(view: View, target: int, method: str) -> str:
 def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.float32]) -> list[Explanation]:
     """Explain a test as asked, and a second time where there is something to compare with; say why a method cannot.
 
-    Raises
-    ------
-    IdcError
-        If not even the epsilon rule, which the other pages use, can explain the network.
+    Raises IdcError if not even the epsilon rule, which the other pages use, can explain the network.
     """
     target = int(scores.argmax()) if asked.explained is None else view.train.class_names.index(asked.explained)
 
@@ -213,7 +202,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     except IdcError as error:
         if asked.method == RULE:
             raise
-        st.error(str(error))
+        st.error(literal(error))
         first = by(RULE, target)
     second_target, method = target, first.method.name
     if asked.second == NEXT:
@@ -229,7 +218,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     try:
         return [first, by(method, second_target)]
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return [first]
 
 

@@ -17,17 +17,7 @@ def sentence(
 ) -> str:
     """Say what the network predicts for a test, and where half of the positive relevance is.
 
-    Parameters
-    ----------
-    view : View
-    position : int
-        Which test.
-    scores : ndarray of float32 (classes,)
-    first : Explanation
-    tokens : list of str
-        Words or characters of a text; empty for an image.
-    units : str
-        ``words`` or ``characters``.
+    `tokens` are the words or characters (`units` says which) of a text; empty for an image.
     """
     number = view.test.ids[position]
     said = int(view.analysis.predictions[position])

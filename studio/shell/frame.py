@@ -14,6 +14,7 @@ from streamlit.navigation.page import Page
 
 from idc_core.analysis.overview import Overview
 from idc_core.errors import CancelledError, IdcError
+from idc_core.files import cache_folder
 from studio.engine import jobs
 from studio.engine.overview import snapshot
 from studio.engine.results import View, open_view, warm
@@ -22,7 +23,7 @@ from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT, Setup, choose, setup_line, untouched
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets.charts import follow_theme
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -44,6 +45,11 @@ def run() -> None:
         address.read(held)
     if asked := asked_page():
         st.switch_page(PAGES[asked].file)
+    try:
+        cache_folder()
+    except IdcError as error:
+        st.error(str(error))
+        st.stop()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
@@ -132,7 +138,7 @@ def _open_setup() -> View:
     except CancelledError:
         return _last_good(setup)
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return _last_good(setup)
     st.session_state[LAST_GOOD] = setup
     return view

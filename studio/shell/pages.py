@@ -18,27 +18,11 @@ GO = "go-to-page"
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page.
+    """One page: its address, its name, menu and Material symbol in the navigation, and the question of its heading.
 
-    Attributes
-    ----------
-    name : str
-        Its address.
-    title : str
-        Name in the navigation.
-    group : str
-        Menu it is in.
-    icon : str
-        Material symbol.
-    question : str
-        What the page answers; its heading.
-    help : str
-        One line on what can be done there.
-    setup : str
-        ``live`` where the page shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it
-        opens on results made beforehand.
-    script : Path, optional
-        File that draws the page, run anew each time it is shown; default the one of its name under ``pages``.
+    `help` says in a line what can be done there. `setup` is ``live`` where the page shows results of the setup,
+    ``none`` where it needs none, and ``snapshot`` where it opens on results made beforehand. `script` draws the page,
+    run anew each time it is shown; by default the one of its name under ``pages``.
     """
 
     name: str

@@ -15,7 +15,7 @@ from studio.engine.results import View, open_view
 from studio.state import address, selection, setup
 from studio.state.selection import Selection
 from studio.state.setup import Setup
-from studio.text import count, percent, plural, signed
+from studio.text import count, literal, percent, plural, signed
 
 PIN = "pin"
 """Name in the address: the pinned setup and selection, written as an address themselves."""
@@ -26,15 +26,7 @@ NOTHING_ELSE = "default"
 
 @dataclass(frozen=True)
 class Pinned:
-    """A setup with its results and what is selected on it.
-
-    Attributes
-    ----------
-    view : View
-        Its results.
-    selection : Selection
-        What is selected, or was when it was pinned.
-    """
+    """A setup with its results and what is selected on it, or was when it was pinned."""
 
     view: View
     selection: Selection
@@ -83,7 +75,7 @@ def open_pinned() -> Pinned | None:
     try:
         view = open_view(found[0])
     except IdcError as error:
-        st.error(f"The pinned setup cannot be shown. {error}")
+        st.error(f"The pinned setup cannot be shown. {literal(error)}")
         return None
     if not len(view.chosen):
         st.warning("The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another.")
@@ -96,14 +88,8 @@ def beside(
 ) -> None:
     """Show the page's main chart for the present and for the pinned setup side by side.
 
-    Parameters
-    ----------
-    view : View
-        The present setup.
-    draw : callable
-        Draws the picture of a view with its selection; the third value goes into the keys of its elements.
-    sentence : callable, optional
-        Says how the two differ; default: `compare`.
+    `draw` draws the picture of a view with its selection; the third value goes into the keys of its elements.
+    `sentence` says how the two differ; by default `compare`.
     """
     found = open_pinned()
     if found is None:

@@ -72,13 +72,7 @@ def end(how: str) -> None:
 
 
 def begin(page: str) -> DeltaGenerator:
-    """Go to the page of the present step where a callback asked for it; return the place of the panel on this one.
-
-    Parameters
-    ----------
-    page : str
-        The page's name in the registry.
-    """
+    """Go to the page of the present step where a callback asked for it; return the place of the panel on this one."""
     now = number()
     # An address without a page, passed on with a step in it.
     sent = page == STEPS[0].page and ARRIVED not in st.session_state
@@ -94,17 +88,7 @@ def begin(page: str) -> DeltaGenerator:
 
 
 def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
-    """Show the panel of the present step where this is its page; offer the tour on the first page.
-
-    Parameters
-    ----------
-    place : DeltaGenerator
-        From `begin`.
-    page : str
-        The page's name in the registry.
-    shown : View or Overview
-        The setup's results; on the Overview what is shown there.
-    """
+    """Show the present step's panel, at the place from `begin`, where this is its page; offer the tour on the first."""
     now = number()
     if not now and page == STEPS[0].page and ENDED not in st.session_state:
         # Only the browser knows who has taken or declined it, so it decides.

@@ -28,13 +28,7 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """A setup as the tour tells of it; every number is taken from its results.
-
-    Attributes
-    ----------
-    view : View
-        The setup.
-    """
+    """A setup as the tour tells of it; every number is taken from its results."""
 
     view: View
 
@@ -243,19 +237,7 @@ def finding(story: Story) -> Words:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the tour.
-
-    Attributes
-    ----------
-    page : str
-        Name of its page.
-    title : str
-        What it is about.
-    tell : callable
-        Puts it into words.
-    selects : callable
-        What is selected on arrival.
-    """
+    """One step of the tour: its page, what it is about, what puts it into words, and what is selected on arrival."""
 
     page: str
     title: str

@@ -8,15 +8,33 @@ from __future__ import annotations
 
 import streamlit as st
 
+from idc_core.parameters import Parameter
+
 KEPT = "kept-"
+
+LONGEST = 8_000
+"""Characters of a value at most; browsers and servers cut longer addresses."""
+
+_POSITION = Parameter("number", "Number", "Of a test, neuron, class or input.", 0, 0, 999_999_999)
 
 
 def read(name: str) -> str:
     """Return what the address says under a name, else what the session kept; empty where neither says anything."""
     said = st.query_params.get_all(name)
-    value = ",".join(said) if said else str(st.session_state.get(KEPT + name, ""))
+    value = clean(",".join(said)) if said else str(st.session_state.get(KEPT + name, ""))
     keep(name, value)
     return value
+
+
+def clean(text: str) -> str:
+    """Return a value that came with an address; empty where it is too long, or holds what no address of ours does."""
+    return "" if len(text) > LONGEST or "\0" in text else text.encode(errors="replace").decode()
+
+
+def position(text: str) -> int | None:
+    """Return the number that a text says, in digits 0 to 9; None where it says none of at least 0."""
+    found = _POSITION.said(text)
+    return None if found is None else int(found)
 
 
 def keep(name: str, value: str) -> None:

@@ -24,18 +24,9 @@ CLEARS = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What is selected.
+    """What is selected: a test's number, a neuron of the layer, its cluster (0 the lowest), and a cell.
 
-    Attributes
-    ----------
-    input : int or None
-        Number of a test in its test set.
-    neuron : int or None
-        Index of a neuron in the layer.
-    cluster : int or None
-        Index of a cluster of that neuron, 0 the lowest.
-    cell : str
-        Cluster indices of the important neurons, such as ``2-1-0``; empty where no cell is selected.
+    The cell is written as cluster indices of the important neurons, such as ``2-1-0``; empty where none is selected.
     """
 
     input: int | None = None
@@ -65,14 +56,10 @@ class Selection:
 
 def parse(texts: dict[str, str]) -> Selection:
     """Read a selection from what an address says; parts that are no number are left out."""
-    numbers = {name: _number(texts.get(name, "")) for name in ("input", "neuron", "cluster")}
+    numbers = {name: address.position(texts.get(name, "")) for name in ("input", "neuron", "cluster")}
     if numbers["neuron"] is None:
         numbers["cluster"] = None
     return Selection(**numbers, cell=texts.get("cell", ""))
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def selected() -> Selection:

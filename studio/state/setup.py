@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from idc_core import limits
 from studio.state import address
 from studio.state.selection import select
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from idc_core.models import ModelEntry
 
 MOST_NEURONS = 12
+
+M = replace(limits.M, high=MOST_NEURONS)
+"""The number of important neurons, as far as the studio shows it."""
 
 CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
 """How many clusters a neuron has: as many as its silhouette says, or so many."""
@@ -25,24 +29,9 @@ ZEROS = ("kept", "dropped")
 
 @dataclass(frozen=True)
 class Setup:
-    """What the person chose.
+    """What the person chose; `classes` names the true classes whose tests are looked at, or is empty for all.
 
-    Attributes
-    ----------
-    model, data : str
-        Names in the registries.
-    layer : str
-        Layer whose neurons are examined.
-    m : int
-        Number of important neurons; the layer may have fewer.
-    classes : tuple of str
-        Names of the true classes whose tests are looked at; empty for all.
-    k : str
-        One of `CLUSTER_COUNTS`.
-    zeros : str
-        One of `ZEROS`.
-    clustering : str
-        Name of the way to cluster.
+    The layer may have fewer than `m` neurons; `k` is one of `CLUSTER_COUNTS`, `zeros` of `ZEROS`.
     """
 
     model: str
@@ -94,13 +83,10 @@ def untouched() -> bool:
 
 
 def parse(texts: Mapping[str, str]) -> Setup:
-    """Read a setup from what an address says.
+    """Read a setup from what an address says: the texts of every part, by its name in `Setup`.
 
-    Parameters
-    ----------
-    texts : mapping of str to str
-        Value of every part, by its name in `Setup`; what is missing, or not there to be chosen, is as the studio
-        opens. Networks and data sets are known by their names and by their labels.
+    What is missing, or not there to be chosen, is as the studio opens. Networks and data sets are known by their names
+    and by their labels.
     """
     from idc_core.clustering.methods import CLUSTERINGS
     from idc_core.datasets import DATASETS
@@ -111,7 +97,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
     fitting = fitting_data(entry)
     names = entry.layers
     layer = texts.get("layer", "")
-    m = texts.get("m", "")
+    m = M.said(texts.get("m", ""))
     data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
     wanted = texts.get("classes", "").split(",")
     k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
@@ -120,7 +106,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
         model=model,
         data=data,
         layer=layer if layer in names else entry.default_layer,
-        m=int(m) if m.isascii() and m.isdigit() and 1 <= int(m) <= MOST_NEURONS else DEFAULT.m,
+        m=DEFAULT.m if m is None else int(m),
         classes=tuple(name for name in DATASETS[data].class_names if name in wanted),
         k=k if k in CLUSTER_COUNTS and way.takes_k else DEFAULT.k,
         zeros=zeros if zeros in ZEROS else DEFAULT.zeros,

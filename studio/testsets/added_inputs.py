@@ -17,7 +17,7 @@ from studio.state import address
 from studio.state.selection import select, selected
 from studio.testsets import suite_comparison
 from studio.testsets.suite_comparison import ComparedSuites
-from studio.text import cell_name, lower, percent, plural, times
+from studio.text import cell_name, literal, lower, percent, plural, times
 from studio.widgets import gallery
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import keep_row
@@ -65,7 +65,7 @@ def choose(found: ComparedSuites) -> tuple[int, int]:
 def draw(found: ComparedSuites, number: int, m: int) -> None:
     """Show the inputs that add cells, and one of them beside the test that it was made of."""
     view, suite, cells = found.view, found.suites[number], found.results[number].cells[m]
-    label = lower(found.options[number].label)
+    label = literal(lower(found.options[number].label))
     if not len(cells.added):
         st.caption(f"At m = {m}, {label} adds no cells. Choose another suite or another m.")
         return
@@ -99,8 +99,8 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
 
 def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
     """Return the place of the input to look at: the one that was clicked, or that of the selected test."""
-    asked = address.read(PICK)
-    if asked.isascii() and asked.isdigit() and (found := np.flatnonzero(positions == int(asked[:12]))).size:
+    asked = address.position(address.read(PICK))
+    if asked is not None and (found := np.flatnonzero(positions == asked)).size:
         return int(found[0])
     here = np.flatnonzero(suite.origin[positions] == (-1 if selected().input is None else selected().input))
     return int(here[0]) if len(here) and selected().input is not None else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from studio.testsets.suite_comparison import ComparedSuites
-from studio.text import count, lower, plural
+from studio.text import count, literal, lower, plural
 from studio.widgets.layout import names
 
 
@@ -17,7 +17,7 @@ def headline(found: ComparedSuites) -> str:
         return f"**{covered_by_parts(found)}** A part of the tests adds no cells: choose other suites below."
     m = found.first_m()
     gains, base = found.added(m), found.results[0].cells[m].covered
-    labels = [lower(found.options[number].label) for number in found.additions]
+    labels = [literal(lower(found.options[number].label)) for number in found.additions]
     if not any(gains):
         verb, most = "adds" if len(labels) == 1 else "add", max(found.comparison.ms)
         text = f"{names(labels)} {verb} no new cells for any m up to {most}."
@@ -36,12 +36,12 @@ def headline(found: ComparedSuites) -> str:
     best = int(np.argmax(found.added(most)))
     if most != m and found.added(most)[best] and best != int(np.argmax(gains)):
         cells = plural(found.added(most)[best], "cell")
-        sentences.append(f"At m = {most} {lower(found.options[best].label)} adds most: {cells}.")
+        sentences.append(f"At m = {most} {literal(lower(found.options[best].label))} adds most: {cells}.")
     return " ".join([*sentences, covered_by_parts(found)]).strip()
 
 
 def _who(found: ComparedSuites, number: int) -> str:
-    return f"{found.options[number].label} ({plural(found.results[number].extra, 'input')})"
+    return f"{literal(found.options[number].label)} ({plural(found.results[number].extra, 'input')})"
 
 
 def covered_by_parts(found: ComparedSuites) -> str:

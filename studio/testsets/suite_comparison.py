@@ -16,7 +16,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View, open_analysis
 from studio.engine.suite_catalog import SuiteOption
 from studio.state.setup import MOST_NEURONS
-from studio.text import lower
+from studio.text import literal, lower
 
 if TYPE_CHECKING:
     from idc_core.analysis.analysis import Analysis
@@ -99,15 +99,17 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
             suite = suite_catalog.open_suite(waiting, view, name)
             twin = next((one for one in suites if one.fingerprint == suite.fingerprint), None)
             if twin is not None:
-                problems.append(f"{label} is left out: it has the same inputs as {lower(twin.label)}.")
+                problems.append(
+                    f"{literal(label)} is left out: it has the same inputs as {literal(lower(twin.label))}."
+                )
                 continue
             for part, targets in suite.parts_with_targets:
                 if part.fingerprint not in responses:
                     responses[part.fingerprint] = _respond(waiting, view, suite, part, targets, learnt)
         except CancelledError:
-            problems.append(f"Stopped before it was finished: {label}.")
+            problems.append(f"Stopped before it was finished: {literal(label)}.")
         except IdcError as error:
-            problems.append(f"{label} is left out. {error}")
+            problems.append(f"{literal(label)} is left out. {literal(error)}")
         else:
             options.append(known[name])
             suites.append(suite)

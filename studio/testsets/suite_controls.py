@@ -16,7 +16,7 @@ from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
 from studio.engine.suite_catalog import SuiteOption
 from studio.engine.wording import kind
 from studio.state import address
-from studio.text import count, lower, plural
+from studio.text import literal, lower, plural
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter
@@ -59,7 +59,7 @@ def choose(view: View) -> list[str]:
             choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != NOTHING]
     if missing:
-        st.caption(f"Not available for this setup, left out: {', '.join(missing)}.")
+        st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if view.test.inputs.ndim != 4:
         st.caption(
             "Noise, transforms and attacks apply to images only. "
@@ -255,7 +255,7 @@ def _upload(view: View, names: list[str]) -> None:
             suite = custom_suite(given, view.test)
             path = save_suite(Path(given.name).stem, suite)
         except IdcError as error:
-            st.session_state[REFUSED] = f"{given.name} was not added. {error}"
+            st.session_state[REFUSED] = f"{literal(given.name)} was not added. {literal(error)}"
             return
         suite_catalog.keep_names([*names, path.stem][-MOST:])
 
@@ -298,27 +298,30 @@ def _combine(view: View, names: list[str]) -> None:
 
 
 def _delete(view: View) -> None:
-    from idc_core.suites import delete_saved, saved_suites
+    from idc_core.suites import damaged_suites, delete_saved, saved_suites
 
-    saved = saved_suites(view.test)
+    saved, damaged = saved_suites(view.test), damaged_suites()
     st.markdown("**Saved on this computer**")
-    if not saved:
+    if not saved and not damaged:
         st.caption("Nothing yet. Uploaded files and inputs that you save below are listed here.")
 
     def delete(name: str) -> None:
         try:
             delete_saved(name)
         except IdcError as error:
-            st.session_state[REFUSED] = str(error)
+            st.session_state[REFUSED] = literal(error)
 
-    for one in saved.values():
+    tests = {one.name: plural(one.inputs, "test") for one in saved.values()}
+    listed = [(one.name, f"{literal(one.label)}: {tests[one.name]}", tests[one.name]) for one in saved.values()]
+    listed += [(name, f"{name}.npz is damaged and left out", "this damaged file") for name in damaged]
+    for name, said, what in listed:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{one.label}: {plural(one.inputs, 'test')}")
+            st.markdown(said, help=literal(damaged[name]) if name in damaged else None)
             st.button(
                 "Delete",
-                key=f"remove-{one.name}",
+                key=f"remove-{name}",
                 on_click=delete,
-                args=(one.name,),
+                args=(name,),
                 type="tertiary",
-                help=f"Deletes these {count(one.inputs)} tests from this computer.",
+                help=f"Deletes {what} from this computer.",
             )

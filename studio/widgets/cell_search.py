@@ -17,7 +17,7 @@ from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
-from studio.text import cell_name, plural, times
+from studio.text import cell_name, literal, plural, times
 from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
         st.info("Stopped before the search was finished.")
         return
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         return
     st.markdown(sentence(made, epsilon))
     if len(made.reached):
@@ -109,15 +109,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
 
 
 def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
-    """Change the tests closest to a cell until they lie in it, or find the result again; show progress.
-
-    Raises
-    ------
-    CancelledError
-        If the person stopped it.
-    IdcError
-        If the network cannot be searched.
-    """
+    """Change the tests closest to a cell until they lie in it, or find the result again; show progress."""
     from idc_core.generation import Pool, choose_seeds
     from idc_core.generation.constraints import as_seeds
 

@@ -55,26 +55,11 @@ def chart(
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it and buttons that save it.
 
-    Parameters
-    ----------
-    view : View
-        The setup and its results, on which the figure depends.
-    key : str
-        Name of the figure on its page.
-    build : callable
-        Makes the figure; called with whether the ground is dark.
-    alt : str
-        The finding, for who cannot see the figure.
-    read : str
-        How to read it; nothing where title, axes and legend say it.
-    depends : hashable
-        What else the figure depends on.
-    clicked : callable, optional
-        Called with the points that were clicked or selected, as plotly gives them: `x`, `y`, `customdata`,
-        `curve_number`, `point_index`. It runs before the page is drawn again, and never without a point: a choice
-        stays until another one is made.
-    modes : sequence of str
-        How points can be selected.
+    `key` names the figure on its page; `build` makes it, called with whether the ground is dark, from the view and
+    `depends`. `alt` is the finding, for who cannot see the figure. `read` is empty where title, axes and legend say it.
+    `clicked` is called with the points that were clicked or selected (in one of `modes`), as plotly gives them: `x`,
+    `y`, `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never without a point:
+    a choice stays until another one is made.
     """
     figure, drawn = _figure(key, view.setup, depends, is_dark(), clicked is not None, build)
     plot(key, figure, alt, read, (view.line,), clicked, modes, drawn)
@@ -154,22 +139,10 @@ def grid_chart(
     clicked: Callable[[int], None] | None = None,
     name: str = "grid",
 ) -> None:
-    """Draw a grid of combinations as `chart` does.
+    """Draw a grid of combinations, an option of `coverage_grid`, as `chart` does.
 
-    Parameters
-    ----------
-    key, alt, read
-        As in `chart`.
-    option : dict
-        From `idc_core.figures.coverage.coverage_grid`.
-    height : int
-        Height in pixels.
-    line : str
-        The setup in one line.
-    clicked : callable, optional
-        Called with the position of a cell that was clicked, counted row by row.
-    name : str
-        Name of the chart in the files' names.
+    `line` is the setup in one line; `clicked` is called with the position of a cell that was clicked, counted row by
+    row; `name` is the chart's in the files' names.
     """
     # Drawn as SVG, not on a canvas: that is what is saved.
     settings: dict[str, Any] = {"height": height, "key": key, "alt": alt, "renderer": "svg"}
@@ -208,20 +181,8 @@ def save_row(
 ) -> None:
     """Draw one line under a chart: how to read it, and buttons that save it.
 
-    PNG and SVG are made by the browser that has drawn the chart, HTML from the figure itself.
-
-    Parameters
-    ----------
-    key, read
-        As in `chart`.
-    name : str
-        Name of the chart in the files' names.
-    title : str
-        What the chart shows, in words.
-    figure : callable
-        Makes the figure that is saved as HTML, when that is asked for.
-    lines : tuple of str
-        What else the HTML file says below the figure.
+    PNG and SVG are made by the browser that has drawn the chart, HTML by `figure` when it is asked for, with `lines`
+    below.
     """
     file, dark = f"idc-{name}", is_dark()
     said = (_sentence(read),) if read else ()

@@ -44,14 +44,7 @@ def take_away(
 def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None) -> None:
     """Offer the shown tests as a NumPy archive, and as a contact sheet or a table of texts.
 
-    Parameters
-    ----------
-    view : View
-        The setup.
-    positions : ndarray of int64 (k,)
-        Which tests.
-    key : str, optional
-        Name of the offer on its page; needed where a page offers the same tests twice.
+    `key` names the offer on its page; needed where a page offers the same tests twice.
     """
     if not len(positions):
         return

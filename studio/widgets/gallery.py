@@ -85,15 +85,7 @@ def gallery(
 
 @dataclass(frozen=True)
 class Tile:
-    """One input of a gallery that is no gallery of the setup's tests.
-
-    Attributes
-    ----------
-    number : int
-        By which it is told which one was chosen.
-    caption : str
-        Written below it.
-    """
+    """One input of a gallery that is no gallery of the setup's tests: its number when chosen, and its caption."""
 
     number: int
     caption: str

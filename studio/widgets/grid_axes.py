@@ -31,16 +31,9 @@ FREE = -1
 
 @dataclass(frozen=True)
 class Zoom:
-    """What of the grid is shown.
+    """What of the grid is shown: neurons held in one cluster, by their rank, and neurons on rows and columns.
 
-    Attributes
-    ----------
-    fixed : mapping of int to int
-        Cluster of every neuron that is held in one, by its rank among the important ones.
-    axes : Axes
-        Neurons on rows and columns.
-    left_out : tuple of int
-        Neurons that the person wanted on an axis and that would make more tiles than can be drawn.
+    `left_out` are neurons that the person wanted on an axis and that would make more tiles than can be drawn.
     """
 
     fixed: Mapping[int, int]

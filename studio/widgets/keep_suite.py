@@ -11,25 +11,16 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from studio.engine.results import View
-from studio.text import plural
+from studio.text import literal, plural
 
 if TYPE_CHECKING:
     from idc_core.suites import ProvenanceStep, Suite
 
 
 def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
-    """Offer to keep inputs; to be drawn in a horizontal container.
+    """Offer to keep `count` inputs under their `usual` name or another one; to be drawn in a horizontal container.
 
-    Parameters
-    ----------
-    usual : str
-        What they are called where the person names them nothing else.
-    count : int
-        How many they are.
-    key : str
-        Of the button; the name's ends in "-name".
-    make : callable
-        Returns the suite, when the button was pressed.
+    `key` is the button's, the name's ends in "-name"; `make` returns the suite when the button was pressed.
     """
     st.text_input(
         # No value to begin with: it would stay when other inputs are shown, and they would be kept under that name.
@@ -60,9 +51,9 @@ def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
     try:
         save_suite(name, make())
     except IdcError as error:
-        st.session_state[f"{key}-said"] = str(error), True
+        st.session_state[f"{key}-said"] = literal(error), True
         return
-    st.session_state[f"{key}-said"] = f"Kept as \u201c{name}\u201d: {plural(count, 'input')}.", False
+    st.session_state[f"{key}-said"] = f"Kept as \u201c{literal(name)}\u201d: {plural(count, 'input')}.", False
 
 
 def made_of_tests(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -28,10 +28,27 @@ __all__ = [
     "is_dark",
     "names",
     "npz",
+    "one_of",
     "plot",
     "take_away",
     "take_inputs",
 ]
+
+Option = TypeVar("Option")
+
+
+def one_of(label: str, options: Mapping[Option, str], default: Option, key: str, help: str) -> Option:
+    """Choose one of a few options for this session alone: the address does not hold it."""
+    chosen: Option = st.segmented_control(
+        label,
+        list(options),
+        default=default,
+        required=True,
+        format_func=options.__getitem__,
+        key=key,
+        help=f"{help} Default {options[default]}.",
+    )
+    return chosen
 
 
 def computed(view: View, *sentences: str) -> None:

@@ -28,17 +28,9 @@ SMALL_SIDE = 112
 
 @dataclass(frozen=True, eq=False)
 class Display:
-    """What is drawn of one test.
+    """What is drawn of one test: one explanation, or two to compare.
 
-    Attributes
-    ----------
-    view : View
-    position : int
-        Which test.
-    explanations : list of Explanation
-        One, or two to compare.
-    scale, scheme : str
-        Keys of `heatmaps.SCALES` and of `palette.SCHEMES`.
+    `scale` and `scheme` are keys of `heatmaps.SCALES` and of `palette.SCHEMES`.
     """
 
     view: View

@@ -13,7 +13,7 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Job, Waiting, shelf
-from studio.text import lower
+from studio.text import literal, lower
 
 if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
@@ -76,13 +76,7 @@ class RetrainingRun:
         st.session_state.pop(FAILED, None)
 
     def advance(self) -> Job | None:
-        """Return the job that is waited for now; None where everything is finished.
-
-        Raises
-        ------
-        IdcError
-            If it failed.
-        """
+        """Return the job that is awaited now; None where everything is finished. Raises the error of a failed one."""
         for _ in range(3):  # preparation, the next network, and one that was stopping as it was asked for again
             job = self._current()
             if job is None or not job.done:
@@ -171,7 +165,7 @@ def _watch(run: RetrainingRun, before: int) -> None:
     try:
         job = run.advance()
     except IdcError as error:
-        st.session_state[FAILED] = str(error)
+        st.session_state[FAILED] = literal(error)
         st.session_state[run.flag] = False
         st.rerun()
     if job is None:  # the last one was finished just now: all of them are drawn

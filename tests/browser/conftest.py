@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, expect, sync_playwright
 
 from studio.engine.results import View, open_view
 from studio.shell.pages import PAGES
@@ -22,11 +22,27 @@ from studio.state.setup import DEFAULT
 ROOT = Path(__file__).parents[2]
 # The shell without windows takes less processor time than the whole browser.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
+OWN = ("http://127.0.0.1:", "data:", "blob:", "file:")
+"""Beginnings of addresses that need no network."""
 QUIET_S = 0.4
-STATE = """() => ({
-    running: document.querySelector('[data-testid="stApp"]')?.getAttribute('data-test-script-state'),
-    skeletons: document.querySelectorAll('[data-testid="stSkeleton"]').length,
-    headings: document.querySelectorAll('h1').length,
+# The page itself waits until it has been idle for a while: asking it again and again takes four processes' time.
+IDLE = """([quiet, limit]) => new Promise(done => {
+    const begin = performance.now();
+    let since = null;
+    const look = () => {
+        const now = performance.now();
+        const state = {
+            running: document.querySelector('[data-testid="stApp"]')?.getAttribute('data-test-script-state'),
+            skeletons: document.querySelectorAll('[data-testid="stSkeleton"]').length,
+            headings: document.querySelectorAll('h1').length,
+        };
+        const idle = state.running === 'notRunning' && state.skeletons === 0 && state.headings === 1;
+        since = idle ? since ?? now : null;
+        if (idle && now - since >= quiet) done(null);
+        else if (now - begin > limit) done(state);
+        else setTimeout(look, 50);
+    };
+    look();
 })"""
 
 DRAWN = """scheme => {
@@ -111,6 +127,8 @@ def browser() -> Iterator[Browser]:
                     "--disable-background-networking",
                     "--disable-component-update",
                     "--disable-sync",
+                    # Pages are looked at for seconds: optimising their scripts takes longer than it saves.
+                    "--js-flags=--max-optimized-bytecode-size=0",
                 ],
             )
         except Error as error:
@@ -135,17 +153,9 @@ class Visitor(NamedTuple):
     def settle(self) -> None:
         """Wait until the page's script has stopped running for a while."""
         self.page.wait_for_timeout(150)
-        quiet_since = None
-        deadline = time.monotonic() + 60
-        while quiet_since is None or time.monotonic() - quiet_since < QUIET_S:
-            state = self.page.evaluate(STATE)
-            if state == {"running": "notRunning", "skeletons": 0, "headings": 1}:
-                quiet_since = quiet_since or time.monotonic()
-            else:
-                quiet_since = None
-            if time.monotonic() > deadline:
-                pytest.fail(f"{self.page.url} did not become idle within 60 s: {state}; it shows {self.text()!r}")
-            self.page.wait_for_timeout(50)
+        busy = self.page.evaluate(IDLE, [1000 * QUIET_S, 60_000])
+        if busy is not None:
+            pytest.fail(f"{self.page.url} did not become idle within 60 s: {busy}; it shows {self.text()!r}")
 
     def show(self, scheme: str) -> None:
         """Change the system's preference to a "light" or "dark" theme, and wait until the page follows it."""
@@ -174,12 +184,13 @@ class Visitor(NamedTuple):
         """Return what went wrong but for this: below a page's address, Streamlit asks in vain for its own health."""
         return [text for text in self.errors if "404" not in text]
 
-    def follow(self, name: str) -> None:
-        """Open a page through the navigation."""
+    def follow(self, name: str, *, whole: bool = True) -> None:
+        """Open a page through the navigation; without waiting for more than its heading if not the whole is needed."""
         self.page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
         self.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
         expect(self.page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
-        self.settle()
+        if whole:
+            self.settle()
 
     def download(self, label: str) -> bytes:
         """Press a button and return the content of the file that it gives."""
@@ -215,11 +226,17 @@ def visit(browser, address) -> Callable[[], AbstractContextManager[Visitor]]:
             if message.type == "error":
                 errors.append(message.text)
 
+        def asked(request: Request) -> None:
+            if not request.url.startswith(OWN):
+                errors.append(f"the network was asked for {request.url}")
+
         page.on("pageerror", failed)
         page.on("console", said)
+        page.on("request", asked)
         yield Visitor(page, address, errors)
         page.remove_listener("pageerror", failed)
         page.remove_listener("console", said)
+        page.remove_listener("request", asked)
         # An address of the server that runs no page: work that nobody waits for any more stops.
         page.goto(f"{address}/_stcore/health")
         page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")

@@ -45,6 +45,7 @@ def test_a_click_on_a_square_selects_its_pair(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_click_on_a_third_class_shows_its_pictures(visitor):
     visitor.open("classes?pair=1-8")
     rows = visitor.page.locator(".gallery").nth(1).evaluate("all => [...all.children].map((tile) => tile.offsetTop)")
@@ -57,6 +58,7 @@ def test_a_click_on_a_third_class_shows_its_pictures(visitor):
     expect(visitor.page.get_by_text(f"Classified as {third}")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_threshold_is_counted_again_at_once(visitor):
     visitor.open("classes")
     before = figure(visitor, "activate the neurons most similarly").text_content()
@@ -70,6 +72,7 @@ def test_the_threshold_is_counted_again_at_once(visitor):
     expect(after).not_to_have_text(before)
 
 
+@pytest.mark.slow
 def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
     random = np.random.default_rng(0)
     predicted = random.random((200, 4)) < 0.5

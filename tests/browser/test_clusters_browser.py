@@ -46,12 +46,9 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
-    visitor.open("clusters")
-    visitor.page.get_by_role("combobox", name="Clustering method").click()
-    visitor.page.get_by_role("option", name="Hierarchical (Ward)").click()
-    visitor.settle()
-    assert "clustering=hierarchical" in visitor.page.url
+    visitor.open("clusters?clustering=hierarchical")
     assert "· hierarchical ·" in visitor.setup()
     click_mark(
         visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
@@ -64,6 +61,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     assert "of 729 cells are covered" in stranger.text()
 
 
+@pytest.mark.slow
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters")
     visitor.page.get_by_text("lasso", exact=True).click()
@@ -94,6 +92,7 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     visitor.open("clusters")
     click_mark(visitor, plot(visitor, "Two components explain").locator(".scatterlayer .point").first)

@@ -23,6 +23,7 @@ def test_a_row_shows_its_disagreement_and_selects_its_seed(visitor):
     assert page.get_by_text("Seed: test").first.inner_text().startswith(f"Seed: test {number},")
 
 
+@pytest.mark.slow
 def test_an_uncovered_cell_gets_inputs_by_a_click_and_a_link_opens_them_again(visitor):
     page = visitor.page
     visitor.open("coverage?cell=0-0-0-0-0-0")

@@ -141,6 +141,7 @@ def test_a_copied_address_shows_the_same_network(visitor, stranger):
     expect(stranger.page.get_by_text("The relevance of the selected line, from a2 to b1")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     open_learn(visitor)
     drag(visitor, slider(visitor, "ink at the middle"), 45)
@@ -159,7 +160,7 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     assert visitor.faults() == []
 
 
-@pytest.mark.parametrize("first", ["", "learn"])
+@pytest.mark.parametrize("first", [pytest.param("", marks=pytest.mark.slow), "learn"])
 def test_the_setup_waits_on_the_other_pages(visitor, first):
     visitor.open(f"{first}?m=3")
     for name in ("learn", "coverage"):

@@ -32,6 +32,7 @@ def test_a_bar_opens_its_neuron_and_the_link_its_clusters(visitor):
     assert f"neuron={neuron}" in visitor.page.url
 
 
+@pytest.mark.slow
 def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
     visitor.open("neurons")
     click_mark(visitor, "activation-relevance", ".scatterlayer .points path", 5)
@@ -42,6 +43,7 @@ def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
     assert f"Test {chosen[1]} is" in visitor.text()
 
 
+@pytest.mark.slow
 def test_a_class_bar_looks_only_at_its_tests(visitor):
     visitor.open("neurons")
     click_mark(visitor, "classes-of-neuron", ".bars .point path", 0)
@@ -49,6 +51,7 @@ def test_a_class_bar_looks_only_at_its_tests(visitor):
     assert "classes=" in visitor.page.url
 
 
+@pytest.mark.slow
 def test_heavier_methods_are_computed_when_chosen(visitor):
     visitor.open("neurons")
     box = visitor.page.locator(".st-key-compared input")

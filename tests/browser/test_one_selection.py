@@ -44,6 +44,7 @@ def test_a_test_clicked_in_a_cell_is_followed_over_three_pages(visitor, view):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(visitor, stranger):
     visitor.open("?m=4&layer=fc1")
     visitor.follow("coverage")
@@ -61,6 +62,7 @@ def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(
     assert stranger.page.url == copied
 
 
+@pytest.mark.slow
 def test_two_layers_stand_side_by_side(visitor):
     visitor.open("coverage")
     visitor.page.get_by_role("button", name="Pin for comparison").click()

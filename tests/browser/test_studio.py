@@ -42,6 +42,7 @@ def click_cell(visitor, view, cell):
     visitor.settle()
 
 
+@pytest.mark.slow
 def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_address, view):
     # Only then has no page gone through the front door.
     visitor = visitor._replace(address=fresh_address)
@@ -53,27 +54,22 @@ def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_
     expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
 
 
-def test_the_finding_points_to_its_page_and_every_page_opens_without_an_error_and_without_the_network(visitor):
-    elsewhere = []
-
-    def note(request):
-        if not request.url.startswith((visitor.address, "data:", "blob:")):
-            elsewhere.append(request.url)
-
-    visitor.page.on("request", note)
+# What each page shows is looked at where it is opened by its address; every entry of the menus takes long.
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_finding_points_to_its_page_and_the_menus_lead_to_every_page(visitor, whole):
+    first_of_menus = {page.group: page.name for page in reversed(PAGES.values())}.values()
     visitor.open()
     visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
-    visitor.settle()
-    for name, entry in PAGES.items():
-        visitor.follow(name)
-        assert visitor.page.get_by_test_id("stException").count() == 0
-        if name != "learn":  # it brings a network of its own
+    for name in PAGES if whole else first_of_menus:
+        visitor.follow(name, whole=whole)
+        expect(visitor.page).to_have_title(re.compile(re.escape(PAGES[name].title)))
+        if whole and name != "learn":  # it brings a network of its own
             assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.setup()
-        assert entry.title in visitor.page.title()
-    visitor.page.remove_listener("request", note)
+        assert visitor.page.get_by_test_id("stException").count() == 0
+    visitor.settle()
+    assert visitor.page.get_by_test_id("stException").count() == 0
     assert visitor.errors == []
-    assert elsewhere == []
 
 
 def test_a_click_opens_a_cell(visitor, view):
@@ -91,6 +87,7 @@ def test_a_click_opens_a_cell(visitor, view):
         expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
 
 
+@pytest.mark.slow
 def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view, browser):
     cell = empty_cell(view)
     page = browser.new_page(viewport={"width": 1440, "height": 1200})  # what is added at its start, it keeps
@@ -122,7 +119,7 @@ def test_an_address_reopens_the_view(visitor, view):
 def test_what_an_address_chose_survives_a_change_of_page(visitor):
     visitor.open("clusters?m=3&layer=fc1")
     assert "layer fc1 · m = 3" in visitor.setup()
-    for name in ("coverage", "neurons", "overview", "clusters"):
+    for name in ("coverage", "overview", "clusters"):
         visitor.follow(name)
         assert "layer fc1 · m = 3" in visitor.setup(), name
 

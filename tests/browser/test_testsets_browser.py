@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_mark_leads_to_the_inputs_that_add_its_cells(visitor):
     visitor.open("testsets")
     # In each of the four panels the original tests, random and relevance-guided noise.

@@ -41,6 +41,14 @@ def tab_to(visitor, name):
     pytest.fail(f"the tabulator did not reach {name!r}; it is on {visitor.page.evaluate(FOCUSED)!r}")
 
 
+def walk(visitor, number):
+    """Go on from a step by keyboard."""
+    at_step(visitor, number)
+    assert visitor.page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0, "the step begins at its top"
+    tab_to(visitor, f"Next: {PAGES[STEPS[number].page].title}" if number < len(STEPS) else "Finish")
+    visitor.page.keyboard.press("Enter")
+
+
 def test_a_new_visitor_may_decline_and_is_not_asked_again(visitor):
     visitor.open()
     expect(offer(visitor)).to_have_text("Take the tour: 7 steps, about three minutes")
@@ -57,11 +65,12 @@ def test_a_new_visitor_may_decline_and_is_not_asked_again(visitor):
     assert visitor.errors == []
 
 
+@pytest.mark.slow
 def test_skipped_remembered_and_opened_again(visitor):
     visitor.open()
-    offer(visitor).click()
-    at_step(visitor, 1)
-    visitor.page.get_by_role("button", name="Next: Relevance").click()
+    offer(visitor).focus()
+    visitor.page.keyboard.press("Enter")
+    walk(visitor, 1)
     at_step(visitor, 2)
     expect(visitor.page).to_have_url(re.compile(r"/relevance\?.*tour=2"))
     visitor.page.get_by_role("button", name="Skip the tour").click()
@@ -77,24 +86,26 @@ def test_skipped_remembered_and_opened_again(visitor):
     assert visitor.errors == []
 
 
-def test_by_keyboard_alone_from_the_offer_to_the_finding(visitor):
-    page = visitor.page
-    visitor.open()
-    offer(visitor).focus()
-    page.keyboard.press("Enter")
-    for number in range(1, len(STEPS) + 1):
-        at_step(visitor, number)
-        assert page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0, "the step begins at its top"
-        onwards = f"Next: {PAGES[STEPS[number].page].title}" if number < len(STEPS) else "Finish"
-        tab_to(visitor, onwards)
-        page.keyboard.press("Enter")
+@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.slow), len(STEPS) - 1])
+def test_by_keyboard_alone_to_the_finding(visitor, first):
+    """The way from the offer over the first step is above, that over all steps is slow."""
+    if first == 1:
+        visitor.open()
+        offer(visitor).focus()
+        visitor.page.keyboard.press("Enter")
+    else:
+        visitor.open(f"{STEPS[first - 1].page}?tour={first}")
+        panel(visitor).focus()  # opened by its address, a page leaves the focus where it was
+    for number in range(first, len(STEPS) + 1):
+        walk(visitor, number)
     expect(panel(visitor)).to_have_count(0)
     visitor.settle()
     assert remembered(visitor) == "finished"
     assert "No test reaches this cell." in visitor.text()
-    assert visitor.errors == []
+    assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_copied_address_opens_the_step_for_someone_else(visitor, stranger):
     visitor.open("clusters?tour=4")
     expect(visitor.page).to_have_url(re.compile("neuron="))

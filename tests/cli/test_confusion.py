@@ -113,9 +113,9 @@ def test_a_class_that_is_never_predicted_is_named(capsys, tmp_path):
         (["--at-most", "cat:dog=x"], "class:class=number"),
         (["--data", "digits"], "leave it out with --own"),
         (["--kind", "type2"], "several labels"),
-        (["--threshold", "2"], "threshold in 0..1"),
+        (["--threshold", "2"], "--threshold must be a number from 0 to 1"),
         (["--groups", "pets: cow"], "no class 'cow'"),
-        (["--top", "-1"], "--top must be 0 or more"),
+        (["--top", "-1"], "--top must be a whole number from 0"),
         (["--json", "/nowhere/at/all.json"], "--json"),
     ],
 )

@@ -74,7 +74,10 @@ def test_fields_of_every_experiment_are_there(capsys, name):
         (("--models", "lenet1-digits", "--m", 0), "m must be a whole number"),
         (("--models", "lenet1-digits", "--seeds", 0), "seeds must be"),
         (("--models", "lenet1-digits", "--share", 2), "share must be"),
-        (("--models", "lenet1-digits", "--out", "nowhere/rq1.csv"), "folder of --out nowhere/rq1.csv does not exist"),
+        (
+            ("--models", "lenet1-digits", "--out", "nowhere/rq1.csv"),
+            "which cannot be written, for its folder does not exist",
+        ),
     ],
 )
 def test_mistakes_are_explained(capsys, arguments, sentence):
@@ -84,9 +87,7 @@ def test_mistakes_are_explained(capsys, arguments, sentence):
 
 
 def test_an_unknown_experiment_is_a_usage_error(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["experiment", "rq99"])
-    assert stop.value.code == 2
+    assert main(["experiment", "rq99"]) == 2
     assert "rq1" in capsys.readouterr().err
 
 

@@ -34,7 +34,7 @@ def test_mistakes_are_sentences(home, capsys):
     assert main(["inspect", "lenet5-digits", "--families", "nothing", "--limit", "10"]) == 2
     assert "Unknown family of hypotheses 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--measures", "nothing", "--limit", "10"]) == 2
-    assert "Unknown measure 'nothing'" in capsys.readouterr().err
+    assert "There is no measure 'nothing'" in capsys.readouterr().err
     assert main(["inspect", "lenet5-digits", "--limit", "10", "--out", str(home / "no" / "where.csv")]) == 2
     assert "does not exist" in capsys.readouterr().err
 

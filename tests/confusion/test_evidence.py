@@ -1,6 +1,7 @@
 """Evidence of a network and of a person's own file, groups of classes, and everything found in it."""
 
 import io
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -209,40 +210,93 @@ def test_tables():
     np.testing.assert_array_equal(many.predicted, [[True, False, True], [False, False, False]])
 
 
+HUGE = np.array([[3e38, -3e38], [0, 1]], np.float32)
 TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
 
 
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [
-        (b"not a zip", "own.npz", "neither an npz file nor a table"),
+        (b"not a zip", "own.npz", "not an npz file or a table whose name ends in .csv"),
         (npz(inputs=np.zeros(3)), "own.npz", "expected an array probability, or activations"),
         (npz(probability=np.zeros((2, 2)), **TWO), "own.npz", "expected an array probability, or activations"),
         (npz(activations=np.zeros((2, 3))), "own.npz", "need an array predicted"),
-        (npz(activations=np.zeros((3, 3)), predicted=np.array([0, 1])), "own.npz", "activations of 3 inputs"),
-        (npz(**TWO, true=np.array([0, 1, 1])), "own.npz", "3 true labels and 2 predictions"),
+        (
+            npz(activations=np.zeros((3, 3)), predicted=np.array([0, 1])),
+            "own.npz",
+            "found activations of 3, predicted of 2 inputs",
+        ),
+        (npz(**TWO, true=np.array([0, 1, 1])), "own.npz", "predicted of 2, true of 3 inputs"),
         (npz(**TWO, true=np.array([0, -1])), "own.npz", "classes numbered from 0"),
-        (npz(**TWO, class_names=np.array(["a", "a"])), "own.npz", "different names"),
+        (npz(**TWO, class_names=np.array(["a", "a"])), "own.npz", "'a' is there twice"),
         (npz(**TWO, ids=np.array([1, 2]), label_ids=np.array([2, 1])), "own.npz", "of other inputs than the labels"),
         (npz(**TWO, layer_sizes=np.array([2, 2])), "own.npz", "sum to 3"),
         (npz(activations=np.full((2, 3), np.nan), predicted=np.array([0, 1])), "own.npz", "not finite"),
         (npz(activations=np.array([["a"]]), predicted=np.array([0])), "own.npz", "table of numbers"),
         (npz(activations=np.zeros((2, 3)), predicted=np.array([0, 10**9])), "own.npz", "classes numbered from 0"),
         (npz(**TWO, true=np.array([{}, {}])), "own.npz", "Python objects"),
-        (npz(probability=np.zeros((2, 3)), class_names=np.array(["a", "b"])), "own.npz", "each of 2 classes"),
+        (
+            npz(probability=np.zeros((2, 3)), class_names=np.array(["a", "b"])),
+            "own.npz",
+            "found probability of 3, class_names of 2 classes",
+        ),
         (b"\xff\xfe\x00", "own.csv", "no table in UTF-8"),
         (b"a,b", "own.csv", "at least one row"),
-        (b"a,b\n1,2,3", "own.csv", "row 2 has 3 columns"),
-        (b"a,b\n1,x", "own.csv", "expected numbers"),
+        (b"a,b\n1,2,3", "own.csv", "line 2 has 3 columns"),
+        (b"a,b\n1,x", "own.csv", "line 2, column 2: expected a number, not 'x'"),
+        (b"a,b\n1,0_1", "own.csv", "expected a number, not '0_1'"),
+        ("a,b\n1,\u0661".encode(), "own.csv", "expected a number, not '\u0661'"),
+        (b"a,b\n1,nan", "own.csv", "expected a number, not 'nan'"),
+        (b"a,b\n1,1e999", "own.csv", "'1e999' is too large"),
+        (b"a,b\n1,7", "own.csv", "shares in 0..1"),
+        (b"a,a\n1,1", "own.csv", "'a' is there twice"),
+        (b"a,b\x07\n1,1", "own.csv", "characters that cannot be seen"),
+        (b"a,b\n", "own.csv", "at least one row"),
+        (b"", "own.csv", "at least one row"),
+        (b"predicted,a,predicted\n1,1,0", "own.csv", "one column predicted at most"),
+        (b"Predicted,a\n1,1", "own.csv", "one column predicted at most, written so; found Predicted"),
+        (b"predicted,true\n1,1", "own.csv", "expected activations in columns beside predicted, true"),
+        (b"predicted,a\n9999,1", "own.csv", "numbered from 0, at most 5,000"),
+        (b",".join(b"%d" % i for i in range(5001)), "own.csv", "at most 5,000 classes.*there are 5,001"),
+        (npz(**TWO, class_names=np.array("ab")), "own.npz", "a list with a text for each class, found <U2 of shape"),
+        (npz(**TWO, class_names=np.array([b"a", b"b"])), "own.npz", r"class_names has values of type .*S1"),
+        (
+            npz(**TWO, class_names=np.array([0.0, np.nan])),
+            "own.npz",
+            "a list with a text for each class, found float64",
+        ),
+        (npz(**TWO, class_names=np.array(["a", "\x1b[2J"])), "own.npz", "characters that cannot be seen"),
+        (npz(**TWO, class_names=np.array(["a", ""])), "own.npz", "class name '' is empty"),
+        (npz(**TWO, layer_sizes=np.array([2**63 - 1, 2**63 - 1, 5])), "own.npz", "sum to 3"),
+        (npz(**TWO, layer_sizes=np.array([2**64 - 1, 4], np.uint64)), "own.npz", "sum to 3"),
+        (npz(**TWO, layer_sizes=np.ones(3)), "own.npz", "whole numbers in one row"),
+        (npz(activations=HUGE, predicted=np.array([0, 1])), "own.npz", "too far apart for float32"),
+        (npz(probability=np.full((2, 2), 1.5)), "own.npz", "shares in 0..1"),
+        (npz(probability=np.zeros((1, 6000))), "own.npz", "at most 5,000 classes.*there are 6,000"),
+        (npz(activations=np.zeros((1, 2)), predicted=np.zeros((1, 10**6), bool)), "own.npz", "there are 1,000,000"),
+        (npz(activations=np.zeros((1, 10**6)), predicted=np.array([4000])), "own.npz", "comparing 4,001 classes"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_bad_files_are_refused(content, name, words):
     with pytest.raises(DataError, match=words):
         own_evidence(content, name)
 
 
+def test_many_classes_of_a_small_table_take_little_memory():
+    # Every row with another class: (rows, classes) would be 4,900 times as large as either.
+    rows = [("predicted", "a"), *((f"class {i}|x", i) for i in range(4900))]
+    content = table(rows)
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"comparing 4,901 classes by 1 neurons would take .* bytes of memory"):
+        own_evidence(content, "x.csv")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
 def test_unknown_names_in_a_table_are_refused():
-    with pytest.raises(DataError, match="row 3 has the predicted class 'cow'"):
+    with pytest.raises(DataError, match="line 3 has the predicted class 'cow'"):
         own_evidence(table([("predicted", "a"), ("cat", 1), ("cow", 2)]), "x.csv", class_names=("cat", "dog"))
     with pytest.raises(DataError, match=r"lie in 0\.\.1, but these reach"):
         own_evidence(npz(activations=np.full((2, 3), 2.0), predicted=np.array([0, 1])), scaled=True)
@@ -268,3 +322,34 @@ def test_a_class_without_predictions_is_named(single):
     assert found.unseen == ["bird"]
     assert found.confusion_found.undefined == 4
     assert not (found.suspected == 2).any()
+
+
+def _table(rows, label):
+    return ("predicted,one\n" + f"{label},0.5\n" * rows).encode()
+
+
+def _npz(**arrays):
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (_table(20_000, 99_999), "own.csv"),
+        ((",".join(map(str, range(6_000))) + "\n" + ",".join("0" * 6_000) + "\n").encode(), "own.csv"),
+        (_npz(probability=np.zeros((1, 100_000), np.float32)), "own.npz"),
+        (_npz(activations=np.zeros((2, 1)), predicted=np.zeros((2, 100_000), bool)), "own.npz"),
+        (_npz(activations=np.zeros((2, 1)), predicted=np.array([0, 10**9])), "own.npz"),
+    ],
+    ids=["numbered labels", "heading", "probability matrix", "several labels", "labels"],
+)
+def test_too_many_classes_are_refused_before_every_two_are_compared(content, name):
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"5,000"):
+            own_evidence(content, name)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()

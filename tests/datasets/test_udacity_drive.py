@@ -71,18 +71,32 @@ FRAME = "1479425441000000000"
     [
         (lambda text: text.replace("steering_angle", "angle"), "lacks the column steering_angle"),
         (lambda text: text.replace("frame_id,steering_angle", "1,2"), "lacks the column frame_id, steering_angle"),
+        (lambda text: text.replace("angle", "angle,frame_id"), "has twice the column frame_id"),
+        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},0_1"), "expected a number, not '0_1'"),
+        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},\u0661"), "expected a number"),
+        (lambda text: text.replace(f"{FRAME},", "9" * 5000 + ","), "not a time stamp"),
         ("", "lacks the column"),
-        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},nan"), "line 2: the steering angle nan"),
-        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},inf"), "line 2: the steering angle inf"),
+        (
+            lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},nan"),
+            "line 2: the steering angle in radians: .*not 'nan'",
+        ),
+        (
+            lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},inf"),
+            "line 2: the steering angle in radians: .*not 'inf'",
+        ),
         (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},90"), "line 2: the steering angle 90.0"),
-        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},"), "line 2: expected a steering angle"),
-        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME}"), "line 2: expected a steering angle"),
+        (
+            lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME},"),
+            "line 2: the steering angle in radians: .*not ''",
+        ),
+        (lambda text: text.replace(f"{FRAME},0.000000", f"{FRAME}"), "line 2: expected 2 columns .*, found 1"),
         (lambda text: text.replace(f"{FRAME},0.000000", "left,0"), "line 2: the frame_id 'left'"),
+        (lambda text: text.replace(f"{FRAME},0.000000", "9" * 5_000 + ",0"), "line 2: the frame_id '999"),
         (lambda text: text.replace(f"{FRAME},0.000000\n", ""), f"399 rows, and center/{FRAME}.jpg is only in the pic"),
         (lambda text: text + "17,0.1\n", "401 rows, and center/17.jpg is only in the table"),
         (lambda text: text + f"{FRAME},0.1\n", f"line 402: the frame {FRAME} comes a second time"),
-        (b"\xff\xfe\x00", "not UTF-8"),
-        (lambda text: text + '"' + "x" * 200_000, "not CSV"),
+        (b"\xff\xfe\x00", "no table in UTF-8"),
+        (lambda text: text + '"' + "x" * 200_000, "no table in UTF-8 with commas .*field larger"),
     ],
 )
 def test_a_wrong_table_is_refused_by_line_and_reason(places, table, message):

@@ -5,21 +5,21 @@ import zipfile
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.zip_archive import open_archive
 from idc_core.errors import DataError
+from idc_core.guarded import open_archive
 from tests.datasets.dataset_files import CIFAR_ZIP, cifar_members, picture, tree, write_zip
 
 FIRST = "test/airplane/0000.jpg"
 
 
 def check(path):
-    with open_archive(path) as archive:
+    with open_archive(path, str(path), expansion=100) as archive:
         return [archive.read(name) for name in archive.names]
 
 
 def test_members_are_read_as_they_were_written(tmp_path):
     path = write_zip(tmp_path / "x.zip", {"b": b"2", "a": b"1" * 3000, "d/": b""}, zipfile.ZIP_DEFLATED)
-    with open_archive(path) as archive:
+    with open_archive(path, str(path), expansion=100) as archive:
         assert archive.names == ("a", "b")
         assert archive.read("a") == b"1" * 3000
         with pytest.raises(DataError, match="no member c"):

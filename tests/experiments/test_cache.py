@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.cache import runs_folder, stored
+from idc_core.cache import ArrayFolder, runs_folder, stored
 from idc_core.errors import CancelledError, DataError, SettingError
+from idc_core.guarded import seal_text
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -51,13 +52,53 @@ def test_another_key_or_kind_is_another_unit():
     assert stored("kind", {"seed": 0}, lambda: {"x": 5}) == {"x": 4}
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": {"seed": 0}}', '{"key": {"seed": 1}, "record": {"x": 9}}'])
-def test_a_damaged_file_is_made_again(damage):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"key": {"seed": 0}, "record": {"x": 9}}',
+        seal_text("[" * 100_000),
+        seal_text('{"key": {"seed": 0}}'),
+        seal_text('{"key": {"seed": 1}, "record": {"x": 9}}'),
+    ],
+    ids=range(7),
+)
+def test_a_damaged_file_is_made_again_and_the_log_says_so(damage, caplog):
     stored("kind", {"seed": 0}, lambda: {"x": 0})
     (path,) = runs_folder().glob("kind/*.json")
-    path.write_text(damage)
+    path.write_bytes(damage)
     assert stored("kind", {"seed": 0}, lambda: {"x": 1}) == {"x": 1}
-    assert json.loads(path.read_text()) == {"key": {"seed": 0}, "record": {"x": 1}}
+    assert json.loads(path.read_text())["content"] == {"key": {"seed": 0}, "record": {"x": 1}}
+    assert f"{path} is damaged and is made again" in caplog.text
+
+
+def test_no_flipped_bit_of_a_record_passes(caplog):
+    stored("kind", {"seed": 0}, lambda: {"x": 0.125})
+    (path,) = runs_folder().glob("kind/*.json")
+    content = path.read_bytes()
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        assert stored("kind", {"seed": 0}, lambda: {"x": 0.5}) == {"x": 0.5}
+        path.write_bytes(content)
+    assert stored("kind", {"seed": 0}, lambda: pytest.fail("it is there")) == {"x": 0.125}
+
+
+def test_no_flipped_bit_of_kept_arrays_passes(caplog):
+    held = ArrayFolder(runs_folder() / "arrays")
+    held["a"] = {"x": np.arange(6, dtype=np.float32), "y": np.array("text")}
+    (path,) = held.path.iterdir()
+    content = path.read_bytes()
+    np.testing.assert_array_equal(held["a"]["x"], np.arange(6))
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        assert held.get("a") is None
+    assert f"{path} is damaged and is made again" in caplog.text
+    path.unlink()
+    caplog.clear()
+    assert held.get("a") is None
+    assert not caplog.text
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float32(1), np.zeros(2), {1, 2}])

@@ -82,6 +82,7 @@ def test_disagreements_are_labelled_by_the_votes_and_votes_are_counted(models, t
     assert ready.votes(3) == (right.mean(), 12)
 
 
+@pytest.mark.slow
 def test_training_with_disagreements_helps_on_disagreements_and_is_the_same_again(models, train_half, test_half):
     store = {}
     found, _ = compared(models, train_half, test_half, FEW, seeds=2, epochs=1, store=store)
@@ -132,12 +133,12 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
 def test_command_line_writes_one_record_an_addition_and_test(models, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
     file = tmp_path / "finds.csv"
-    arguments = ("--models", "lenet5-digits", "--limit", "160", "--limit-train", "100", "--seeds", "1")
+    arguments = ("--models", "lenet5-digits", "--limit", "80", "--limit-train", "100", "--seeds", "1")
     assert main(["experiment", "finds", *arguments, "--out", str(file)]) == 0
     records = list(csv.DictReader(file.read_text().splitlines()))
     assert [(one["addition"], one["test"]) for one in records] == [(a, t) for a in ADDITIONS for t in TESTS]
     found, ready = compared(
-        models, part(load_dataset("digits", "train"), 100), part(load_dataset("digits", "test"), 160), seeds=1, store={}
+        models, part(load_dataset("digits", "train"), 100), part(load_dataset("digits", "test"), 80), seeds=1, store={}
     )
     last = records[-3]
     assert float(last["mean"]) == pytest.approx(found.mean()[3, -1, 0])

@@ -49,6 +49,7 @@ def test_rq2_gives_means_and_deviations_over_the_seeds(scores):
     assert max(one[3] for one in cells[:SEEDS]) <= every["covered"] <= sum(one[3] for one in cells[:SEEDS])
 
 
+@pytest.mark.slow
 def test_rq3_compares_each_suite_with_the_tests_that_it_was_made_of(scores):
     rows = rq3(scores, 2, (6,), slow=10, paper_cw=0)
     found = {(row["tests"], row["suite"], row["criterion"]): row for row in rows}

@@ -219,6 +219,8 @@ def test_masks_and_attributes_of_a_person():
     assert attribute("size", np.array([3.0, 0.5]), data).kind == "number"
     with pytest.raises(DataError, match="shape"):
         attribute("wrong", np.zeros((3, 3)), data)
+    with pytest.raises(DataError, match="rows of equal length"):
+        attribute("wrong", [[1, 0], [1]], data)
     with pytest.raises(DataError, match="finite"):
         attribute("wrong", np.array([np.nan, 1]), data)
 

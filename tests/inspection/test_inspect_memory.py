@@ -39,6 +39,7 @@ def growth(records, home):
 
 
 @pytest.mark.parametrize("records", [1_100, pytest.param(11_000, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_ten_times_the_records_take_the_same_memory(tmp_path, records):
     few, whole_few = growth(records, tmp_path)
     many, whole_many = growth(10 * records, tmp_path)

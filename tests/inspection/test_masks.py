@@ -49,8 +49,8 @@ def test_what_is_no_mask_of_this_size_is_refused(digits, mask):
     for name, content, said in (
         ("a.npy", npy(mask[1:]), "expected"),
         ("a.npy", b"no array", "no NumPy array"),
-        ("a.npy", npy(np.array([{}]), allow_pickle=True), "no NumPy array"),
-        ("a.png", b"no picture", "cannot be read as a PNG"),
+        ("a.npy", npy(np.array([{}]), allow_pickle=True), "Python objects"),
+        ("a.png", b"no picture", "not a whole PNG picture"),
         ("a.npy", npy(np.full(mask.shape, np.nan)), "finite"),
     ):
         with pytest.raises(DataError, match=said):

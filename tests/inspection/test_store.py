@@ -12,7 +12,7 @@ import pytest
 
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import inspect
-from idc_core.inspection.query import PREPARED, Answer, _answered, _read, ask
+from idc_core.inspection.query import PREPARED, Answer, ask
 from idc_core.inspection.store import VIEWS, export, forget, keep, store_path
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
@@ -28,6 +28,14 @@ def kept(found, tmp_path, monkeypatch):
     return keep(found, "first")
 
 
+@pytest.fixture(scope="module")
+def kept_once(found, tmp_path_factory):
+    """A database for tests that only read it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
+        yield keep(found, "once")
+
+
 def test_views_hold_the_inspection(found, kept):
     columns = "model, layer, unit_group, unit, hypothesis, measure, score, records"
     rows = ask(f"SELECT {columns} FROM scores WHERE run = '{kept}'").rows
@@ -39,33 +47,33 @@ def test_views_hold_the_inspection(found, kept):
     assert ask("SELECT name, records, scores FROM runs").rows == [("first", 400, len(found))]
 
 
-def test_units_have_their_mean_and_deviation(kept):
+def test_units_have_their_mean_and_deviation(kept_once):
     units = noisy_table()[texts().inputs].reshape(-1, 7)
     rows = ask("SELECT mean, deviation FROM units ORDER BY unit").rows
     assert np.array(rows) == pytest.approx(np.stack([units.mean(0), units.std(0)], 1), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", PREPARED)
-def test_prepared_questions_are_answered(kept, name):
+def test_prepared_questions_are_answered(kept_once, name):
     answer = ask(PREPARED[name].sql)
     assert answer.columns
     assert answer.rows or name == "unexplained"
     assert len(PREPARED) == 6
 
 
-def test_the_best_unit_comes_first(found, kept):
+def test_the_best_unit_comes_first(found, kept_once):
     rows = ask(PREPARED["best-units"].sql).rows
     first = found.where(measure="pearson")[0]
     assert rows[0][:4] == tuple(found.table[name][first] for name in ("hypothesis", "model", "layer", "unit"))
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_export(kept, tmp_path, view):
+def test_export(kept_once, tmp_path, view):
     import pyarrow.parquet
 
     count = ask(f"SELECT count(*) FROM {view}").rows[0][0]
     export(view, tmp_path / "out.parquet")
-    export(view, tmp_path / "out.csv", run=kept)
+    export(view, tmp_path / "out.csv", run=kept_once)
     assert pyarrow.parquet.read_table(tmp_path / "out.parquet").num_rows == count
     with (tmp_path / "out.csv").open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == count
@@ -129,7 +137,7 @@ FORBIDDEN = (
 
 
 @pytest.mark.parametrize("sql", FORBIDDEN)
-def test_the_box_can_only_ask(kept, tmp_path, sql):
+def test_the_box_can_only_ask(kept_once, tmp_path, sql):
     before = store_path().read_bytes()
     files = set(tmp_path.iterdir())
     with pytest.raises(SettingError):
@@ -146,7 +154,7 @@ def test_the_box_can_only_ask(kept, tmp_path, sql):
         "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3",
     ],
 )
-def test_what_takes_too_long_is_broken_off(kept, sql):
+def test_what_takes_too_long_is_broken_off(kept_once, sql):
     started = time.monotonic()
     with pytest.raises(SettingError, match=r"longer than 0.5 s|Out of Memory"):
         ask(sql, seconds=0.5)
@@ -154,7 +162,7 @@ def test_what_takes_too_long_is_broken_off(kept, sql):
     assert ask("SELECT 1").rows == [(1,)]
 
 
-def test_large_answers_are_cut(kept):
+def test_large_answers_are_cut(kept_once):
     answer = ask("SELECT * FROM range(20000)")
     assert (len(answer.rows), answer.cut) == (10_000, True)
 
@@ -168,14 +176,14 @@ def test_large_answers_are_cut(kept):
         "SELECT list(range ORDER BY random()) FROM range(1000000000)",
     ],
 )
-def test_what_would_fill_the_memory_is_refused(kept, sql):
+def test_what_would_fill_the_memory_is_refused(kept_once, sql):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(SettingError, match=r"emory|MB"):
         ask(sql, seconds=60)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
-def test_answers_have_their_types(kept):
+def test_answers_have_their_types(kept_once):
     answer = ask(
         "SELECT 1 AS a, 2.5::DOUBLE AS b, 'x' AS c, TIMESTAMP '2026-11-20 01:02:03' AS d, NULL AS e, [1, 2] AS a"
     )
@@ -239,12 +247,11 @@ def test_processes_wait_for_each_other(kept, found):
         runs = [one.result() for one in keeping]
     assert {name for (name,) in ask("SELECT run FROM runs").rows} == {kept, *runs}
     with duckdb.connect(str(store_path())) as writing, ThreadPoolExecutor(1) as pool:
-        question = {"path": str(store_path()), "sql": "SELECT count(*) FROM runs", "rows": 9}
-        waiting = pool.submit(_answered, question, 20)
+        waiting = pool.submit(ask, "SELECT count(*) FROM runs", seconds=20.0)
         time.sleep(0.5)
         assert not waiting.done(), "another process writes"
         writing.close()
-        assert _read(waiting.result()).rows == [(3,)]
+        assert waiting.result().rows == [(3,)]
 
 
 def test_no_database_yet(tmp_path):
@@ -253,5 +260,5 @@ def test_no_database_yet(tmp_path):
     with pytest.raises(DataError, match="no inspection yet"):
         export("runs", tmp_path / "a.csv", tmp_path / "none.duckdb")
     (tmp_path / "broken.duckdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(DataError, match="cannot be opened"):
+    with pytest.raises(DataError, match="is not a DuckDB database; the DuckDB database of inspections was expected"):
         ask("SELECT 1", tmp_path / "broken.duckdb")

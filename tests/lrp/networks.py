@@ -271,31 +271,9 @@ def arithmetic_in_place(net: Any, x: Tensor) -> Tensor:
 case("residual +=", ROWS, residual_in_place, lambda bias: {"a": nn.Linear(6, 6, bias=bias)}, ("input", "out"))
 case("arithmetic in place", ROWS, arithmetic_in_place, lambda bias: {"a": nn.Linear(6, 6, bias=bias)}, ("input",))
 
-# Activation functions: as modules, as functions, in place.
-for name in (
-    "ReLU",
-    "ReLU6",
-    "LeakyReLU",
-    "PReLU",
-    "RReLU",
-    "ELU",
-    "SELU",
-    "CELU",
-    "GELU",
-    "SiLU",
-    "Mish",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
-    "Softshrink",
-    "Hardshrink",
-    "Sigmoid",
-    "LogSigmoid",
-    "Hardtanh",
-    "Hardswish",
-    "Hardsigmoid",
-):
+# Activation functions: as modules, as functions, in place. The others look at several values, or need arguments.
+OTHERS = {"GLU", "LogSoftmax", "MultiheadAttention", "Softmax", "Softmax2d", "Softmin", "Threshold"}
+for name in sorted({*nn.modules.activation.__all__} - OTHERS):
     layer(name, ROWS, lambda bias, name=name: nn.Sequential(nn.Linear(6, 8, bias=bias), getattr(nn, name)()))
 for name in ("ReLU", "ReLU6", "LeakyReLU", "ELU", "SELU", "SiLU", "Mish", "Hardtanh", "Hardswish"):
     layer(
@@ -406,18 +384,12 @@ case(
     },
     ("input", "a", "a.0", "a.0.0", "out"),
 )
-case(
-    "module on two branches",
-    ROWS,
-    lambda net, x: F.relu(net.a(x)) + F.relu(net.a(x.flip(1))),
-    lambda bias: {"a": nn.Linear(6, 5, bias=bias)},
-)
-case(
-    "module twice before its activation",
-    ROWS,
-    lambda net, x: torch.cat([F.relu(y) for y in (net.a(x), net.a(-x))], 1),
-    lambda bias: {"a": nn.Linear(6, 5, bias=bias)},
-)
-case(
-    "without gradients", ROWS, lambda net, x: torch.no_grad()(net.a)(x), lambda bias: {"a": nn.Linear(6, 5, bias=bias)}
-)
+
+
+def dense(bias: bool) -> dict[str, nn.Module]:
+    return {"a": nn.Linear(6, 5, bias=bias)}
+
+
+case("module on two branches", ROWS, lambda net, x: F.relu(net.a(x)) + F.relu(net.a(x.flip(1))), dense)
+case("module twice before a ReLU", ROWS, lambda net, x: torch.cat([F.relu(y) for y in (net.a(x), net.a(-x))], 1), dense)
+case("without gradients", ROWS, lambda net, x: torch.no_grad()(net.a)(x), dense)

@@ -18,6 +18,13 @@ RULES = {
     "alpha 1": {"rule": "alpha-beta", "alpha": 1.0},
     "composite": {"rule": "composite", "epsilon": 0.1, "gamma": 0.5},
 }
+SLOW = ("epsilon", "big epsilon", "gamma", "alpha 1")
+"""Rules that the others are made of, or are made like."""
+
+
+def some(rules, slow):
+    """Rules as parameters, some of which are slow tests."""
+    return [pytest.param(rule, marks=pytest.mark.slow if rule in slow else ()) for rule in rules]
 
 
 def start_scores(network, inputs):
@@ -35,14 +42,14 @@ def check(network, inputs, layers, tolerance=1e-9, **settings):
     return found
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", some(RULES, SLOW))
 @pytest.mark.parametrize("name", CASES)
 def test_biases_redistributed(name, rule):
     case = CASES[name]
     check(case.network(), case.inputs, case.layers, bias="redistribute", **RULES[rule])
 
 
-@pytest.mark.parametrize("rule", ["z", "epsilon", "gamma", "alpha-beta"])
+@pytest.mark.parametrize("rule", some(["z", "epsilon", "gamma", "alpha-beta"], ["z", "gamma"]))
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.free])
 def test_no_biases(name, rule):
     case = CASES[name]

@@ -143,6 +143,19 @@ def test_damaged_checkpoints_are_told_in_a_sentence(tmp_path):
         read_series(NAME, folder)
 
 
+@pytest.mark.usefixtures("short")
+def test_what_a_disk_damaged_is_told_by_its_checksum():
+    folder = kept_folder(NAME)
+    train(NAME, out=None, recorder=CheckpointRecorder(folder, epochs=(1,)))
+    path = folder / "epoch-001.json"
+    text = path.read_text(encoding="utf-8")
+    assert read_series(NAME, folder).epochs == (0, 1, 2)
+    assert json.loads(text)["content"]["epoch"] == 1, "any program reads it"
+    path.write_text(text.replace('"epochs": 2', '"epochs": 3'), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"epoch-001\.json is damaged: .*checksum.* Delete it, or train again"):
+        read_series(NAME, folder)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_checkpoints_lead_to_the_shipped_weights(name):
     (series,) = all_series(name)

@@ -111,14 +111,14 @@ def test_absent_files_are_named(monkeypatch, tmp_path):
 def test_truncated_weights_are_refused(keras, size):
     path, _, _ = keras
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(ModelError, match=r"net\.npz is not a complete npz file"):
+    with pytest.raises(ModelError, match=r"net\.npz is cut off or not an npz file"):
         load_model(NAME, weights=path)
 
 
 def test_pickled_arrays_are_refused(keras):
     path, arrays, layers = keras
     save(path, {**arrays, "a/bias": np.array([{}], dtype=object)}, layers)
-    with pytest.raises(ModelError, match="not a complete npz file"):
+    with pytest.raises(ModelError, match="a/bias holds Python objects"):
         load_model(NAME, weights=path)
 
 
@@ -160,7 +160,47 @@ def test_garbled_layer_list_is_refused(keras):
     path, arrays, layers = keras
     del layers[2]["output_shape"]
     save(path, arrays, layers)
-    with pytest.raises(ModelError, match="lacks or garbles 'output_shape'"):
+    with pytest.raises(ModelError, match=r"missing required field `output_shape` - at `\$.layers\[2\]`"):
+        load_model(NAME, weights=path)
+
+
+def test_big_endian_weights_are_the_same_network(keras):
+    path, arrays, layers = keras
+    plain = load_model(NAME, weights=path).card.fingerprint
+    save(path, {name: array.astype(">f4") for name, array in arrays.items()}, layers)
+    assert load_model(NAME, weights=path).card.fingerprint == plain
+
+
+def test_other_values_than_float32_are_refused_before_they_are_read(keras):
+    path, arrays, layers = keras
+    save(path, {**arrays, "s/bias": np.zeros(10)}, layers)
+    with pytest.raises(ModelError, match="'s/bias' must be float32, not float64"):
+        load_model(NAME, weights=path)
+
+
+def test_a_single_array_instead_of_several_is_refused(keras):
+    path, arrays, _ = keras
+    with path.open("wb") as stream:
+        np.save(stream, arrays["s/bias"])
+    with pytest.raises(ModelError, match=r"net\.npz is cut off or not an npz file"):
+        load_model(NAME, weights=path)
+
+
+@pytest.mark.parametrize(
+    ("number", "shape", "message"),
+    [
+        (3, [4, 4, 17], r"maps of the shape \(4, 4, 17\) are not the 256 inputs of fc1"),
+        (3, [-4, -4, 16], r"maps of the shape \(-4, -4, 16\)"),
+        (2, [16, 8, 8], r"'c' must have 16 maps, not the shape \(16, 8, 8\)"),
+        (2, [8, 8, "16"], r"Expected `int`, got `str` - at `\$\.layers\[2\]\.output_shape"),
+        (2, None, "Expected `array`, got `null`"),
+    ],
+)
+def test_maps_that_do_not_fit_are_refused(keras, number, shape, message):
+    path, arrays, layers = keras
+    layers[number]["output_shape"] = shape
+    save(path, arrays, layers)
+    with pytest.raises(ModelError, match=message):
         load_model(NAME, weights=path)
 
 

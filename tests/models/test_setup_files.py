@@ -2,6 +2,9 @@
 
 import os
 import re
+import shlex
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from torch import nn
 
 import idc_core as idc
 from idc_core import setup_files
-from idc_core.cli import main
+from idc_core.cli import main, make_parser
 from idc_core.datasets import DATASETS, Items
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
 from idc_core.datasets.registry import FORMATS as DATA_FORMATS
@@ -225,13 +228,18 @@ class Pairs(torch.utils.data.Dataset):
         return torch.full((1, 3, 3), place / 4), place % 2
 
 
-@pytest.mark.parametrize("form", [
-    lambda: Pairs(), lambda: (np.stack([np.full((1, 3, 3), place / 4) for place in range(4)]), [0, 1, 0, 1]),
-    lambda: Items(np.stack([np.full((1, 3, 3), place / 4, np.float32) for place in range(4)]), np.arange(4) % 2),
-    lambda: torch.utils.data.TensorDataset(torch.arange(4.0).view(4, 1, 1, 1).expand(4, 1, 3, 3) / 4, torch.arange(4) % 2),
-])  # fmt: skip
+GREYS = np.arange(4, dtype=np.float32)[:, None, None, None] * np.ones((1, 1, 3, 3), np.float32) / 4
+FORMS = {
+    "torch data set": Pairs(),
+    "arrays": (GREYS.astype(float), [0, 1, 0, 1]),
+    "items": Items(GREYS, np.arange(4) % 2),
+    "tensors": torch.utils.data.TensorDataset(torch.from_numpy(GREYS), torch.arange(4) % 2),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_data_is_the_same(form):
-    idc.dataset("forms")(lambda split: form())
+    idc.dataset("forms")(lambda split: FORMS[form])
     found = idc.load_dataset("forms", "test")
     np.testing.assert_allclose(found.inputs[:, 0, 0, 0], [0, 0.25, 0.5, 0.75])
     np.testing.assert_array_equal(found.targets, [0, 1, 0, 1])
@@ -327,3 +335,21 @@ def test_a_layer_that_is_not_there_is_refused_with_those_that_are():
     idc.network("bad", data="two", layer="fc7")(lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)))
     with pytest.raises(ModelError, match="no layer 'fc7'; layers with neurons are 0, 2"):
         idc.load_model("bad")
+
+
+def test_the_document_leads_from_an_empty_folder_to_the_coverage(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[2] / "docs" / "OWN-NETWORK.md").read_text()
+    setup, train = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "my_setup.py").write_text(setup)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    exec(compile(train, "train.py", "exec"), {})  # noqa: S102 (the point of the test)
+    commands = re.findall(r"^    python -m idc_core (.*)$", text, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["check-network", "analyze", "studio"]
+    for command in commands[:-1]:
+        assert main(shlex.split(command)) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"tests +accuracy (9\d|100)", out)
+    assert re.search(r"covered \d+ of \d+ cells", out)
+    make_parser().parse_args(shlex.split(commands[-1]))
+    del sys.modules["my_setup"]

@@ -1,6 +1,7 @@
 """Weights on disk: what fits is read unchanged, what does not is refused by name."""
 
 import json
+import os
 
 import pytest
 import torch
@@ -73,7 +74,7 @@ def test_missing_and_left_over_parameters_are_refused(copied):
 
 def test_wrong_type_is_refused(copied):
     change(copied, logits__bias=torch.zeros(10, dtype=torch.float64))
-    with pytest.raises(ModelError, match=r"'logits.bias' must be torch.float32, but is torch.float64"):
+    with pytest.raises(ModelError, match=r"'logits.bias' must be F32, but is F64"):
         load_model(NAME, weights=copied)
 
 
@@ -111,6 +112,83 @@ def test_card_without_a_field_is_refused(copied):
     del content["seed"]
     card.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ModelError, match="must have the fields"):
+        load_model(NAME, weights=copied)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"layers": []}, "expected layers with different names"),
+        ({"layers": ["conv1", "conv1", "conv2"]}, "expected layers with different names"),
+        ({"default_layer": "fc9"}, "the default layer among them"),
+        ({"layers": ["conv2", "fc9"]}, "says the layers fc9, which its network of 7,206 parameters has not"),
+        ({"layers": "conv2"}, "Expected `array`, got `str`"),
+        ({"parameters": -1}, "expected a number of parameters and a seed from 0"),
+        ({"parameters": 7207}, "says 7,207 parameters, which its network of 7,206 parameters has not"),
+        ({"parameters": 7206.5}, "Expected `int`, got `float`"),
+        ({"parameters": True}, "Expected `int`, got `bool`"),
+        ({"seed": -1}, "expected a number of parameters and a seed from 0"),
+        ({"seed": 10**400}, "expected a number of parameters and a seed from 0"),
+        ({"dataset": "../../etc/passwd"}, "'../../etc/passwd' cannot be names of a network or a data set"),
+        ({"name": None}, "Expected `str`, got `null`"),
+        ({"task": "guessing"}, "Invalid enum value 'guessing'"),
+        ({"metrics": {"test_accuracy": "high"}}, "Expected `float`, got `str`"),
+        ({"fingerprint": "x"}, "16 hexadecimal digits"),
+        ({"more": 1}, "must have the fields"),
+    ],
+)
+def test_a_card_that_cannot_be_is_refused_by_field(copied, change, message):
+    card = copied.with_suffix(".json")
+    content = json.loads(card.read_text(encoding="utf-8")) | change
+    card.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ModelError, match=message) as caught:
+        load_model(NAME, weights=copied)
+    assert str(card) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "cannot be read as JSON"),
+        ('{"name": 1, "name": 2}', "a key comes twice"),
+        ('{"metrics": NaN}', "NaN is no finite number"),
+        ('{"metrics": 1e999}', "1e999 is no finite number"),
+        ("null", "Expected `object`, got `null`"),
+    ],
+    ids=["brackets", "twice", "nan", "infinite", "null"],
+)
+def test_a_card_that_is_no_plain_object_is_refused(copied, text, message):
+    copied.with_suffix(".json").write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match=message):
+        load_model(NAME, weights=copied)
+
+
+def header(changes):
+    """A safetensors file of which there is a header alone."""
+    content = json.dumps(changes).encode()
+    return len(content).to_bytes(8, "little") + content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff" * 8 + b"{}", "its header of 18,446,744,073,709,551,615 bytes is cut off"),
+        (header({"a": {"dtype": "F32", "shape": [10**15], "data_offsets": [0, 4 * 10**15]}}), "has \\['a'\\] too many"),
+        (header({"a": {"dtype": "F32", "shape": [-1], "data_offsets": "0"}}), "Expected `array`, got `str`"),
+        (header([]), "its header is not of the form expected"),
+        ((3).to_bytes(8, "little") + b"{]}", "its header cannot be read as JSON"),
+    ],
+)
+def test_a_header_is_compared_before_any_tensor_is_made(copied, content, message):
+    copied.write_bytes(content)
+    with pytest.raises(ModelError, match=message):
+        load_model(NAME, weights=copied)
+
+
+def test_only_files_are_opened(copied):
+    copied.unlink()
+    os.mkfifo(copied)
+    with pytest.raises(ModelError, match="is a pipe; expected a file"):
         load_model(NAME, weights=copied)
 
 

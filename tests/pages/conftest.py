@@ -1,6 +1,7 @@
 """Pages opened through the front door."""
 
 import importlib.util
+import math
 import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,17 @@ def front_door() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_mpa_v1", runpy.run_path)
         yield
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits() -> Iterator[None]:
+    """Stop what a test's pages left running, as when their browsers close; it would slow down the tests after it."""
+    yield
+    for jobs in shelf()._jobs.values():
+        for key, job in list(jobs.items()):
+            job._wanted = -math.inf
+            if job._future.cancel():
+                del jobs[key]
 
 
 @pytest.fixture(name="open_page")

@@ -204,8 +204,8 @@ def test_own_predictions_with_several_labels():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"nothing", "neither an npz file nor a table"),
-        (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1])), "expected both of the same inputs"),
+        (b"nothing", "not an npz file or a table"),
+        (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1])), "expected arrays of the same inputs"),
         (npz(activations=np.zeros((3, 2)), predicted=np.array([0, 1, -1])), "classes numbered from 0"),
     ],
 )
@@ -265,6 +265,7 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
     assert "suspected without labels" in suite.provenance[-1].label
 
 
+@pytest.mark.slow
 def test_retraining_shows_before_and_after(found):
     app = opened(deviations="0.5")
     assert "before" not in [value for frame in app.dataframe for value in frame.value.iloc[:, 0].astype(str)]

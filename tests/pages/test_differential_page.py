@@ -3,12 +3,14 @@
 import io
 import json
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
+from idc_core.experiments import disagreements
 from idc_core.experiments.disagreements import ADDITIONS
 from idc_core.generation import CONSTRAINTS, differential_search, majority, make_guidance, reach_cell
 from idc_core.models import load_model
@@ -320,11 +322,14 @@ def test_texts_are_told_apart(small_data, open_page):
     assert "these tests are texts" in app.markdown[0].value
 
 
+@pytest.mark.slow
 def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     monkeypatch.setattr(retraining, "SEEDS", 2)
     monkeypatch.setattr(retraining, "EPOCHS", 1)
-    app = open_page("differential", constraint="L2 ball")
+    few = partial(disagreements.DisagreementSettings, added=12, searched=24)
+    monkeypatch.setattr(disagreements, "DisagreementSettings", few)
+    app = open_page("differential", **SMALL, constraint="L2 ball")
     assert len(app.get("plotly_chart")) == 2
     app.button(key="retrain-begin").click().run()
     end = time.monotonic() + 240
@@ -338,7 +343,7 @@ def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch,
     assert {line["name"] for line in spec["data"] if line.get("showlegend")} == set(ADDITIONS.values())
     assert "Trained with disagreements" in spec["layout"]["title"]["text"].replace("<br>", " ")
     assert "Held-out tests, disagreements against nothing added" in text(app)
-    assert open_page("differential", constraint="L2 ball", retrain="1").get("plotly_chart")[2]
+    assert open_page("differential", **SMALL, constraint="L2 ball", retrain="1").get("plotly_chart")[2]
 
 
 def test_two_networks_have_no_votes_to_train_with(open_page):

@@ -30,7 +30,8 @@ DEPENDS = {
 """Controls whose default is told by what it is, as it depends on the setup or is many things."""
 
 PAGE_STATES = [(name, {}) for name in PAGES]
-PAGE_STATES += [(name, {"pin": "layer=fc1"}) for name in PAGES if name != "learn"]
+PINNED = {"pin": "model=lenet4-digits&layer=fc1&m=4&input=20", "input": "17", "classes": "3"}
+PAGE_STATES += [(name, PINNED) for name in PAGES if name != "learn"]
 PAGE_STATES += [("relevance", {"method": name, "second": "nothing"}) for name in METHODS]
 PAGE_STATES += [("learn", {"chapter": name}) for name in ("relevance", "importance", "clusters", "cells", "empty")]
 PAGE_STATES += [("coverage", {"cell": "0-0-0-0-0-0"}), ("coverage", {"m": "12"}), ("clusters", {"k": "3"})]
@@ -137,6 +138,17 @@ def test_what_is_said_below_every_chart_is_a_sentence(name, parameters):
             last = None
     assert not missing
     assert last is None, f"the last {last} has no line below it"
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "learn"])
+@pytest.mark.parametrize("pin", [PINNED["pin"], pytest.param("default", marks=pytest.mark.slow)])
+def test_every_page_shows_the_pinned_setup_beside_its_own(name, pin):
+    app = opened(name, PINNED | {"pin": pin})
+    assert "Compared with the pinned setup" in [header.value for header in app.main.header]
+    sides = [caption.value for caption in app.main.caption if caption.value.startswith(("**This", "**Pinned"))]
+    assert len(sides) == 2
+    assert sides[0].endswith("test 17")
+    assert ("LeNet-4" in sides[1]) == (pin != "default")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -285,6 +285,10 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
         box.set_value(sql)
         next(button for button in app.button if button.label == "Run query").click().run()
         assert len(app.error) == 1, sql
+    box = next(area for area in app.text_area if area.label == "Query")
+    box.set_value("SELECT error('![x](http://x.org) <img src=x>')")
+    next(button for button in app.button if button.label == "Run query").click().run()
+    assert r"!\[x\](http://x.org) \<img src=x\>" in app.error[0].value, "no markup of a query is rendered"
     assert len(app.get("download_button")) >= 8
 
 
@@ -354,11 +358,15 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     assert any(button.key == "csv-hypotheses-verification" for button in app.get("download_button"))
 
 
-def test_grammar_verifies_what_takes_a_parse_and_what_cannot_be_verified_says_why(few_strings):
+@pytest.mark.slow
+def test_grammar_verifies_what_takes_a_parse(few_strings):
     asked = {"model": "charlstm-sql", "families": "grammar,labels", "records": "256", "verify": "true"}
     app = opened(**asked, hypothesis="inside digit")
     assert "The grammar rewrote the texts" in text(app)
     assert "swaps" not in [control.key for control in app.button_group], "there is one way only"
+
+
+def test_what_cannot_be_verified_says_why(few_strings):
     shown = opened(model="charlstm-sql", families="words", records="256", verify="true", hypothesis="word “SELECT”")
     assert "made it false; at least 10 of each are needed" in shown.error[0].value
     assert "these tests are no texts" in text(opened(families="labels"))

@@ -5,6 +5,8 @@ import pytest
 from studio.shell.pages import PAGES
 
 WITH_SETUP = [name for name in PAGES if name != "learn"]  # which brings a network of its own
+DRAWN = ("overview", "relevance", "neurons", "testsets", "adversarial", "differential")
+"""Pages that draw or change the tests' colours in ways of their own."""
 
 
 def words(app) -> str:
@@ -45,7 +47,9 @@ def test_words(small_data, open_page, name):
         assert any('"words"' in one.proto.json for one in app.get("bidi_component")), "texts are shown as words"
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in DRAWN else pytest.mark.slow) for name in WITH_SETUP]
+)
 def test_colour_pictures(small_data, open_page, name):
     app = open_page(name, model="ConvNet on CIFAR-10", classes=["cat", "dog"])
     assert not app.exception

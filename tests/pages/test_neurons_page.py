@@ -78,7 +78,14 @@ def test_address_opens_the_same_rankings(open_page):
     assert "Neuron 7 in detail" in words(app)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != rankings.RULE])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "conductance" else ())
+        for name in METHODS
+        if name != rankings.RULE
+    ],
+)
 def test_every_method_ranks_the_neurons(open_page, view, method):
     app = open_page("neurons", rank=METHODS[method].label)
     assert not app.exception

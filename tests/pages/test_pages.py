@@ -40,7 +40,8 @@ def test_opens_on_a_finished_result(name):
     assert typeset(read) == read, "a negative number is written with a hyphen"
 
 
-def test_front_door_leads_to_every_page():
+def test_front_door_leads_to_every_page(monkeypatch):
+    monkeypatch.setattr("studio.robustness.retraining.LIGHT", 0)  # other pages would wait for what it retrains
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
     assert not app.exception
     for name, page in PAGES.items():
@@ -71,17 +72,17 @@ def test_wrong_address_falls_back_to_the_default_setup(open_page, name):
 
 
 @pytest.mark.parametrize("name", WITH_SETUP)
-@pytest.mark.parametrize("m", [1, 12])
-def test_ends_of_m(open_page, name, m):
-    app = open_page(name, m=str(m))
+def test_smallest_m(open_page, name):
+    app = open_page(name, m="1")
     assert not app.exception
-    assert f"m = {m} ·" in words(app)
+    assert "m = 1 ·" in words(app)
 
 
 @pytest.mark.parametrize("name", WITH_SETUP)
-def test_class_filter(open_page, name):
-    app = open_page(name, classes=["3", "5"])
+def test_largest_m_and_class_filter(open_page, name):
+    app = open_page(name, m="12", classes=["3", "5"])
     assert not app.exception
+    assert "m = 12 ·" in words(app)
     assert "tests of class 3, 5" in words(app)
     assert "540 tests" not in app.caption[0].value
 

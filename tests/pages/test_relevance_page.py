@@ -135,6 +135,7 @@ def test_wrong_address_falls_back(open_page):
     assert app.selectbox(key="method").value == "epsilon"
 
 
+@pytest.mark.slow
 def test_words_carry_the_colour(open_page):
     app = open_page("relevance", model=TEXT, input="0")
     assert not app.exception

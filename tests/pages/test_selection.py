@@ -102,19 +102,6 @@ def test_a_pinned_setup_is_shown_beside_another_one_and_swapped(open_page):
     assert "Compared with the pinned setup" not in [header.value for header in app.main.header]
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "learn"])
-@pytest.mark.parametrize("pin", ["default", "model=lenet4-digits&layer=fc1&m=4&input=20"])
-def test_every_page_shows_the_pinned_setup_beside_its_own(open_page, name, pin):
-    app = open_page(name, pin=pin, input="17", classes="3")
-    assert not app.exception
-    assert not app.error
-    assert "Compared with the pinned setup" in [header.value for header in app.main.header]
-    sides = [caption.value for caption in app.main.caption if caption.value.startswith(("**This", "**Pinned"))]
-    assert len(sides) == 2
-    assert sides[0].endswith("test 17")
-    assert ("LeNet-4" in sides[1]) == (pin != "default")
-
-
 def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tmp_path):
     monkeypatch.delenv("IDC_DATA", raising=False)
     monkeypatch.setenv("IDC_HOME", str(tmp_path))

@@ -36,7 +36,7 @@ def test_the_method_runs_with_its_parameter(network):
 
 def test_the_priority_ranks_neurons(network):
     assert list(PRIORITIES)[-1] == "toy-support"
-    found = idc.IDC(network, "0", 2, priority="toy-support").fit(IMAGES)
+    found = idc.IDC(network, "0", 2, clusters=(2, 3), priority="toy-support").fit(IMAGES)
     relevance = idc.relevance(network, IMAGES, ["0"])["0"].sum((2, 3))
     np.testing.assert_allclose(found.importance, relevance.clip(0).sum(0))
     assert by_relevance(relevance)[-1].name == "toy-support"

@@ -1,15 +1,16 @@
 import io
+import os
 import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
-from idc_core import npz
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.suites import (
     compare_suites,
     custom_suite,
+    damaged_suites,
     delete_saved,
     make_suite,
     open_saved,
@@ -107,7 +108,7 @@ def test_other_files_in_the_folder_are_left_out(noisy):
     with zipfile.ZipFile(saved_folder() / "kept-fedcba9876543210.npz", "w") as archive:
         archive.writestr("about.json", "[]")
     assert list(saved_suites()) == [path.stem]
-    with pytest.raises(DataError, match="damaged"):
+    with pytest.raises(DataError, match=r"cut off or not a zip file .* Delete it and save its tests again"):
         open_saved("kept-0123456789abcdef")
 
 
@@ -142,10 +143,10 @@ def test_what_cannot_be_kept_is_refused(arguments, options, error, message, digi
     assert not list(saved_folder().glob("*"))
 
 
-def test_what_is_too_large_to_be_read_again_is_refused(noisy, monkeypatch):
-    monkeypatch.setattr(npz, "MOST_BYTES", 1000)
-    with pytest.raises(DataError, match="at most 1,000 can be read again"):
-        save_suite("Mine", noisy)
+def test_what_is_too_large_to_be_read_again_is_refused(digits, one_mebibyte):
+    many = np.resize(digits.inputs, (400, *digits.inputs.shape[1:]))
+    with pytest.raises(DataError, match="holds 1,254,400 bytes, and at most 1,048,576 can be read again"):
+        save_suite("Mine", many, np.zeros(400, int), like=digits)
     assert not list(saved_folder().glob("*"))
 
 
@@ -181,3 +182,41 @@ def test_what_is_taken_away_can_be_brought_back(noisy, digits):
     again = custom_suite(pack_suite("Mine", noisy), digits)
     np.testing.assert_array_equal(again.take([0, 29]), noisy.take([0, 29]))
     assert f"kept-{again.parts[0].fingerprint}" == save_suite("Mine", noisy).stem
+
+
+def test_one_bad_file_does_not_hide_the_good_ones(noisy):
+    name = save_suite("Mine", noisy).stem
+    folder = saved_folder()
+    (folder / "kept-0000000000000001.npz").symlink_to(folder / "nowhere")
+    os.mkfifo(folder / "kept-0000000000000002.npz")
+    (folder / "kept-0000000000000003.npz").mkdir()
+    (folder / "kept-0000000000000004.npz").symlink_to("/dev/zero")
+    assert list(saved_suites()) == [name]
+    damaged = damaged_suites()
+    assert [reason.split(".npz ")[1][:14] for reason in damaged.values()] == [
+        "cannot be read",
+        "is a pipe; exp",
+        "is a folder; e",
+        "is a device; e",
+    ]
+    for one in damaged:
+        with pytest.raises(DataError, match="Delete it and save its tests again"):
+            open_saved(one)
+    delete_saved("kept-0000000000000001")
+    delete_saved("kept-0000000000000002")
+    with pytest.raises(DataError, match="cannot be deleted"):
+        delete_saved("kept-0000000000000003")
+    assert list(damaged_suites()) == ["kept-0000000000000003", "kept-0000000000000004"]
+
+
+def test_other_pixels_under_an_old_address_are_found_out(noisy):
+    path = save_suite("Mine", noisy)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    pixels = bytearray(members["inputs.npy"])
+    pixels[-4:] = np.float32(0.5).tobytes()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {**members, "inputs.npy": bytes(pixels)}.items():
+            archive.writestr(name, content)
+    with pytest.raises(DataError, match="not those that were saved"):
+        open_saved(path.stem)

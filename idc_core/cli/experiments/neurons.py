@@ -39,11 +39,11 @@ def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progr
     from idc_core.lrp.rules import RelevanceSettings
     from idc_core.tracing.trace import collect
 
+    m = one_m(arguments)
     model, train, test = load(arguments, name, on_progress)
     layer = model.card.default_layer
     learnt = collect(model, train, [layer], RelevanceSettings(arguments.rule), on_progress=on_progress)
     importance = PRIORITIES["sum"].total(learnt.relevance[layer])
-    m = one_m(arguments)
     check_m(m, len(importance))
     ranking = most_important(importance, len(importance))
     about: Record = {

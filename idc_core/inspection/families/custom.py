@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,21 +12,21 @@ from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
+from idc_core.guarded import read_array, read_picture
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Kind, Records, places
-from idc_core.npz import read_array
 from idc_core.tracing.trace import neuron_axes, trace
 
 
 def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
     """Return a hypothesis from a person's values, one per record or per place of each; a mask (*places,) holds for all.
 
-    Raises
-    ------
-    DataError
-        If the shape is none of these, or a value is not finite.
+    Raises DataError if the shape is none of these, or a value is not finite.
     """
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{name!r} must be a table of numbers, with rows of equal length ({error}).") from error
     own = places(dataset)
     if own and given.shape == own:
         given = np.broadcast_to(given, (len(dataset), *own))
@@ -88,20 +87,11 @@ def mask_hypothesis(name: str, content: bytes, dataset: Dataset) -> Hypothesis:
     `name` is the file's; its ending says whether `content` is a NumPy array (.npy, never unpickled) or a PNG picture
     whose light pixels are the mask. DataError if it cannot be read, or has another size.
     """
-    values = read_array(content, name) if name.lower().endswith(".npy") else _picture(name, content)
-    if values.shape != places(dataset):
-        raise DataError(
-            f"The mask {name} has the shape {values.shape}; expected {places(dataset)}, the height and width of "
-            f"{dataset.name}."
-        )
+    own, where = places(dataset), f"The mask {name}"
+    if len(own) != 2:
+        raise DataError(f"{where} is for pictures; {dataset.name} has none.")
+    if name.lower().endswith(".npy"):
+        values = read_array(content, where, own)
+    else:
+        values = read_picture(content, where, "PNG", size=(own[1], own[0]), convert="L") >= HALF
     return attribute(f"mask {name}", values, dataset)
-
-
-def _picture(name: str, content: bytes) -> NDArray[np.bool_]:
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as picture:
-            return np.asarray(picture.convert("L")) >= HALF
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{name} cannot be read as a PNG picture ({error}).") from error

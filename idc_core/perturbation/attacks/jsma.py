@@ -27,8 +27,6 @@ TABLE = 1 << 24
 def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     """Return inputs in which pairs of values were changed until the network predicted the wanted class.
 
-    Notes
-    -----
     The saliency of a pair is equation 8 of the paper on the scores before the softmax, the best pair is found exactly
     (`best_pairs`), and an input ends when the wanted class is predicted, when `gamma` of its values have been changed,
     or when no pair is left that helps. Where no class is asked for, each input is given a wrong one at random.
@@ -72,24 +70,11 @@ def _look(batch: Batch, inputs: Tensor, goal: Tensor) -> tuple[Tensor, Tensor, T
 
 
 def best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
-    """Find the pair of free values whose change helps most, exactly.
+    """Find the pair of free values, int64 (n, 2), whose change helps most, exactly, and whether one does, bool (n,).
 
-    Parameters
-    ----------
-    toward, away : Tensor, float (n, values)
-        How much a change of each value raises the wanted score, and the others together.
-    free : Tensor, bool (n, values)
-        Values that may still be changed.
+    `toward` and `away`, (n, values), say how much a change of each value raises the wanted score, and the others
+    together. The best pair p, q has the largest -(toward_p + toward_q)(away_p + away_q), first factor > 0, second < 0.
 
-    Returns
-    -------
-    pairs : Tensor, int64 (n, 2)
-        The values p, q with the largest -(toward_p + toward_q)(away_p + away_q), first factor > 0, second < 0.
-    helps : Tensor, bool (n,)
-        Whether there is such a pair; where not, the pair means nothing.
-
-    Notes
-    -----
     A value that two others beat in both respects is in no best pair: one of the two could take its place. Sorted by
     `toward`, such values are those whose `away` exceeds the second smallest so far, so that a few dozen of hundreds
     remain, and only their pairs are tried.

@@ -17,31 +17,16 @@ from idc_core.registry import Registry
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one call of an attack works on.
-
-    Attributes
-    ----------
-    scores : Scores
-    inputs : Tensor, float (n, C, H, W)
-        In 0..1, without gradients; not to be written into.
-    labels : Tensor, int64 (n,)
-        True classes.
-    goal : Tensor, int64 (n,), or None
-        The classes to be predicted; None for any wrong one.
-    numbers : ndarray, int64 (n,)
-        Number of each input, which with the seed fixes its random draws.
-    seed : int
-    tick : callable
-        To be called often with the share of this batch's work that is done, 0..1; stops the work when asked to.
-    """
+    """What one call of an attack works on."""
 
     scores: Scores
-    inputs: Tensor
-    labels: Tensor
-    goal: Tensor | None
-    numbers: NDArray[np.int64]
+    inputs: Tensor  # (n, C, H, W), in 0..1, without gradients; not to be written into
+    labels: Tensor  # (n,), true classes
+    goal: Tensor | None  # (n,), the classes to be predicted; None for any wrong one
+    numbers: NDArray[np.int64]  # (n,), number of each input, which with the seed fixes its random draws
     seed: int
     tick: Callable[[float], None]
+    """To be called often with the share of this batch's work that is done, 0..1; stops the work when asked to."""
 
 
 @dataclass(frozen=True)
@@ -59,33 +44,18 @@ Run = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Attack:
-    """What a menu, the command line or the documentation says about an attack, and the function itself.
-
-    Attributes
-    ----------
-    name, label, help, citation : str
-    parameters : tuple of Parameter
-        Their defaults are the paper's.
-    takes_goal : bool
-        Whether the wrong answer can be chosen.
-    random : bool
-        Whether it draws from `Batch.seed`; else the seed changes nothing.
-    batch_size : int
-        Inputs attacked at a time at most: what is lost when the work is stopped.
-    presets : mapping of str to Preset
-        Other values than the defaults that have a name.
-    """
+    """What a menu, the command line or the documentation says about an attack, and the function itself."""
 
     name: str
     label: str
     help: str
     citation: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Parameter, ...]  # their defaults are the paper's
     run: Run
-    takes_goal: bool = True
-    random: bool = False
-    batch_size: int = 256
-    presets: Mapping[str, Preset] = field(default_factory=dict)
+    takes_goal: bool = True  # whether the wrong answer can be chosen
+    random: bool = False  # whether it draws from `Batch.seed`; else the seed changes nothing
+    batch_size: int = 256  # inputs attacked at a time at most: what is lost when the work is stopped
+    presets: Mapping[str, Preset] = field(default_factory=dict)  # other values than the defaults that have a name
 
 
 ATTACKS: Registry[Attack] = Registry("attack")
@@ -95,13 +65,7 @@ ATTACKS: Registry[Attack] = Registry("attack")
 def register_attack(
     name: str, label: str, help: str, citation: str, *parameters: Parameter, **options: Any
 ) -> Callable[[Run], Run]:
-    """Enter the decorated function into `ATTACKS`.
-
-    Parameters
-    ----------
-    name, label, help, citation, *parameters, **options
-        The fields of `Attack`. Suites, menus and figures follow from them; nothing else has to be changed.
-    """
+    """Enter the decorated function into `ATTACKS`; suites, menus and figures follow from its entry."""
 
     def enter(run: Run) -> Run:
         ATTACKS[name] = Attack(name, label, help, citation, parameters, run, **options)

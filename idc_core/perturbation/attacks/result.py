@@ -21,43 +21,22 @@ class AttackResult:
     """Attacked inputs, and how far and how successfully each was changed.
 
     Where the work was stopped, everything is of the first `done` inputs.
-
-    Attributes
-    ----------
-    name : str
-        The attack.
-    inputs : ndarray, float32 (done, C, H, W)
-        The attacked inputs, in 0..1.
-    targets : ndarray, int64 (done,)
-        True classes.
-    goal : ndarray, int64 (done,), or None
-        The classes asked for.
-    before, predictions : ndarray, int64 (done,)
-        Predicted classes of the inputs before and after.
-    success : ndarray, bool (done,)
-        Whether the prediction is wrong now, or the one asked for; inputs misclassified before count too.
-    l0 : ndarray, int64 (done,)
-        Pixels, places with all their colours, of which a value moved by more than `CHANGED`.
-    l2, linf : ndarray, float64 (done,)
-        Euclidean length and largest value of the change, in parts of a value's range.
-    settings : dict
-        The attack's parameters and the seed, by name.
-    total : int
-        How many inputs there were to attack.
     """
 
     name: str
-    inputs: Pictures
-    targets: NDArray[np.int64]
-    goal: NDArray[np.int64] | None
-    before: NDArray[np.int64]
-    predictions: NDArray[np.int64]
+    inputs: Pictures  # (done, C, H, W), the attacked inputs, in 0..1
+    targets: NDArray[np.int64]  # (done,), true classes
+    goal: NDArray[np.int64] | None  # (done,), the classes asked for
+    before: NDArray[np.int64]  # (done,), predicted classes before
+    predictions: NDArray[np.int64]  # (done,), predicted classes after
     success: NDArray[np.bool_]
+    """(done,), whether the prediction is wrong now, or the one asked for; inputs misclassified before count too."""
     l0: NDArray[np.int64]
-    l2: NDArray[np.float64]
-    linf: NDArray[np.float64]
-    settings: dict[str, Any]
-    total: int
+    """(done,), pixels, places with all their colours, of which a value moved by more than `CHANGED`."""
+    l2: NDArray[np.float64]  # (done,), Euclidean length of the change, in parts of a value's range
+    linf: NDArray[np.float64]  # (done,), its largest value
+    settings: dict[str, Any]  # the attack's parameters and the seed, by name
+    total: int  # how many inputs there were to attack
 
     @property
     def done(self) -> int:

@@ -77,8 +77,8 @@ def attack(
     Notes
     -----
     An input's result does not depend on the others in its batch, but for the last digits, which torch's kernels may
-    round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD, which
-    follow its sign, may then turn a value the other way. JSMA may then choose the other of two pairs as good.
+    round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD may turn a
+    value the other way, and JSMA may choose the other of two pairs as good.
     """
     chosen = ATTACKS[name]
     values = _settings(chosen, preset, settings)

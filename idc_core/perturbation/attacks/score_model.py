@@ -20,13 +20,7 @@ class Scores:
     """The scores of a network, callable as often as an attack needs; inside `undisturbed` for as long.
 
     A network that ends in a softmax is read before it: behind it, gradients of confident predictions are zero in
-    float32, so that attacks stand still.
-
-    Attributes
-    ----------
-    classes : int
-    elements : int
-        Numbers that the network computes for one input.
+    float32, so that attacks stand still. `elements` counts the numbers that the network computes for one input.
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:

@@ -1,0 +1,241 @@
+"""What an option takes: one kind for each sort of value, which reads the text and says what it expects instead.
+
+A kind refuses before any work. What depends on a second option, such as a layer on its network, a command's `run`
+checks before it loads data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from idc_core import files
+from idc_core.cli.registries import KINDS
+from idc_core.errors import IdcError, SettingError
+from idc_core.limits import BITS
+from idc_core.parameters import Parameter, Value, shown
+from idc_core.registry import Registry
+
+LONGEST = 4_000
+"""Characters that one value can have."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one sentence, raised as `SettingError`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong, and where the options are explained."""
+        name, colon, rest = message.removeprefix("argument ").partition(": ")
+        if colon and message.startswith("argument "):
+            message = f"{name}{':' if rest[:1].isupper() else ''} {rest}"
+        text = message if len(message) <= LONGEST else f"{message[:100]}..."
+        raise SettingError(f"{text.rstrip('.')}; see {self.prog} --help.")
+
+
+class Argument(ABC):
+    """One sort of value, given to a parser as `type`."""
+
+    def __call__(self, text: str) -> Any:
+        """Return the value that a text says; argparse puts the option's name before the message."""
+        try:
+            if len(text) > LONGEST or not text.isprintable():
+                raise SettingError(f"must be at most {LONGEST:,} characters that can be printed, not {shown(text)}.")
+            return self.read(text)
+        except IdcError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    @abstractmethod
+    def read(self, text: str) -> Any:
+        """Return the value that a text says, or raise `IdcError`: with a capital a sentence, else its end."""
+
+
+@dataclass(frozen=True)
+class Number(Argument):
+    """A number in the range of a parameter."""
+
+    parameter: Parameter
+
+    def read(self, text: str) -> Value:
+        """Return the number."""
+        value = self.parameter.said(text)
+        if value is None:
+            raise SettingError(self.parameter.fault(text))
+        return value
+
+
+@dataclass(frozen=True)
+class Numbers(Argument):
+    """Different numbers with commas between them."""
+
+    parameter: Parameter
+    example: str
+
+    def read(self, text: str) -> tuple[Value, ...]:
+        """Return the numbers."""
+        values = tuple(self.parameter.said(part) for part in text.split(","))
+        if None in values or len(set(values)) < len(values):
+            wanted = f"different whole numbers from {self.parameter.low} to {self.parameter.high}"
+            raise SettingError(f"must be {wanted} with commas between them, such as {self.example}, not {shown(text)}")
+        return tuple(value for value in values if value is not None)
+
+
+@dataclass(frozen=True)
+class Name(Argument, Container[str]):
+    """A name of a registry, by the word that `list` takes for it, or one of some words beside it.
+
+    Given as `choices` too where the help lists the names: all are let through there, and only then looked up.
+    """
+
+    kind: str
+    more: tuple[str, ...] = ()
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name is let through."""
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names; most registries need torch, so this is for a help text or a mistake."""
+        return iter((*KINDS[self.kind].entries, *self.more))
+
+    def read(self, text: str) -> str:
+        """Return the name."""
+        entries = KINDS[self.kind].entries
+        if text not in entries and text not in self.more:
+            _refuse_name(self.kind, text, entries)
+        return text
+
+
+def _refuse_name(kind: str, text: str, entries: Mapping[str, Any]) -> NoReturn:
+    if isinstance(entries, Registry):
+        entries[text]
+    raise SettingError(f"There is no {KINDS[kind].one} {shown(text)}; the {KINDS[kind].one}s are {', '.join(entries)}")
+
+
+@dataclass(frozen=True)
+class Word(Argument):
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, text: str) -> str:
+        """Return the word."""
+        if text not in self.words:
+            raise SettingError(f"must be {' or '.join(self.words)}, not {shown(text)}")
+        return text
+
+
+@dataclass(frozen=True)
+class Text(Argument):
+    """Any text but none, such as the name of a class; `form` is what it must look like, and `example` shows it."""
+
+    form: str = r".*\S.*"
+    example: str = "a name"
+
+    def read(self, text: str) -> str:
+        """Return the text."""
+        if not re.fullmatch(self.form, text):
+            raise SettingError(f"must be {self.example}, not {shown(text)}")
+        return text
+
+
+@dataclass(frozen=True)
+class Texts(Argument):
+    """Different names with commas between them."""
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Return the names."""
+        names = tuple(text.split(","))
+        if not all(name.strip() for name in names) or len(set(names)) < len(names):
+            raise SettingError(f"must be different names with commas between them, not {shown(text)}")
+        return names
+
+
+@dataclass(frozen=True)
+class Assignment(Argument):
+    """A name with a number, such as ``limit=0.5``: (name, text of the number)."""
+
+    expected: str
+    number: Parameter
+
+    def read(self, text: str) -> tuple[str, str]:
+        """Return the name, and the text of its number."""
+        name, _, value = text.rpartition("=")
+        if not name or self.number.said(value) is None:
+            raise SettingError(f"Expected {self.expected}, not {shown(text)}")
+        return name, value
+
+
+@dataclass(frozen=True)
+class FileToRead(Argument):
+    """A regular file that is there."""
+
+    def read(self, text: str) -> Path:
+        """Return its path."""
+        if fault := files.unreadable(Path(text)):
+            raise SettingError(f"names {shown(text)}, which {fault}: name another file")
+        return Path(text)
+
+
+@dataclass(frozen=True)
+class FileToWrite(Argument):
+    """A file that can be written, in a folder that is there."""
+
+    def read(self, text: str) -> Path:
+        """Return its path."""
+        if fault := files.unwritable(Path(text)) if text else "is empty":
+            raise SettingError(f"names {shown(text)}, which {fault}: make the folder, or name another file")
+        return Path(text)
+
+
+@dataclass(frozen=True)
+class FolderToWrite(Argument):
+    """A folder that is there, or can be made, and can be written into."""
+
+    def read(self, text: str) -> Path:
+        """Return its path."""
+        if fault := files.unmakeable(Path(text)) if text else "is empty":
+            raise SettingError(f"names {shown(text)}, which {fault}: name another folder")
+        return Path(text)
+
+
+@dataclass(frozen=True)
+class Network(Argument):
+    """A network: its name, ``NAME=FILE`` for other weights, or ``NAME:BITS`` for a coarser copy."""
+
+    def read(self, text: str) -> str:
+        """Return the text."""
+        name, equals, file = text.partition("=")
+        name, colon, bits = (name, "", "") if equals else text.partition(":")
+        Name("models").read(name)
+        if equals:
+            FileToRead().read(file)
+        if colon and BITS.said(bits) is None:
+            raise SettingError(
+                f"Expected NAME:BITS with a whole number of bits from {BITS.low} to {BITS.high}, such as {name}:4, "
+                f"not {shown(text)}"
+            )
+        return text
+
+
+class Distinct(argparse.Action):
+    """Keep several values as a list, each of them once."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep the values, or refuse one that is there twice; an assignment is known by its name."""
+        listed = list(values or ())
+        keys = [one[0] if isinstance(one, tuple) else one for one in listed]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise argparse.ArgumentError(self, f"names {shown(twice)} twice: name each once")
+        setattr(namespace, self.dest, listed)

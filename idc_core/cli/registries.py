@@ -1,0 +1,72 @@
+"""The registries whose names the command line lists and takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+Row = tuple[str, ...]
+
+
+def _described(name: str, entry: Any) -> Row:
+    return name, entry.label, entry.help
+
+
+def _carded(name: str, entry: Any) -> Row:
+    return _described(name, entry.card)
+
+
+def _experiment(name: str, entry: Any) -> Row:
+    return name, "", entry.help
+
+
+def _model(name: str, entry: Any) -> Row:
+    layers = (f"[{layer}]" if layer == entry.default_layer else layer for layer in entry.layers)
+    return name, entry.dataset, " ".join(layers)
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A registry: where it is, what an entry is called, and its row, by default its name, label and help."""
+
+    home: str
+    registry: str
+    one: str
+    row: Callable[[str, Any], Row] = _described
+    columns: Row = ("", "")
+
+    @property
+    def entries(self) -> Mapping[str, Any]:
+        """The registry itself, imported now."""
+        found: Mapping[str, Any] = getattr(import_module(self.home), self.registry)
+        return found
+
+    @property
+    def rows(self) -> Iterable[Row]:
+        """A row per entry."""
+        return (self.row(name, entry) for name, entry in self.entries.items())
+
+
+KINDS = {
+    "models": Registered(
+        "idc_core.models", "MODELS", "model", _model, ("TRAINED ON", "LAYERS (the default one in brackets)")
+    ),
+    "data": Registered("idc_core.datasets", "DATASETS", "dataset"),
+    "rules": Registered("idc_core.lrp.rules", "RULES", "rule"),
+    "methods": Registered("idc_core.attribution.methods", "METHODS", "method"),
+    "priorities": Registered("idc_core.importance.important_neurons", "PRIORITIES", "priority"),
+    "clusterings": Registered("idc_core.clustering.methods", "CLUSTERINGS", "clustering"),
+    "criteria": Registered("idc_core.coverage", "CRITERIA", "criterion", _carded),
+    "attacks": Registered("idc_core.perturbation", "ATTACKS", "attack"),
+    "transforms": Registered("idc_core.perturbation", "TRANSFORMS", "transform"),
+    "suites": Registered("idc_core.suites", "SUITES", "suite"),
+    "constraints": Registered("idc_core.generation", "CONSTRAINTS", "constraint", _carded),
+    "objectives": Registered("idc_core.generation", "OBJECTIVES", "objective"),
+    "seeds": Registered("idc_core.generation", "SEEDS", "way to choose seeds"),
+    "families": Registered("idc_core.inspection", "FAMILIES", "family"),
+    "measures": Registered("idc_core.inspection", "MEASURES", "measure"),
+    "experiments": Registered("idc_core.cli.experiments", "EXPERIMENTS", "experiment", _experiment),
+}
+"""Every registry by the word that `list` takes. Its module is imported when it is listed: most of them need torch."""

@@ -1,0 +1,39 @@
+"""The one way in for files from outside: nothing is allocated before it is counted, every failure is an `IdcError`."""
+
+from idc_core.guarded.archives import Archive, open_archive
+from idc_core.guarded.arrays import ArrayFile, ArrayHeader, open_arrays, pack_arrays, read_array, read_arrays
+from idc_core.guarded.limits import Budget, Limits, config_file, limits
+from idc_core.guarded.opening import File, opened, read_content
+from idc_core.guarded.pictures import read_picture
+from idc_core.guarded.sealed import check_sealed_zip, damaged, is_sealed, open_sealed_text, seal_text, seal_zip
+from idc_core.guarded.texts import read_json, read_number, read_rows, read_text, typed
+
+__all__ = [
+    "Archive",
+    "ArrayFile",
+    "ArrayHeader",
+    "Budget",
+    "File",
+    "Limits",
+    "check_sealed_zip",
+    "config_file",
+    "damaged",
+    "is_sealed",
+    "limits",
+    "open_archive",
+    "open_arrays",
+    "open_sealed_text",
+    "opened",
+    "pack_arrays",
+    "read_array",
+    "read_arrays",
+    "read_content",
+    "read_json",
+    "read_number",
+    "read_picture",
+    "read_rows",
+    "read_text",
+    "seal_text",
+    "seal_zip",
+    "typed",
+]

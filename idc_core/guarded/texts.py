@@ -1,0 +1,123 @@
+"""Texts from outside: UTF-8, JSON and CSV, bounded before they are parsed, typed while they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from idc_core.errors import DataError
+from idc_core.guarded.limits import Budget
+from idc_core.guarded.opening import File, read_content
+
+T = TypeVar("T")
+
+# An empty list is three bytes of JSON and 64 of memory.
+_JSON_COPIES = 25
+# A character may take four bytes in memory, and the text is held twice.
+_CSV_COPIES = 8
+# No two parts match the same characters: a long cell is refused in one pass.
+_NUMBER = re.compile(r"\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*", re.ASCII)
+# A cell of two characters is three bytes of CSV, and a text of about 60 while its row is looked at.
+_ROW_COPIES = 25
+
+
+def read_text(file: File, where: str) -> str:
+    """Return a text in UTF-8, with or without a byte order mark; raise `DataError` where it is none."""
+    content = read_content(file, where, copies=5)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where} is no text in UTF-8 ({error}).") from error
+
+
+def read_json(file: File, where: str, kind: type[T]) -> T:
+    """Read JSON as an object of a certain type.
+
+    Parameters
+    ----------
+    file : Path, bytes or binary file
+    where : str
+        What is read, for messages: the beginning of a sentence.
+    kind : type
+        A dataclass, or types of these, lists, dicts and plain values; what does not fit is refused by its place.
+
+    Raises
+    ------
+    DataError
+        If it is no JSON, too large, nested too deeply, has a key twice, a number that is not finite, or another form.
+    """
+    content = read_content(file, where, copies=_JSON_COPIES)
+    try:
+        plain = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise DataError(f"{where} cannot be read as JSON ({error}).") from error
+    return typed(plain, where, kind)
+
+
+def typed(plain: object, where: str, kind: type[T]) -> T:
+    """Return plain values as an object of a certain type; raise `DataError` where they do not fit."""
+    try:
+        return msgspec.convert(plain, kind)
+    except (msgspec.ValidationError, RecursionError, OverflowError) as error:
+        raise DataError(f"{where} is not of the form expected: {error}.") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice in one object")
+    return found
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no finite number")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        _refuse(text[:60])
+    return found
+
+
+def read_number(text: str, where: str) -> float:
+    """Return a number as a table writes it; `DataError` for all else that Python reads: 0_1, nan, other digits."""
+    if not _NUMBER.fullmatch(text):
+        raise DataError(f"{where}: expected a number, not {text[:60]!r}.")
+    found = float(text)
+    if not math.isfinite(found):
+        raise DataError(f"{where}: the number {text[:60]!r} is too large.")
+    return found
+
+
+def read_rows(file: File, where: str, budget: Budget | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Read a CSV table in UTF-8 row by row, each with the number of its line; empty rows are left out.
+
+    `budget` is what it counts in; default a new one.
+
+    Raises
+    ------
+    DataError
+        If it is too large, no UTF-8, or no table.
+    """
+    budget = budget or Budget(where)
+    content = read_content(file, where, budget, copies=_CSV_COPIES)
+    budget.take(_ROW_COPIES * max(map(len, io.BytesIO(content)), default=0), "its longest row")
+    try:
+        # No newline is translated: quoted cells may hold some.
+        text = content.decode("utf-8-sig")
+        if "\0" in text:
+            raise DataError(f"{where} is no table in UTF-8: it holds a zero byte; save it as UTF-8.")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{where} is no table in UTF-8 with commas between its columns ({error}).") from error

@@ -1,0 +1,248 @@
+"""Whatever query or file is given to the SQL box: an answer or an `IdcError`, within its limits, and nothing left."""
+
+import json
+import random
+import re
+import time
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+from idc_core.errors import DataError, IdcError, SettingError
+from idc_core.inspection import database, database_process, store
+from idc_core.inspection.limits import LIMITS
+from idc_core.inspection.query import ask
+from idc_core.inspection.store import export, forget
+from tests.inspection import hostile
+
+SLACK_S = 5
+MOST_MEMORY = 1 << 30
+
+ROWS = """INSERT INTO kept.scores SELECT 'r', 'm', 'l', '', range, 'h', 'pearson', range / 2e4, 0, 1, 0, 0.1, 400, '',
+    true FROM range(20000)"""
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """A folder with a database, another one, and a file that nobody may read."""
+    folder = tmp_path_factory.mktemp("good")
+    run = {"sql": "INSERT INTO kept.runs (run, name) VALUES ('r', 'n')", "values": [], "table": False}
+    store._write(folder / "good.duckdb", [{"sql": ROWS, "values": [], "table": False}, run])
+    duckdb.connect(str(folder / "other.duckdb")).execute("CREATE TABLE hidden AS SELECT 'SECRET' AS s").close()
+    (folder / "secret.csv").write_text("SECRET,b\n1,2\n")
+    return folder
+
+
+def attempt(good, sql, seconds):
+    """Ask; return the answer, or the error's text."""
+    before = {path.name: path.read_bytes() for path in good.iterdir()}
+    started = time.monotonic()
+    try:
+        said = repr(ask(sql, good / "good.duckdb", seconds=seconds).rows)
+    except IdcError as error:
+        said = str(error)
+        assert len(said) < 2 * LIMITS.message
+    assert time.monotonic() - started < seconds + SLACK_S
+    assert {path.name: path.read_bytes() for path in good.iterdir()} == before, "nothing is written"
+    return said
+
+
+def reaching(good):
+    return [sql.replace("{folder}", str(good)).replace("{{", "{").replace("}}", "}") for sql in hostile.REACHING]
+
+
+ALL = (*hostile.TYPES, *hostile.DEEP, *hostile.LARGE)
+
+
+@pytest.mark.parametrize("part", ["reaching", "others"])
+def test_some_hostile_queries(good, monkeypatch, part):
+    some = random.Random(part).sample(reaching(good) if part == "reaching" else list(ALL), 5)
+    with hostile.watched(monkeypatch) as peaks:
+        for sql in some:
+            assert "'SECRET" not in attempt(good, sql, 30)
+    assert max(peaks) < MOST_MEMORY
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_all_hostile_queries(good, monkeypatch):
+    with hostile.watched(monkeypatch) as peaks:
+        for sql in (*reaching(good), *ALL, *hostile.LONG):
+            assert "'SECRET" not in attempt(good, sql, 4), sql
+    assert max(peaks) < MOST_MEMORY
+    assert len(peaks) > 150
+
+
+def damaged(good, place, make, seconds=30.0):
+    """Do everything that can be done with a file; return what is said of a question."""
+    said = ""
+    for act in ("ask", "export", "forget"):
+        folder = place / act
+        folder.mkdir(parents=True)
+        path = folder / "inspection.duckdb"
+        make(path)
+        try:
+            if act == "ask":
+                said = repr(ask("SELECT sum(score), min(run), max(remark) FROM scores", path, seconds=seconds).rows)
+            elif act == "export":
+                export("scores", folder / "out.csv", path)
+            else:
+                forget("r", path)
+        except IdcError as error:
+            said = said or str(error)
+        names = {"inspection.duckdb", "inspection.duckdb.wal", "out.csv"}
+        assert {one.name for one in folder.iterdir()} <= names
+    return said
+
+
+OTHERS = {
+    "zip": "is not a DuckDB database",
+    "picture": "is not a DuckDB database",
+    "SQLite": "is an SQLite database; the DuckDB database of inspections was expected there",
+    "empty": "is empty",
+    "noise": "is not a DuckDB database",
+    "marked noise": "cannot be opened",
+    "text": "is not a DuckDB database",
+    "folder": "is not a file",
+    "link to nothing": "is not a file",
+    "link to itself": "is not a file",
+    "pipe": "is not a file",
+    "device": "is not a file",
+    "log that is a pipe": "has a log (.wal) that is not a file",
+}
+
+
+@pytest.mark.parametrize("name", ["SQLite", "folder", "pipe", "device", "marked noise", "log that is a pipe"])
+def test_what_is_no_database_is_named(good, tmp_path, name):
+    path = tmp_path / "inspection.duckdb"
+    dict(hostile.others(good))[name](path)
+    with pytest.raises(DataError, match=re.escape(OTHERS[name])):
+        ask("SELECT 1", path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_damaged_files(good, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "LIMITS", replace(LIMITS, writing_seconds=30.0))
+    with hostile.watched(monkeypatch) as peaks:
+        for name, make in hostile.others(good):
+            assert OTHERS.get(name, "") in damaged(good, tmp_path / name, make), name
+        content = (good / "good.duckdb").read_bytes()
+        for name, bad in hostile.damages(content, 40, seed=7):
+            damaged(good, tmp_path / name, lambda path, bad=bad: path.write_bytes(bad))
+    assert max(peaks) < MOST_MEMORY
+
+
+def test_two_damaged_files(good, tmp_path):
+    for name, bad in hostile.damages((good / "good.duckdb").read_bytes(), 2, seed=11):
+        damaged(good, tmp_path / name, lambda path, bad=bad: path.write_bytes(bad))
+
+
+def test_a_damaged_file_is_not_waited_for(good, tmp_path, monkeypatch):
+    """The words of the error hold "block", which is no lock: the file is tried once."""
+    tried = []
+
+    def fail(*given, **options):
+        tried.append(given)
+        raise duckdb.IOException("Corrupt database file: computed checksum does not match, block 1 is not blocked")
+
+    monkeypatch.setattr(duckdb, "connect", fail)
+    job = {"path": str(good / "good.duckdb"), "seconds": 30.0, "limits": {**vars(LIMITS)}, "question": "SELECT 1"}
+    with pytest.raises(duckdb.IOException):
+        database_process._connect(job)
+    assert len(tried) == 1
+    path = tmp_path / "inspection.duckdb"
+    path.write_bytes((good / "good.duckdb").read_bytes()[:12] + bytes(100_000))
+    with pytest.raises(DataError, match="cannot be opened"):
+        ask("SELECT 1", path)
+
+
+def test_what_is_broken_off_leaves_nothing_and_what_lay_there_is_swept(good, tmp_path):
+    path = tmp_path / "inspection.duckdb"
+    path.write_bytes((good / "good.duckdb").read_bytes())
+    spilled = tmp_path / "inspection.duckdb.tmp"
+    for rest in ("duckdb_temp_storage_DEFAULT-0.tmp", "duckdb_temp_block-3.block"):
+        spilled.mkdir(exist_ok=True)
+        (spilled / rest).write_bytes(b"x" * 1000)
+    assert ask("SELECT 1", path).rows == [(1,)]
+    assert not spilled.exists()
+    with pytest.raises(SettingError, match=r"longer than 2 s|Out of Memory"):
+        ask(hostile.LONG[1], path, seconds=2.0)
+    assert {one.name for one in tmp_path.iterdir()} == {"inspection.duckdb"}
+    spilled.mkdir()
+    (spilled / "mine.txt").write_text("not the database's")
+    assert ask("SELECT 1", path).rows == [(1,)]
+    assert (spilled / "mine.txt").exists()
+
+
+def test_values_that_python_has_no_type_for_come_as_text(good):
+    answer = ask(hostile.TYPES[2], good / "good.duckdb")
+    assert answer.rows == [("infinity", "-infinity", "290000-01-01", "1000-01-01 (BC)")]
+    every = ask("SELECT * FROM test_all_types()", good / "good.duckdb")
+    found = dict(zip(every.columns, every.rows[1], strict=True))
+    assert found["date"] == "5881580-07-10"
+    assert found["uhugeint"] == str(2**128 - 1)
+    assert found["hugeint"] == str(2**127 - 1)
+    assert found["time"] == "24:00:00"
+    assert found["int_array"] == [42, 999, None, None, -42]
+    assert found["date_array"] == "[1970-01-01, infinity, -infinity, NULL, 2022-05-12]"
+    assert found["map"] == [("key1", "🦆🦆🦆🦆🦆🦆"), ("key2", "goose")]
+    assert (found["union"], found["bit"], found["interval"]) == (
+        "5",
+        "10101",
+        "83 years 3 months 999 days 00:16:39.999999",
+    )
+
+
+def test_a_query_is_refused_by_length_and_nesting_before_it_is_read(good, monkeypatch):
+    monkeypatch.setattr(database.subprocess, "run", None)
+    path = good / "good.duckdb"
+    with pytest.raises(SettingError, match="has 200,008 characters, and may have 20,000"):
+        ask("SELECT " + "(" * 100_000 + "1" + ")" * 100_000, path)
+    with pytest.raises(SettingError, match="has 101 brackets inside one another, and may have 100"):
+        ask("SELECT " + "(" * 101 + "1" + ")" * 101, path)
+    with pytest.raises(SettingError, match="has 101 brackets"):
+        ask("SELECT " + "(')'||" * 101 + "'1'" + ")" * 101, path)
+    with pytest.raises(SettingError, match="half of a character"):
+        ask("SELECT '\ud800'", path)
+
+
+def test_brackets_in_strings_and_comments_do_not_count(good):
+    sql = "SELECT '" + "(" * 200 + "' AS \"" + "[" * 200 + '" -- ' + "(" * 200 + "\n/* " + "{" * 200 + " */"
+    assert ask(sql, good / "good.duckdb").rows == [("(" * 200,)]
+
+
+def test_an_answer_has_so_many_values_and_bytes(good):
+    with pytest.raises(SettingError, match="has 3,000,001 values, and may have 1,000,000"):
+        ask("SELECT list(NULL) FROM range(3000000)", good / "good.duckdb")
+    with pytest.raises(SettingError, match="has 95 MB, and may have 16"):
+        ask("SELECT repeat('x', 10000) FROM range(10000)", good / "good.duckdb")
+
+
+def test_no_connection_loads_extensions_or_can_be_opened_up(good):
+    assert {"autoinstall_known_extensions", "autoload_known_extensions"} <= {
+        name for name, value in database_process.CONFINED.items() if value == "false"
+    }
+    names = "enable_external_access", "autoinstall_known_extensions", "autoload_known_extensions"
+    asked = ", ".join(
+        f"current_setting('{name}')::VARCHAR" for name in (*names, "lock_configuration", "temp_directory")
+    )
+    assert ask(f"SELECT {asked}", good / "good.duckdb").rows == [("false", "false", "false", "true", "")]
+
+
+def test_a_view_that_reads_files_reads_none(good, tmp_path):
+    """A database from elsewhere may hold views of its own under the names of ours."""
+    path = tmp_path / "inspection.duckdb"
+    path.write_bytes((good / "good.duckdb").read_bytes())
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE OR REPLACE VIEW runs AS SELECT *, 'r' AS run FROM read_csv('{good}/secret.csv')")
+    for act in (lambda: ask("SELECT * FROM runs", path), lambda: export("runs", tmp_path / "out.csv", path)):
+        with pytest.raises(IdcError, match="file system operations are disabled"):
+            act()
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_job_is_text(good):
+    """Jobs cross to the other process as JSON: limits and statements hold nothing else."""
+    assert json.loads(json.dumps(vars(LIMITS))) == vars(LIMITS)

@@ -1,0 +1,190 @@
+"""Addresses that nobody meant: whatever a parameter holds, a page falls back to its default, or says what is wrong."""
+
+import ast
+import random
+from importlib import import_module
+from types import SimpleNamespace
+from urllib.parse import parse_qs, quote_plus
+
+import pytest
+
+from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.errors import SettingError
+from idc_core.models import MODELS
+from studio.classes import class_errors
+from studio.differential import disagreements
+from studio.engine import suite_addresses, suite_catalog
+from studio.hypotheses import controls, hypothesis_pair
+from studio.learn import network
+from studio.shell import pins, tour
+from studio.state import address, selection, setup
+from studio.testsets import added_inputs
+from studio.widgets import cell_search, grid_axes
+from tests.pages.reading import ROOT
+
+ADDRESSES = 2_000
+DIGITS = "9" * 5_000
+
+JUNK = (
+    *("", "0", "-1", "-5", "3", "7.5", "1e3", "1e400", "nan", "inf", "-inf", "0x10", "1_0", "+3", " 3", "3 ", "3\n"),
+    *("999999999999999999999999", DIGITS, "-" + DIGITS, "x" * 100_000, "9" * 100_000, "-" * 9_000, "~" * 9_000),
+    *("\u0663", "\uff13", "\u00b2", "\0", "3\0", "\ud800", "\ufffd", "%", "%%%", "%zz", "%00", "%ff%fe", "\u202e"),
+    *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "'; drop table runs; --", "../../../etc/passwd"),
+    *("a,b,,c", ",,,", "a=b", "original~seed=" + DIGITS, "noise~seed=-1", "noise~sure=nanto1", "noise~class=1-x"),
+    *("noise~share=nan", "noise~share=1e400", "noise|guided~x", "original~answers=maybe", "|" * 100, "fc2~3-1~~4"),
+    *("fc2~" + "1-" * 2_000, "m=" + DIGITS + "&layer=nowhere", "model=<b>&m=0&input=\u0663", "_".join(["9999"] * 30)),
+    *("__proto__", "None", "True", "[]", "{}", "fc2", "digits", "lenet5-digits", "1-2", "2-1-0-0-1-0"),
+)
+
+
+LETTERS = [chr(code) for code in (*range(1, 128), 0xE4, 0x663, 0x202E, 0xFFFD, 0x1F600)]
+
+
+PLACES = {"address.read": 0, "choose_one": 4, "choose_several": 4}
+"""Functions that read the address, and which of their arguments is the name."""
+
+
+def read_names():
+    """Every name that some page reads from the address, and every key of a control that it holds."""
+    names = {*vars(setup.DEFAULT), *vars(selection.Selection())}
+    names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls.FAMILY, controls.MEASURE}
+    for file in sorted((ROOT / "studio").rglob("*.py")):
+        for call in (one for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.Call)):
+            given = {one.arg: one.value for one in call.keywords}
+            bound = isinstance(given.get("bind"), ast.Constant) and isinstance(given.get("key"), ast.Constant)
+            if bound:
+                names.add(given["key"].value)
+            place = PLACES.get(ast.unparse(call.func))
+            name = call.args[place] if place is not None and len(call.args) > place else None
+            if isinstance(name, ast.Constant):
+                names.add(name.value)
+            elif isinstance(name, ast.Name) and name.id.isupper():
+                module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+                names.add(getattr(module, name.id))
+    return sorted(names)
+
+
+NAMES = read_names()
+
+
+class Query(dict):
+    """What Streamlit makes of an address: a list of texts by name."""
+
+    def __init__(self, text):
+        super().__init__(parse_qs(text, keep_blank_values=True, encoding="utf-8", errors="replace"))
+
+    def get_all(self, name):
+        return self.get(name, [])
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, [value])
+
+
+@pytest.fixture
+def visit(monkeypatch):
+    """Put parameters into an address, as (name, value) pairs, and return what Streamlit makes of it."""
+
+    def put(pairs, quote=True):
+        query = Query(
+            "&".join(f"{name}={quote_plus(value, errors='replace') if quote else value}" for name, value in pairs)
+        )
+        monkeypatch.setattr(address, "st", SimpleNamespace(query_params=query, session_state={}))
+        return query
+
+    return put
+
+
+SIZES = (3, 2, 4, 2, 2, 3)
+VIEW = SimpleNamespace(
+    setup=setup.DEFAULT,
+    sizes=SIZES,
+    analysis=SimpleNamespace(important=[3, 41, 7, 12, 5, 60]),
+    chosen=range(540),
+    test=SimpleNamespace(inputs=SimpleNamespace(shape=(540, 1, 28, 28), ndim=4)),
+)
+
+
+def suite_of(text):
+    """Return a suite, or the sentence that says why it is none."""
+    try:
+        return suite_addresses.parse(text)
+    except SettingError as error:
+        return str(error)
+
+
+def read_all():
+    """Read everything that is read of an address without a network's results."""
+    chosen = setup.parse({name: address.read(name) for name in vars(setup.DEFAULT)})
+    entry = MODELS[chosen.model]
+    assert chosen.layer in entry.layers
+    assert chosen.data in setup.fitting_data(entry)
+    assert isinstance(chosen.m, int)
+    assert 1 <= chosen.m <= setup.MOST_NEURONS
+    assert chosen.k in setup.CLUSTER_COUNTS
+    assert chosen.clustering in CLUSTERINGS
+    for found in (selection.selected(), *(pins.pinned() or ())[1:]):
+        assert all(one is None or 0 <= one < 10**9 for one in (found.input, found.neuron, found.cluster))
+    assert 0 <= tour.number() <= len(tour.STEPS)
+    assert network.played().inputs.max() <= 1
+    zoom = grid_axes.read_zoom(VIEW)
+    assert all(0 <= cluster < SIZES[rank] for rank, cluster in zoom.fixed.items())
+    assert 1 <= suite_catalog.perturbed_count(VIEW) <= 540
+    for name in suite_catalog.chosen_names():
+        for part in suite_addresses.split(name):
+            recipe = suite_of(part)
+            assert len(recipe) < 400 if isinstance(recipe, str) else suite_addresses.parse(recipe.text) == recipe
+    others = (hypothesis_pair.UNIT, class_errors.PAIR, added_inputs.PICK, disagreements.SHOWN, cell_search.MAKE)
+    for name in others:
+        for part in address.read(name).split("-"):
+            assert address.position(part) is None or 0 <= address.position(part) < 10**9
+
+
+def test_the_names_are_found():
+    assert {"m", "model", "input", "suites", "zoom", "tour", "pin", "net"} <= set(NAMES)
+    assert len(NAMES) > 60
+
+
+def test_junk_falls_back_to_the_defaults(visit):
+    source = random.Random(0)
+    for _ in range(ADDRESSES):
+        pairs = [(source.choice(NAMES), source.choice(JUNK)) for _ in range(source.randint(1, 5))]
+        if source.random() < 0.3:
+            pairs += [
+                (source.choice(("m", "layer", "suites", "unknown", "<b>")), "".join(source.choices(LETTERS, k=9)))
+            ]
+        query = visit(pairs, quote=source.random() < 0.8)
+        read_all()
+        kept = [value for name in vars(setup.DEFAULT) for value in query.get_all(name)]
+        assert all(len(value) <= address.LONGEST and "\0" not in value for value in kept)
+
+
+@pytest.mark.parametrize("name", [*vars(setup.DEFAULT), *vars(selection.Selection()), "pin", "tour", "suites", "net"])
+def test_every_junk_in_every_parameter_that_all_pages_read(visit, name):
+    for value in JUNK:
+        visit([(name, value)])
+        read_all()
+        visit([(name, value), (name, value), (name, "3")])
+        read_all()
+
+
+@pytest.mark.parametrize("said", ["0", "13", "-1", "3.0", "\u0663", DIGITS, "3,4", "\0", "1_0"])
+def test_a_number_of_neurons_that_cannot_be_is_the_default(visit, said):
+    visit([("m", said)])
+    assert setup.parse({"m": address.read("m")}).m == setup.DEFAULT.m
+    visit([("m", "12")])
+    assert setup.parse({"m": address.read("m")}).m == 12
+
+
+@pytest.mark.parametrize(("page", "value"), [("coverage", DIGITS), ("relevance", "\u0663<b>"), ("learn", "-1e400")])
+def test_pages_draw_with_junk_everywhere(open_page, page, value):
+    app = open_page(page, **dict.fromkeys(NAMES, value))
+    assert not app.exception
+    assert app.title
+
+
+def test_a_home_that_is_a_file_is_told_on_the_page(open_page, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "file"))
+    app = open_page("learn")
+    assert not app.exception
+    assert ["IDC_HOME" in one.value for one in app.error] == [True]
