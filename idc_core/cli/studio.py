@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
-from idc_core.cli.arguments import FileToRead, Number
+from idc_core.cli.arguments import Distinct, FileToRead, Number
 from idc_core.cli.console import Subparsers
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
@@ -28,7 +28,15 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Opens the dashboard in the browser; Ctrl-C stops it. Setup files are read again when they change.",
         allow_abbrev=False,
     )
-    parser.add_argument("files", type=FileToRead(), nargs="*", metavar="FILE", help="setup files, as --setup FILE")
+    parser.add_argument(
+        "files",
+        type=FileToRead(),
+        nargs="*",
+        action=Distinct,
+        default=[],
+        metavar="FILE",
+        help="setup files, as --setup FILE",
+    )
     parser.add_argument(
         "--port", type=Number(PORT), default=PORT.default, metavar="N", help="port on this computer (%(default)s)"
     )
