@@ -48,7 +48,7 @@ def run() -> None:
     try:
         cache_folder()
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         st.stop()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
