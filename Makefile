@@ -7,6 +7,7 @@
 PYTHON ?= python3
 PORT ?= 8501
 WORKERS ?= auto
+SEED ?= 0
 
 ENV := .venv
 ENV_PYTHON := $(ENV)/bin/python
@@ -21,7 +22,7 @@ NOT_FAST := browser pages cli experiments inspection
 # OpenMP threads that spin while they wait make two busy processes six times slower than one.
 export OMP_WAIT_POLICY := PASSIVE
 # Tests run side by side, one per core: threads within each would only wait for each other.
-test test-slow test-fast: export OMP_NUM_THREADS := 1
+test test-slow test-fast fuzz: export OMP_NUM_THREADS := 1
 # Packages from elsewhere on the machine must not stand in for the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
@@ -36,7 +37,7 @@ define check_python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-fast lint types bench clean chromium
+.PHONY: help run test test-slow test-fast fuzz lint types bench clean chromium
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +59,9 @@ test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full si
 
 test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no pages, no browser, no experiments
 	@$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(NOT_FAST)) tests
+
+fuzz: $(DEV_READY) ## read ten times as many damaged files as the tests do (SEED=7 for others)
+	@IDC_FUZZ=10 IDC_FUZZ_SEED=$(SEED) $(ENV_PYTHON) -m pytest tests/guarded/test_fuzzing.py
 
 lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
 	@status=0; $(ENV_PYTHON) -m ruff check . || status=1; \

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable, state_counts
 from idc_core.errors import DataError
+from idc_core.guarded import read_json
 
 
 @dataclass(frozen=True)
@@ -51,21 +52,36 @@ class Overview:
     def from_json(cls, text: str) -> Overview:
         """Read an overview that `to_json` wrote."""
         try:
-            values = json.loads(text)
-            table = values.pop("table")
-            cells = np.array(table["cells"], dtype=np.uint8).reshape(-1, len(table["sizes"]))
-            values["table"] = CellTable(
-                sizes=tuple(table["sizes"]),
-                cells=cells,
-                counts=np.array(table["counts"], dtype=np.int64),
-                wrong=np.array(table["wrong"], dtype=np.int64),
-                by_class=np.zeros((len(cells), 0), dtype=np.int64),
-            )
-            for name in ("fingerprints", "important", "rarest"):
-                values[name] = tuple(values[name])
-            return cls(**values)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            found = read_json(text.encode(errors="replace"), "The overview", _Kept)
+            return cls(**{**vars(found), "table": found.table.cell_table()})
+        except (DataError, ValueError, OverflowError) as error:
             raise DataError(f"This is not the text of an overview ({error}); write it anew.") from error
+
+
+@dataclass(frozen=True)
+class _KeptTable:
+    """A table of cells as JSON."""
+
+    sizes: tuple[int, ...]
+    cells: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...]
+    wrong: tuple[int, ...]
+
+    def cell_table(self) -> CellTable:
+        """Return the table; `ValueError` or `OverflowError` where its parts do not fit each other."""
+        cells = np.array(self.cells, dtype=np.uint8).reshape(len(self.cells), len(self.sizes))
+        counts, wrong = np.array(self.counts, dtype=np.int64), np.array(self.wrong, dtype=np.int64)
+        whole = (cells < np.array(self.sizes, dtype=np.int64)).all() and (wrong >= 0).all() and (wrong <= counts).all()
+        if not whole or not len(cells) == len(counts) == len(wrong):
+            raise ValueError("its cells, their clusters and their tests do not fit each other")
+        return CellTable(self.sizes, cells, counts, wrong, np.zeros((len(cells), 0), dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class _Kept(Overview):
+    """An overview as JSON."""
+
+    table: _KeptTable  # type: ignore[assignment]
 
 
 def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """The 1,797 handwritten digits that ship with scikit-learn, resized to 28x28."""
 
-import gzip
 import importlib.util
+import io
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +11,14 @@ from PIL import Image
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import shipped
 from idc_core.errors import DataError
+from idc_core.guarded import open_gzip
 from idc_core.progress import Progress, report
 
 _TEST_ITEMS = 540
 _SIDE = 28
 _LEVELS = 16
 _SEED = 0
+_MOST_BYTES = 1 << 20
 
 
 @shipped(
@@ -69,9 +71,10 @@ def _find() -> Path:
 
 def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     try:
-        with gzip.open(path, "rt", encoding="ascii") as stream:
-            table = np.loadtxt(stream, delimiter=",", dtype=np.int64, ndmin=2)
-    except (OSError, EOFError, ValueError) as error:
+        with open_gzip(path, str(path)) as stream:
+            text = stream.read(_MOST_BYTES).decode("ascii")
+        table = np.loadtxt(io.StringIO(text), delimiter=",", dtype=np.int64, ndmin=2)
+    except (DataError, ValueError, OverflowError) as error:
         raise DataError(f"The digits cannot be read from {path} ({error}): install scikit-learn again.") from error
     if table.shape != (1797, 65) or table[:, :64].min() < 0 or table[:, :64].max() > _LEVELS:
         raise DataError(

@@ -2,7 +2,7 @@
 
 import gzip
 import struct
-import zlib
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from idc_core.datasets.archived_pictures import scale
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.sources import RemoteFile, Source
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, opened
+from idc_core.guarded import Budget, open_gzip
 from idc_core.progress import Progress, report
 
 PREFIXES = {"train": "train", "test": "t10k"}
@@ -95,30 +95,25 @@ def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) 
         If the file is cut off or not gzip, has another magic number or item shape, holds fewer or more bytes
         than its header says, or claims an implausible size.
     """
-    try:
-        with opened(path, str(path)) as raw, gzip.GzipFile(fileobj=raw) as stream:
-            count = _read_header(stream, path, item_shape)
-            size = int(np.prod(item_shape, dtype=np.int64))
-            kept = count if limit is None else min(limit, count)
-            Budget(str(path)).take(kept * size, "its items")
-            items = np.empty((kept, *item_shape), np.uint8)
-            found = _fill(stream, items.reshape(-1).data)
-            while found < count * size and (chunk := stream.read(min(_CHUNK, count * size - found))):
-                found += len(chunk)
-            if found < count * size:
-                raise DataError(
-                    f"{path} holds {found:,} bytes of data where its header says {count:,} items of {size} "
-                    "bytes: the file is not complete, copy it again."
-                )
-            if stream.read(1):
-                raise DataError(
-                    f"{path} holds more data than the {count:,} items of {size} bytes that its header says: "
-                    "the file is not what it claims, copy it again."
-                )
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is cut off or not a gzip file ({error}): copy it again.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error}).") from error
+    with open_gzip(path, str(path)) as stream:
+        count = _read_header(stream, path, item_shape)
+        size = int(np.prod(item_shape, dtype=np.int64))
+        kept = count if limit is None else min(limit, count)
+        Budget(str(path)).take(kept * size, "its items")
+        items = np.empty((kept, *item_shape), np.uint8)
+        found = _fill(stream, items.reshape(-1).data)
+        while found < count * size and (chunk := stream.read(min(_CHUNK, count * size - found))):
+            found += len(chunk)
+        if found < count * size:
+            raise DataError(
+                f"{path} holds {found:,} bytes of data where its header says {count:,} items of {size} "
+                "bytes: the file is not complete, copy it again."
+            )
+        if stream.read(1):
+            raise DataError(
+                f"{path} holds more data than the {count:,} items of {size} bytes that its header says: "
+                "the file is not what it claims, copy it again."
+            )
     return items, count
 
 
@@ -131,7 +126,7 @@ def write_idx(path: Path, items: NDArray[np.uint8]) -> None:
         stream.write(np.ascontiguousarray(items).data)
 
 
-def _read_header(stream: gzip.GzipFile, path: Path, item_shape: tuple[int, ...]) -> int:
+def _read_header(stream: BufferedReader, path: Path, item_shape: tuple[int, ...]) -> int:
     dimensions = 1 + len(item_shape)
     header = stream.read(4 + 4 * dimensions)
     if len(header) < 4 + 4 * dimensions:
@@ -157,7 +152,7 @@ def _read_header(stream: gzip.GzipFile, path: Path, item_shape: tuple[int, ...])
     return int(count)
 
 
-def _fill(stream: gzip.GzipFile, view: memoryview) -> int:
+def _fill(stream: BufferedReader, view: memoryview) -> int:
     done = 0
     while done < len(view) and (step := stream.readinto(view[done : done + _CHUNK])):
         done += step

@@ -8,13 +8,15 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 from urllib.parse import urlsplit
 
 from idc_core.errors import DataError
 from idc_core.files import cache_folder
-from idc_core.guarded import read_text
+from idc_core.guarded import opened, read_text
 from idc_core.progress import Progress, report
 
 CHECKSUMS = "SHA256SUMS"
@@ -253,5 +255,5 @@ def _verify(folder: Path, files: Files) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    with opened(path, str(path)) as stream:
+        return hashlib.file_digest(cast(BufferedReader, stream), "sha256").hexdigest()

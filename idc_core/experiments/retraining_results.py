@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Task
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 
 Floats = NDArray[np.float64]
 
@@ -43,9 +43,12 @@ class RetrainedNetwork:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the network that `arrays` came from."""
+        """Return the network that `arrays` came from; DataError where they are those of something else."""
         weights = {name.removeprefix(_WEIGHT): arrays[name] for name in arrays if name.startswith(_WEIGHT)}
-        return cls(arrays["values"], int(arrays["added"]), arrays["shown"], arrays["shown_targets"], weights)
+        try:
+            return cls(arrays["values"], int(arrays["added"]), arrays["shown"], arrays["shown_targets"], weights)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"The arrays {', '.join(arrays)[:200]} are not those of a retrained network.") from error
 
 
 @dataclass(frozen=True, eq=False)

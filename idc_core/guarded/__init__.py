@@ -2,6 +2,7 @@
 
 from idc_core.guarded.archives import Archive, open_archive
 from idc_core.guarded.arrays import ArrayFile, ArrayHeader, open_arrays, pack_arrays, read_array, read_arrays
+from idc_core.guarded.compressed import open_gzip
 from idc_core.guarded.limits import Budget, Limits, config_file, limits
 from idc_core.guarded.opening import File, opened, read_content
 from idc_core.guarded.pictures import read_picture
@@ -22,6 +23,7 @@ __all__ = [
     "limits",
     "open_archive",
     "open_arrays",
+    "open_gzip",
     "open_sealed_text",
     "opened",
     "pack_arrays",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 import zlib
@@ -16,6 +17,7 @@ from idc_core.guarded.opening import File, opened, size_of
 
 # Python holds about a kilobyte per member, whose entry in the directory has 46 bytes at least.
 _DIRECTORY_COPIES = 25
+_UTF_8 = 0x800
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _FAILURES = (
     zipfile.BadZipFile,
@@ -68,7 +70,9 @@ class Archive:
             with self._archive.open(member) as stream:
                 yield stream
         except _FAILURES as error:
-            raise DataError(f"{self.where}: the member {name} is damaged ({error}); copy the file again.") from error
+            raise DataError(
+                f"{self.where}: the member {name} is damaged ({str(error)[:_MOST_SAID]}); copy the file again."
+            ) from error
 
     def read(self, name: str) -> bytes:
         """Return the content of a member; `DataError` where its length or CRC is not what the directory says."""
@@ -88,7 +92,7 @@ class Archive:
 
     def _member(self, name: str) -> zipfile.ZipInfo:
         if name not in self._members:
-            raise DataError(f"{self.where} has no member {name}.")
+            raise DataError(f"{self.where} has no member {name[:_MOST_SAID]}.")
         return self._members[name]
 
 
@@ -119,16 +123,21 @@ def open_archive(
     budget = budget or Budget(where)
     with opened(file, where) as stream:
         try:
-            budget.take(_DIRECTORY_COPIES * _directory_size(stream), "the list of its members")
+            size, counts = _directory(stream)
+            budget.take(_DIRECTORY_COPIES * size, "the list of its members")
             archive = zipfile.ZipFile(stream)
+            if len(archive.infolist()) not in counts:
+                raise zipfile.BadZipFile(f"it lists {len(archive.infolist())} members where its end says {counts[-1]}")
         except _FAILURES as error:
-            raise DataError(f"{where} is cut off or not {kind} ({error}): write or copy it again.") from error
+            raise DataError(
+                f"{where} is cut off or not {kind} ({str(error)[:_MOST_SAID]}): write or copy it again."
+            ) from error
         with archive:
             yield Archive(archive, where, budget, expansion)
 
 
-def _directory_size(stream: BinaryIO) -> int:
-    """Return the bytes of a zip file's directory, from the record at its end."""
+def _directory(stream: BinaryIO) -> tuple[int, list[int]]:
+    """Return the bytes of a zip file's directory, and how many members it may have, from the records at its end."""
     size = size_of(stream)
     start = max(0, size - _END_SIZE - _MOST_COMMENT - _LOCATOR_SIZE)
     stream.seek(start)
@@ -136,10 +145,10 @@ def _directory_size(stream: BinaryIO) -> int:
     at = tail.rfind(_END)
     if at < 0 or len(tail) < at + _END_SIZE:
         raise zipfile.BadZipFile("it has no list of members at its end")
-    narrow, comment = struct.unpack_from("<I4xH", tail, at + 12)
+    count, narrow, comment = struct.unpack_from("<HI4xH", tail, at + 10)
     if len(tail) != at + _END_SIZE + comment:
         raise zipfile.BadZipFile("more bytes follow its end")
-    found = [] if narrow == _WIDE else [narrow]
+    found, counts = [] if narrow == _WIDE else [narrow], [count]
     locator = tail[max(0, at - _LOCATOR_SIZE) : at]
     if locator.startswith(_LOCATOR_64):
         # Libraries differ in where they look for the wide record: in the place that is told, or before the locator.
@@ -147,13 +156,31 @@ def _directory_size(stream: BinaryIO) -> int:
             stream.seek(max(0, min(place, size)))
             record = stream.read(_END_64_SIZE)
             if record.startswith(_END_64) and len(record) == _END_64_SIZE:
-                found.append(struct.unpack_from("<Q", record, 40)[0])
+                members, bytes_of = struct.unpack_from("<QQ", record, 32)
+                found.append(bytes_of)
+                counts.append(members)
     stream.seek(0)
     # More than the file holds is refused by the library; less would be read than it says.
-    return int(min(max(found, default=size), size))
+    return int(min(max(found, default=size), size)), counts
 
 
 _SMALL = 100_000
+_MOST_NAME, _MOST_SAID = 1000, 200
+_PLAIN = re.compile(r"(?!/|[A-Za-z]:)[^\\\0]+\Z")
+_LOCAL_SIZE = 30
+
+
+def _check_local(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> None:
+    """Compare a member's name with the one beside its content: a damaged one would seem to be another member's."""
+    stream = archive.fp
+    if stream is not None and member.header_offset >= 0:
+        stream.seek(member.header_offset)
+        size = int.from_bytes(stream.read(_LOCAL_SIZE)[26:28], "little")
+        beside = stream.read(size).decode("utf-8" if member.flag_bits & _UTF_8 else "cp437", "replace")
+        if beside == member.orig_filename:
+            return
+    name = member.filename[:_MOST_SAID]
+    raise DataError(f"{where}: the member {name} is damaged: another one lies where it should; copy the file again.")
 
 
 def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dict[str, zipfile.ZipInfo]:
@@ -161,9 +188,11 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
     end = -1
     for member in sorted(archive.infolist(), key=lambda one: one.header_offset):
         name = member.filename
-        absolute = name.startswith("/") or name[1:2] == ":"
-        if absolute or "\\" in name or ".." in PurePosixPath(name).parts or "\0" in name:
-            raise DataError(f"{where} holds the member {name!r}, whose name leads out of its folder: refused.")
+        said = name[:_MOST_SAID]
+        if not name or len(name) > _MOST_NAME or not _PLAIN.match(name) or ".." in PurePosixPath(name).parts:
+            raise DataError(
+                f"{where} holds the member {said!r}, whose name leads out of its folder, or is none: refused."
+            )
         if name in members:
             raise DataError(f"{where} holds the member {name} twice: refused.")
         if member.compress_type not in _METHODS or member.flag_bits & 1:
@@ -181,6 +210,8 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
             )
         if not member.is_dir():
             members[name] = member
+    for member in archive.infolist():
+        _check_local(archive, member, where)
     total, size = (sum(getattr(one, of) for one in members.values()) for of in ("file_size", "compress_size"))
     if expansion is not None and total > max(_SMALL, expansion * size):
         raise DataError(f"{where} expands from {size:,} to {total:,} bytes in all: refused as a trap.")

@@ -75,7 +75,7 @@ class ArrayFile:
         if missing:
             raise DataError(
                 f"{self.where} lacks {' and '.join(missing)}: expected an npz file with the arrays "
-                f"{' and '.join(names)}, found {', '.join(self._member) or 'nothing'}."
+                f"{' and '.join(names)}, found {', '.join(self._member)[:500] or 'nothing'}."
             )
 
     def header(self, name: str) -> ArrayHeader:

@@ -63,7 +63,7 @@ def _read(path: Path, changed: int) -> Limits:
     wrong = [name for name, value in found.items() if name not in known or type(value) is not int or value < 1]
     if wrong:
         raise SettingError(
-            f"The config file {path}, section limits: {', '.join(wrong)} is not known or no whole number from 1; "
+            f"The config file {path}, section limits: {', '.join(wrong)[:200]} is not known or no whole number from 1; "
             f"expected {', '.join(known)}."
         )
     return Limits(**found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from idc_core.errors import DataError
 from idc_core.guarded.limits import Budget
 
 _MOST_SIDE = 1 << 15
+_PNG = b"\x89PNG\r\n\x1a\n"
 # What the library raises on damaged files, beyond its own errors.
 _FAILURES = (
     OSError,
@@ -77,6 +79,8 @@ def read_picture(
                 raise DataError(f"{where} is {image.size[0]}x{image.size[1]} pixels; at most {_MOST_SIDE:,} a side.")
             held = image.size[0] * image.size[1] * 4 * 3  # decoded, converted, and as an array
             budget.take(held, "its pixels")
+            if form == "PNG":
+                _check_parts(content, where)
             pixels = np.asarray(image if convert in (None, image.mode) else image.convert(convert))
             budget.give(held)
     except (*_FAILURES, Image.DecompressionBombError) as error:
@@ -84,3 +88,16 @@ def read_picture(
     if pixels.dtype != np.uint8:
         raise DataError(f"{where} has pixels of type {pixels.dtype}; expected 8 bits a channel.")
     return pixels
+
+
+def _check_parts(content: bytes, where: str) -> None:
+    """Compare the checksums of a PNG file's parts: the library leaves those of the pixels alone."""
+    place, name = len(_PNG), b""
+    while name != b"IEND" and place < len(content):
+        size = int.from_bytes(content[place : place + 4], "big")
+        name, end = content[place + 4 : place + 8], place + 8 + size
+        if zlib.crc32(content[place + 4 : end]).to_bytes(4, "big") != content[end : end + 4]:
+            raise DataError(f"{where} is not a whole PNG picture: a part of it does not have its checksum.")
+        place = end + 4
+    if name != b"IEND" or not content.startswith(_PNG):
+        raise DataError(f"{where} is not a whole PNG picture.")

@@ -18,6 +18,9 @@ from idc_core.guarded.opening import File, read_content
 
 T = TypeVar("T")
 
+_MOST_NESTED = 100
+_MOST_SAID = 500
+
 # An empty list is three bytes of JSON and 64 of memory.
 _JSON_COPIES = 25
 # A character may take four bytes in memory, and the text is held twice.
@@ -56,6 +59,10 @@ def read_json(file: File, where: str, kind: type[T]) -> T:
     content = read_content(file, where, copies=_JSON_COPIES)
     try:
         plain = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+        _check_depth(plain)
+        if b"\\u" in content:
+            # Half a character cannot be written again: nobody wants it.
+            json.dumps(plain, ensure_ascii=False).encode()
     except (ValueError, RecursionError, OverflowError) as error:
         raise DataError(f"{where} cannot be read as JSON ({error}).") from error
     return typed(plain, where, kind)
@@ -65,8 +72,23 @@ def typed(plain: object, where: str, kind: type[T]) -> T:
     """Return plain values as an object of a certain type; raise `DataError` where they do not fit."""
     try:
         return msgspec.convert(plain, kind)
-    except (msgspec.ValidationError, RecursionError, OverflowError) as error:
-        raise DataError(f"{where} is not of the form expected: {error}.") from error
+    except (msgspec.ValidationError, ValueError, RecursionError, OverflowError) as error:
+        raise DataError(f"{where} is not of the form expected: {str(error)[:_MOST_SAID]}.") from error
+
+
+def _check_depth(plain: object) -> None:
+    level = [plain]
+    for _ in range(_MOST_NESTED):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (dict, list))
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {_MOST_NESTED} deep")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""A module that reads files is among those whose files are damaged on purpose, or there is a reason why not."""
+
+import ast
+from pathlib import Path
+
+import idc_core.guarded
+from tests.guarded.fuzz import READERS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+GUARDED = {
+    "check_sealed_zip",
+    "limits",
+    "open_archive",
+    "open_arrays",
+    "open_gzip",
+    "open_sealed_text",
+    "opened",
+    "read_array",
+    "read_arrays",
+    "read_content",
+    "read_json",
+    "read_picture",
+    "read_rows",
+    "read_text",
+}
+"""Functions of `idc_core.guarded` that read; what needs a text (`read_number`, `typed`) does not count."""
+
+DIRECT = {
+    "np": "load loadtxt genfromtxt fromfile memmap",
+    "json": "load loads",
+    "zipfile": "ZipFile",
+    "gzip": "open GzipFile",
+    "tarfile": "open",
+    "lzma": "open",
+    "bz2": "open",
+    "Image": "open",
+    "csv": "reader DictReader",
+    "torch": "load",
+    "tomllib": "load loads",
+    "pickle": "load loads",
+    "duckdb": "connect",
+    "os": "open",
+    "io": "open",
+    "mmap": "mmap",
+    "ipc": "open_stream open_file",
+    "": "open safe_open load_file",
+}
+"""Calls that read files or what files hold, by the name before the dot; "" is none."""
+
+NOT_TRIED = {
+    "idc_core.cache": "json.loads: the text that it has just written",
+    "idc_core.cli": "os.open: /dev/null, to write",
+    "idc_core.datasets.cifar10": "tarfile.open: a download whose SHA-256 is pinned",
+    "idc_core.datasets.digits": "np.loadtxt: a text in memory, read from a gzip file that is tried",
+    "idc_core.datasets.newsgroups": "tarfile.open: a download whose SHA-256 is pinned",
+    "idc_core.inspection.database_process": "?.open, duckdb.connect, ipc.open_stream, json.loads: it is what is tried",
+    "idc_core.inspection.query": "ipc.open_stream: the answer of its own process",
+    "idc_core.perturbation.transforms": "Image.open: the picture that it has just compressed",
+}
+"""What reads without `idc_core.guarded`, by module, and why that may be."""
+
+
+def modules():
+    """Every module of the engine but the guarded ones, as name and syntax tree."""
+    for file in sorted((ROOT / "idc_core").rglob("*.py")):
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if not name.startswith("idc_core.guarded"):
+            yield name, ast.parse(file.read_text(encoding="utf-8"))
+
+
+def guarded_readers(tree):
+    """Reading functions of `idc_core.guarded` that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("idc_core.guarded"):
+            yield from (one.name for one in node.names if one.name in GUARDED)
+
+
+def writes(call):
+    """Whether a call says by a mode that it writes."""
+    given = [*call.args, *(one.value for one in call.keywords if one.arg == "mode")]
+    return any(isinstance(one, ast.Constant) and one.value in ("w", "wb", "a", "ab", "x", "xb") for one in given)
+
+
+def direct_readers(tree):
+    """Calls in a module that read files by themselves."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or writes(node):
+            continue
+        if isinstance(node.func, ast.Name):
+            before, name = "", node.func.id
+        elif isinstance(node.func, ast.Attribute):
+            before, name = getattr(node.func.value, "id", getattr(node.func.value, "attr", "?")), node.func.attr
+        else:
+            continue
+        method = name in ("read_bytes", "read_text") or (
+            name == "open" and (not node.args or isinstance(node.args[0], ast.Constant))
+        )
+        if name in DIRECT.get(before, "").split() or (method and isinstance(node.func, ast.Attribute)):
+            yield f"{before}.{name}"
+
+
+def tried():
+    return {module for reader in READERS for module in reader.modules}
+
+
+def test_every_function_that_reads_is_known():
+    known = GUARDED | {"Archive", "ArrayFile", "ArrayHeader", "Budget", "File", "Limits", "config_file", "damaged"}
+    known |= {"is_sealed", "pack_arrays", "read_number", "seal_text", "seal_zip", "typed"}
+    assert set(idc_core.guarded.__all__) <= known, "say of a new name whether it reads"
+
+
+def test_every_module_that_reads_is_tried():
+    missing = {name: sorted(set(guarded_readers(tree))) for name, tree in modules() if name not in tried()}
+    assert not {name: read for name, read in missing.items() if read}, "give each an entry in tests/guarded"
+
+
+def test_nothing_reads_around_the_guarded_package():
+    found = {name: sorted(set(direct_readers(tree))) for name, tree in modules()}
+    found = {name: read for name, read in found.items() if read}
+    assert set(found) == set(NOT_TRIED), found
+    assert all(", ".join(read) == NOT_TRIED[name].split(":")[0] for name, read in found.items()), found
+
+
+def test_every_module_that_is_named_is_there():
+    assert tried() <= {name for name, _ in modules()} | {"idc_core.guarded.limits"}

@@ -1,0 +1,61 @@
+"""Thousands of damaged and crafted copies of a good file of every kind: an error with a sentence, or an equal result.
+
+One process of its own reads them all (`fuzz.py`). IDC_FUZZ=10, as `make fuzz` sets it, reads ten times as many;
+IDC_FUZZ_SEED chooses others.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.guarded.fuzz import READERS
+
+ROOT = Path(__file__).resolve().parents[2]
+EFFORT = int(os.environ.get("IDC_FUZZ", "1"))
+SEED = os.environ.get("IDC_FUZZ_SEED", "0")
+MOST_GROWN = 300 << 20
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="the child process measures itself as only POSIX can"),
+    pytest.mark.timeout(280 * EFFORT),
+]
+
+
+@pytest.fixture(scope="module")
+def report():
+    """What came of all copies; the folder with failing files stays where there are any."""
+    work = Path(tempfile.mkdtemp(prefix="idc-fuzz-"))
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.guarded.fuzz", str(work), str(EFFORT), SEED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(
+            f"The process ended with {done.returncode}, seed {SEED}; its files are in {work}.\n{done.stderr[-5000:]}"
+        )
+    found = json.loads((work / "report.json").read_text())
+    if not (work / "failed").exists():
+        shutil.rmtree(work)
+    return found
+
+
+@pytest.mark.parametrize("name", [reader.name for reader in READERS])
+def test_only_an_error_or_an_equal_result_comes_out(report, name):
+    found = report["readers"][name]
+    assert not found["failures"], "\n".join(found["failures"])
+    # Where nothing is refused, or nothing read, the copies try nothing.
+    assert found["refused"] > 4
+    assert found["equal"] + found["other"] > 0
+
+
+def test_the_memory_of_the_process_stays_where_it_was(report):
+    most = max(report["readers"], key=lambda name: report["readers"][name]["grown"])
+    assert report["grown"] < MOST_GROWN, f"most of it by {most}"
+
+
+def test_nothing_is_written_outside_the_cache(report):
+    assert report["left"] == []
