@@ -3,12 +3,14 @@
 from functools import partial
 
 import numpy as np
+import onnx
 from PIL import Image
 
 from idc_core.confusion import own_evidence
 from idc_core.datasets import Dataset
 from idc_core.guarded import limits
 from idc_core.inspection.families.custom import mask_hypothesis
+from idc_core.models.onnx import load_onnx
 from idc_core.suites import custom_suite
 from tests.guarded import crafted_arrays, crafted_binaries, crafted_texts, damage
 from tests.guarded.reader import Reader
@@ -171,6 +173,30 @@ def mask(path):
     return found.name, found.kind, np.array(found.behave(Records))
 
 
+def onnx_network(folder):
+    """Write two dense layers as ONNX."""
+    values = np.random.default_rng(0).normal(size=24).astype(np.float32)
+    numbers, output = onnx.TensorProto.FLOAT, onnx.helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, ["n", 2])
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"], "fc1", transB=1),
+            onnx.helper.make_node("Relu", ["y"], ["r"], "relu1"),
+            onnx.helper.make_node("MatMul", ["r", "v"], ["z"], "fc2"),
+        ],
+        "small",
+        [onnx.helper.make_tensor_value_info("x", numbers, ["n", 4])],
+        [output],
+        [
+            onnx.numpy_helper.from_array(values[:12].reshape(3, 4), "w"),
+            onnx.numpy_helper.from_array(values[12:15], "b"),
+            onnx.numpy_helper.from_array(values[15:21].reshape(3, 2), "v"),
+        ],
+    )
+    path = folder / "small.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
 OWN = (
     own_tests("stored", PICTURES, tries=2000),
     own_tests("deflated", PICTURES, save=np.savez_compressed, tries=2000),
@@ -214,5 +240,14 @@ OWN = (
         damage.all_of,
         valid=lambda found: type(found.memory_mib) is int and found.memory_mib >= 1,
         tries=600,
+    ),
+    Reader(
+        "a network in ONNX",
+        ("idc_core.models.onnx.reading",),
+        onnx_network,
+        load_onnx,
+        differs={"damage": "weights, names and sizes that are others"},
+        tries=300,
+        flips=150,
     ),
 )

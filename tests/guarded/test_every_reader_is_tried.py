@@ -56,6 +56,10 @@ NOT_TRIED = {
     "idc_core.datasets.newsgroups": "tarfile.open: a download whose SHA-256 is pinned",
     "idc_core.inspection.database_process": "?.open, duckdb.connect, ipc.open_stream, json.loads: it is what is tried",
     "idc_core.inspection.query": "ipc.open_stream: the answer of its own process",
+    "idc_core.models.loading": "entry.open: a loader of its registry, each of which is tried by itself",
+    "idc_core.models.own": "self.open: a network that code of its owner has made",
+    "idc_core.own_code": "path.read_bytes: code of the owner, of which a fingerprint is taken",
+    "idc_core.setup_files": "path.read_text: code of the owner, named on the command line",
     "idc_core.perturbation.transforms": "Image.open: the picture that it has just compressed",
 }
 """What reads without `idc_core.guarded`, by module, and why that may be."""

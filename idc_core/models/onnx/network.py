@@ -108,7 +108,7 @@ class OnnxNetwork(Network):
             results = result if isinstance(result, tuple | list) else (result,)
             values.update((name, one) for name, one in zip(step.outputs, results, strict=False) if name)
             for name in step.done:
-                del values[name]
+                values.pop(name, None)  # a node may give fewer outputs than the file names
         found = tuple(values[name] for name in self._outputs)
         return found[0] if len(found) == 1 else found
 

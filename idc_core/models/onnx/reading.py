@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,7 @@ def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: 
         raise UnsupportedOperationError(f"{where} has sparse weights; export it with dense ones.")
     if not graph.node and not graph.output:
         raise ModelError(f"{where} holds no network: it has no nodes and no outputs.")
+    _check_names(graph, where)
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
     for initializer in graph.initializer:
@@ -116,6 +118,18 @@ def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: 
     found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes)
     _check_order(found, graph)
     return found
+
+
+def _check_names(graph: GraphProto, where: str) -> None:
+    """Refuse names that are no text: the parser gives bytes where they are not UTF-8."""
+    of_nodes = (
+        (node.name, node.op_type, node.domain, *node.input, *node.output, *(one.name for one in node.attribute))
+        for node in graph.node
+    )
+    of_values = ((value.name,) for value in (*graph.input, *graph.output, *graph.initializer))
+    for name in itertools.chain.from_iterable((*of_nodes, *of_values)):
+        if not isinstance(name, str):
+            raise ModelError(f"{where} is damaged: the name {bytes(name)[:60]!r} is no text in UTF-8.")
 
 
 def _opset(proto: ModelProto, where: str) -> int:
