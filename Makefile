@@ -42,12 +42,10 @@ endef
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-run: $(RUN_READY) ## install what is missing and open the dashboard on 127.0.0.1:8501 (PORT=... for another port)
+run: $(RUN_READY) ## install what is missing and open the dashboard (PORT=8502 on another port, SETUP=FILE with your network)
 	@$(ENV_PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || \
 	{ echo "Port $(PORT) is already in use: stop what runs there, or choose another one: make run PORT=8502" >&2; exit 1; }
-	@echo "Opening the dashboard on http://127.0.0.1:$(PORT) (Ctrl-C stops it)."
-	@exec $(ENV_PYTHON) -m streamlit run app.py --server.address=127.0.0.1 --server.port=$(PORT) \
-	--server.showEmailPrompt=false --browser.gatherUsageStats=false --logger.hideWelcomeMessage=true
+	@exec $(ENV_PYTHON) -m idc_core studio --port $(PORT) $(SETUP)
 
 test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types and all tests but the slow ones
 	@echo "Running unit tests, page tests and browser tests, and beside them linter and types, which are told at the end."

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from idc_core.models import load_model
     from idc_core.models.registry import network
     from idc_core.perturbation.attacks import attack
+    from idc_core.setup_files import open_setup
     from idc_core.tracing.trace import trace
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "load_dataset",
     "load_model",
     "network",
+    "open_setup",
     "relevance",
     "trace",
 ]
@@ -58,6 +60,7 @@ _HOMES = {
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "network": "idc_core.models.registry",
+    "open_setup": "idc_core.setup_files",
     "relevance": "idc_core.attribution.relevance",
     "trace": "idc_core.tracing.trace",
 }

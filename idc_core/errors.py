@@ -17,6 +17,10 @@ class SettingError(IdcError, ValueError):
     """A parameter is outside what the method defines."""
 
 
+class SetupError(IdcError):
+    """A setup file cannot be read, or registers nothing."""
+
+
 class UnsupportedOperationError(IdcError):
     """The network uses an operation through which relevance cannot be propagated."""
 

@@ -7,9 +7,8 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, TypeGuard
-
-import numpy as np
 
 from idc_core.errors import SettingError
 
@@ -127,13 +126,13 @@ def shown(value: object) -> str:
 
 def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> bool:
     """Return whether a value is a finite number in low..high; a truth value is none."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)  # NumPy's numbers are of these kinds, too
     return number and bool(low <= value <= high) and bool(abs(value) <= sys.float_info.max)
 
 
 def is_whole(value: Any, low: Number = 0, high: Number = math.inf) -> TypeGuard[int]:
     """Return whether a value is a whole number in low..high, and at most `MOST_WHOLE`."""
-    return isinstance(value, int | np.integer) and is_number(value, low, min(high, MOST_WHOLE))
+    return isinstance(value, Integral) and is_number(value, low, min(high, MOST_WHOLE))
 
 
 def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, note: str = "") -> int:

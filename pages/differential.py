@@ -8,6 +8,7 @@ import streamlit as st
 from idc_core.errors import IdcError
 from studio.differential import coverage_gain, retraining, search, search_controls, summary
 from studio.differential import disagreements as shown
+from studio.engine.wording import kind
 from studio.shell import pins
 from studio.shell.frame import current_view
 from studio.text import literal
@@ -17,7 +18,8 @@ view = current_view()
 finding = st.empty()
 
 if view.test.inputs.ndim != 4:
-    finding.markdown("**The search changes pictures, and these tests are texts.** Choose a network for pictures.")
+    tests = kind(view.test)
+    finding.markdown(f"**The search changes pictures, and these tests are {tests}.** Choose a network for pictures.")
     st.stop()
 settings = search_controls.choose(view)
 if len(settings.models) < 2:

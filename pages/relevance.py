@@ -13,6 +13,7 @@ from idc_core.figures.palette import SCHEMES
 from studio.engine import results
 from studio.engine.explanations import INPUT, explain, read_tokens, scores
 from studio.engine.results import View
+from studio.engine.wording import input_parts, quantity
 from studio.relevance.choices import choose_colours, choose_explanation, choose_test, explain_twice
 from studio.relevance.findings import conserved, sentence
 from studio.shell import pins
@@ -38,7 +39,7 @@ except IdcError as error:
     st.stop()
 first, second = explanations[0], explanations[1] if len(explanations) > 1 else None
 tokens = [] if is_image else read_tokens(view.test, position)
-units = "characters" if view.test.is_spelt else "words"
+units = input_parts(view.test)
 finding.markdown(sentence(view, position, score, first, tokens, units))
 
 scale, scheme, strength = choose_colours(is_image)
@@ -48,13 +49,15 @@ if is_image:
     relevance_view.draw_groups([shown[:2], shown[2:]])
 else:
     relevance_view.draw_words(drawn, tokens)
-ends = ("strongest against", "strongest for") if view.is_classifier else ("to the right", "to the left")
+what = quantity(view.test)
+moved = what.name.split()[-1] if what.signed else "prediction"
+ends = ("strongest against", "strongest for") if view.is_classifier else (what.negative, what.positive)
 st.html(text_relevance.legend(*ends, scheme))
 colours = SCHEMES[scheme]
 meaning = (
     f"{colours.supports} is evidence for the explained class, {colours.against} against it"
     if view.is_classifier
-    else f"{colours.supports} moves the angle to the left, {colours.against} to the right"
+    else f"{colours.supports} moves the {moved} {what.positive}, {colours.against} {what.negative}"
 )
 marks = (
     f"Dots mark {colours.against} pixels"

@@ -5,6 +5,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from studio.engine.wording import kind
 from studio.robustness import controls, results
 from studio.robustness.retraining import rq6_run
 from studio.shell import pins
@@ -17,7 +18,7 @@ finding = st.empty()
 
 if view.test.inputs.ndim != 4:
     finding.markdown(
-        "**Noise and attacks are defined for pictures, and these tests are texts.** In Python, "
+        f"**Noise and attacks are defined for pictures, and these tests are {kind(view.test)}.** In Python, "
         "`idc_core.experiments.retraining.retrain` takes additions and tests of any kind."
     )
     st.stop()

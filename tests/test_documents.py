@@ -18,6 +18,7 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/ARCHITECTURE.md",
+    "docs/OWN-NETWORK.md",
     "docs/RESULTS.md",
     *RESULTS,
     "benchmarks/RESULTS.md",
@@ -113,7 +114,7 @@ def test_the_command_line_understands_the_documents(document):
     lines = (ROOT / document).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     found = [re.fullmatch(r"(?: {4,}|.*`)(?:\.venv/bin/)?python -m idc_core ([^`]+)(?:`.*)?", line) for line in lines]
     for words in (shlex.split(match[1], comments=True) for match in found if match):
-        if "NAME" not in words:
+        if "NAME" not in words and "my_setup.py" not in words:  # that file's commands run in tests/models/
             make_parser().parse_args(words)
 
 

@@ -6,10 +6,22 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
-from idc_core.cli import analyze, confusion, differential, experiment, inspect, listing, train, verify
-from idc_core.cli.arguments import Parser
+from idc_core.cli import (
+    analyze,
+    check_network,
+    confusion,
+    differential,
+    experiment,
+    inspect,
+    listing,
+    studio,
+    train,
+    verify,
+)
+from idc_core.cli.arguments import FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 from idc_core.files import cache_folder, sweep
@@ -30,11 +42,13 @@ class Command(Protocol):
 
 COMMANDS: dict[str, Command] = {
     "analyze": analyze,
+    "check-network": check_network,
     "confusion": confusion,
     "differential": differential,
     "experiment": experiment,
     "inspect": inspect,
     "list": listing,
+    "studio": studio,
     "train": train,
     "verify": verify,
 }
@@ -50,7 +64,25 @@ def make_parser() -> Parser:
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         command.add_parser(subparsers)
+    _add_setup(parser)
+    for one in subparsers.choices.values():
+        _add_setup(one)
     return parser
+
+
+def _add_setup(parser: argparse.ArgumentParser) -> None:
+    told = "a file with your own networks and data, as docs/OWN-NETWORK.md explains; may be given several times"
+    parser.add_argument(
+        "--setup", type=FileToRead(), action="append", metavar="FILE", default=argparse.SUPPRESS, help=told
+    )
+
+
+def _take_setups(argv: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the setup files named anywhere on a command line, and the command line without them."""
+    first = Parser(add_help=False, allow_abbrev=False, prog="python -m idc_core")
+    _add_setup(first)
+    found, others = first.parse_known_args(list(argv))
+    return getattr(found, "setup", []), others
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +101,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Read once, when torch is imported: OpenMP threads that spin make two busy processes six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        arguments = make_parser().parse_args(argv)
+        setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
+        for setup in setups:
+            from idc_core.setup_files import open_setup  # it needs the registries, which help does not
+
+            open_setup(setup)
+        arguments = make_parser().parse_args(others)
+        arguments.setup = setups
         cache_folder()  # refused before the work, even where a command may not come to need it
         sweep()
         status = COMMANDS[arguments.command].run(arguments)

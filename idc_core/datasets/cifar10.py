@@ -7,7 +7,7 @@ import numpy as np
 from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, read_labelled, write_idx
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.errors import DataError
 from idc_core.guarded import open_archive
@@ -45,7 +45,7 @@ _SOURCE = Source(
 )
 
 
-@dataset(
+@shipped(
     "cifar10",
     "CIFAR-10",
     "50,000 training and 10,000 test photographs of ten kinds of animals and vehicles, 32x32 colour.",

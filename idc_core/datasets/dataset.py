@@ -23,14 +23,15 @@ class Dataset:
         Name in the registry, or the person's own; "train" or "test".
     inputs : ndarray
         Images: float32 (n, C, H, W) in 0..1, C-contiguous. Text: int64 (n, length) token ids, 0 = padding,
-        1 = a word outside the vocabulary.
+        1 = a word outside the vocabulary. Feature vectors: float32 (n, features).
     targets : ndarray
         Classification: int64 (n,) class indices. Regression: float32 (n,).
     class_names : tuple of str
         Names by class index; empty for regression.
     task : {"classification", "regression"}
     vocabulary, texts : tuple of str
-        Words by token id, and the text of every item, as tokenised; empty for images.
+        Words by token id, and the text of every item, as tokenised; empty for images. Of feature vectors the
+        vocabulary holds the names of the features, or nothing.
     ids : ndarray of int64, shape (n,)
         Position of every item in the split's own order.
     fingerprint : str
@@ -54,7 +55,11 @@ class Dataset:
     @property
     def is_spelt(self) -> bool:
         """Whether the items are texts that are read character by character, not word by word."""
-        return bool(self.vocabulary) and all(len(symbol) == 1 for symbol in self.vocabulary[2:])
+        return (
+            self.inputs.dtype.kind in "iu"
+            and bool(self.vocabulary)
+            and all(len(symbol) == 1 for symbol in self.vocabulary[2:])
+        )
 
     def only(self, positions: NDArray[np.int64]) -> "Dataset":
         """Return some of the items, copied; with a fingerprint of their own, and the numbers that they have here."""

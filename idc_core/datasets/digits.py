@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.registry import shipped
 from idc_core.errors import DataError
 from idc_core.guarded import open_gzip
 from idc_core.progress import Progress, report
@@ -21,7 +21,7 @@ _SEED = 0
 _MOST_BYTES = 1 << 20
 
 
-@dataset(
+@shipped(
     "digits",
     "Handwritten digits (scikit-learn)",
     "1,797 real handwritten digits, 8x8 pixels resized to 28x28; they come with scikit-learn: no download.",

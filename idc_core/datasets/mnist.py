@@ -2,7 +2,7 @@
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, mnist_layout, read_labelled
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.progress import Progress
 
@@ -15,7 +15,7 @@ _SOURCE = mnist_layout(
 )
 
 
-@dataset(
+@shipped(
     "mnist",
     "MNIST",
     "60,000 training and 10,000 test images of handwritten digits, 28x28 grey.",

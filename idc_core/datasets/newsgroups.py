@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, open_archive
@@ -28,7 +28,7 @@ _ZIP = "20news-bydate-6.zip"
 _MESSAGES = {"train": 3563, "test": 2372}
 
 
-@dataset(
+@shipped(
     "20newsgroups",
     "20 Newsgroups, six groups",
     "3,563 training and 2,372 test messages from six newsgroups, without headers, quotes and footers.",

@@ -1,61 +1,33 @@
 """The list of datasets, and the one function that loads them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import get_args
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 
-from idc_core.datasets.dataset import Dataset, Items, Split, Task, content_fingerprint
+from idc_core.datasets.dataset import Dataset, Split, Task, content_fingerprint
+from idc_core.datasets.entry import DatasetEntry, Loader, Quantity
+from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import DataError
+from idc_core.own_code import next_edition
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 
-Loader = Callable[[str, int | None, Progress | None], Items]
-"""Called with (split, limit, on_progress); `split` and `limit` have been checked."""
-
-
-@dataclass(frozen=True)
-class DatasetEntry:
-    """One row of the registry: what menus, command line and documentation show of a dataset.
-
-    Attributes
-    ----------
-    name, label, help : str
-        Short name, as given to `load_dataset`; name for a person; one sentence on what it is.
-    task : {"classification", "regression"}
-    class_names : tuple of str
-        Names by class index; empty for regression.
-    input_shape : tuple of int
-        Shape of one input: (C, H, W) for images, (length,) for text.
-    citation, licence : str
-        The work to cite, and the terms its authors give.
-    load : callable
-        Reads one split: `(split, limit, on_progress) -> Items`.
-    learns_from : int or None
-        The dashboard learns neurons and clusters from the first so many training inputs, and says so; None for all.
-    """
-
-    name: str
-    label: str
-    help: str
-    task: Task
-    class_names: tuple[str, ...]
-    input_shape: tuple[int, ...]
-    citation: str
-    licence: str
-    load: Loader
-    learns_from: int | None = None
-
+Read = TypeVar("Read", bound=Callable[..., Any])
 
 DATASETS: dict[str, DatasetEntry] = {}
 """Every dataset by its name, in the order in which menus show them."""
 
 
-def dataset(
+FORMATS: dict[str, Callable[[Path, Split, int | None, Progress | None], Dataset]] = {}
+"""Readers of files by their ending, as ".npz"; "/" is a folder."""
+
+
+def shipped(
     name: str,
-    label: str = "",
-    help: str = "",
+    label: str,
+    help: str,
     *,
     input_shape: tuple[int, ...],
     class_names: tuple[str, ...] = (),
@@ -63,24 +35,82 @@ def dataset(
     citation: str = "",
     licence: str = "",
     learns_from: int | None = None,
+    quantity: Quantity = Quantity(),  # noqa: B008 (frozen)
 ) -> Callable[[Loader], Loader]:
-    """Put the decorated reader into `DATASETS`; the parameters are the fields of `DatasetEntry`.
+    """Put a data set of the project into `DATASETS`: its reader is trusted, and nothing that it read is kept.
 
-    >>> @dataset("my-photos", input_shape=(3, 32, 32), class_names=("cat", "dog"))
-    ... def read(split, limit, on_progress):
-    ...     return Items(inputs, targets)  # float32 (n, 3, 32, 32) in 0..1 and int64 (n,), the first `limit` of them
-
-    Returns
-    -------
-    callable
-        The decorator; it returns the reader unchanged.
+    The parameters are the fields of `DatasetEntry`. Returns the decorator; it returns the reader unchanged.
     """
 
     def decorate(load: Loader) -> Loader:
         DATASETS[name] = DatasetEntry(
-            name, label or name, help, task, class_names, input_shape, citation, licence, load, learns_from
+            name, label, help, task, class_names, input_shape, citation, licence, load, learns_from, quantity
         )
         return load
+
+    return decorate
+
+
+def dataset(
+    name: str,
+    label: str = "",
+    help: str = "",
+    *,
+    input_shape: tuple[int, ...] = (),
+    class_names: Sequence[str] = (),
+    task: Task | None = None,
+    citation: str = "",
+    licence: str = "",
+    learns_from: int | None = None,
+) -> Callable[[Read], Read]:
+    """Put a data set into `DATASETS` that the decorated function reads.
+
+    >>> @dataset("my-photos", class_names=("cat", "dog"))
+    ... def read(split):  # "train" or "test"
+    ...     return inputs, targets  # uint8, or float in 0..1, (n, 3, 32, 32), and class numbers (n,)
+
+    The function may take (split, limit) or (split, limit, on_progress) instead, and may return a torch Dataset whose
+    items are (input, target), a `Dataset` or `Items`. Inputs are pictures (n, C, H, W), token ids (n, length), whole
+    numbers from 0, or float vectors (n, features).
+
+    Parameters
+    ----------
+    name, label, help : str
+        Name for commands and addresses, name for people (default: the same), and one sentence on what it is.
+    input_shape : tuple of int
+        Shape of one input; default: told by the first one.
+    class_names : sequence of str
+        Names by class index; default: those that a torch Dataset has, else "0" to the highest class.
+    task : {"classification", "regression"}, optional
+        Default: classification where the targets are whole numbers.
+    citation, licence : str
+    learns_from : int, optional
+        As in `DatasetEntry`.
+
+    Returns
+    -------
+    callable
+        The decorator; it returns the function unchanged.
+    """
+
+    def decorate(read: Read) -> Read:
+        names = tuple(str(one) for one in class_names)
+        known: Task | None = task or ("classification" if names else None)
+        reader = OwnReader(name, read, known, names)
+        DATASETS[name] = OwnData(
+            name,
+            label or name,
+            help,
+            cast("Task", known),
+            names,
+            tuple(input_shape),
+            citation,
+            licence,
+            reader,
+            learns_from,
+            edition=next_edition(),
+        )
+        return read
 
     return decorate
 
@@ -96,7 +126,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A key of `DATASETS`.
+        A key of `DATASETS`, or the path of a file whose ending is in `FORMATS`.
     split : {"test", "train"}
         Which split.
     limit : int, optional
@@ -117,16 +147,18 @@ def load_dataset(
     CancelledError
         If `on_progress` returned False.
     """
-    if name not in DATASETS:
-        raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")
+    read = None if name in DATASETS else _reader_of_file(name)
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
     if limit is not None and not is_whole(limit, 1):
         raise DataError(
             f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {shown(limit)}."
         )
+    most = None if limit is None else int(limit)
+    if read is not None:
+        return read(Path(name), split, most, on_progress)
     entry = DATASETS[name]
-    items = entry.load(split, None if limit is None else int(limit), on_progress)
+    items = entry.load(split, most, on_progress)
     ids = np.arange(len(items.targets), dtype=np.int64)
     for array in (items.inputs, items.targets, ids):
         array.setflags(write=False)
@@ -142,3 +174,14 @@ def load_dataset(
         ids=ids,
         fingerprint=content_fingerprint(items, entry.class_names),
     )
+
+
+def _reader_of_file(name: str) -> Callable[[Path, Split, int | None, Progress | None], Dataset]:
+    """Return the reader of a file by its ending; DataError where the name is neither a data set nor such a file."""
+    path = Path(name)
+    ending = "/" if path.is_dir() else path.suffix.lower()
+    if ending in FORMATS:
+        return FORMATS[ending]
+    if ending == ".py":
+        raise DataError(f"{name} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
+    raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.registry import shipped
 from idc_core.progress import Progress, report
 
 SYMBOLS = 30
@@ -169,7 +169,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
     return np.array([[_CODES[character] for character in text] for text in texts], np.int64)
 
 
-@dataset(
+@shipped(
     "sql",
     "SQL strings",
     "29,696 training and 5,120 test pieces of 30 characters from SQL made by a grammar; the class is what comes next.",

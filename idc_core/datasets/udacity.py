@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.registry import dataset
+from idc_core.datasets.entry import Quantity
+from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, open_archive, read_number, read_rows
@@ -21,7 +22,7 @@ _GUARD_FRAMES = 20  # one second
 _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each way
 
 
-@dataset(
+@shipped(
     "udacity",
     "Udacity driving",
     "5,614 frames of a 281 s drive, 100x100 colour, with the steering angle in radians (positive = left).",
@@ -32,6 +33,7 @@ _MAX_ANGLE = 10.0  # radians; a steering wheel turns less than two rounds each w
         "DeepXplore: Automated Whitebox Testing of Deep Learning Systems, SOSP 2017"
     ),
     licence="MIT",
+    quantity=Quantity("steering angle", "rad", "to the right", "to the left", signed=True),
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return images float32 (n, 3, 100, 100) in 0..1 and steering angles float32 (n,), in time order."""

@@ -29,9 +29,14 @@ _LOSSY_QUALITY = 85
 
 
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
-    """Turn image inputs (n, 1 or 3, H, W) in 0..1 into RGB pictures (n, H * f, W * f, 3), f by `factor`."""
-    if inputs.ndim != 4 or inputs.shape[1] not in (1, 3):
-        raise SettingError(f"Pictures need inputs of shape (n, 1 or 3, height, width); got {inputs.shape}.")
+    """Turn image inputs (n, C, H, W) in 0..1 into RGB pictures (n, H * f, W * f, 3), f by `factor`.
+
+    One channel is grey, three are RGB; of any other number the mean is shown.
+    """
+    if inputs.ndim != 4:
+        raise SettingError(f"Pictures need inputs of shape (n, channels, height, width); got {inputs.shape}.")
+    if inputs.shape[1] not in (1, 3):
+        inputs = inputs.mean(1, keepdims=True)
     pixels = (np.clip(inputs, 0.0, 1.0) * 255.0).round().astype(np.uint8).transpose(0, 2, 3, 1)
     return enlarge(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), smallest)
 

@@ -223,14 +223,12 @@ def _settings(measure: Measure) -> dict[str, float]:
 
 
 def _models(models: Any) -> dict[str, nn.Module]:
-    from idc_core.models import Network, load_model
+    from idc_core.models import load_model
 
     if isinstance(models, str):
         return {models: load_model(models)}
-    if isinstance(models, Network) and hasattr(models, "card"):
-        return {models.card.name: models}
     if isinstance(models, nn.Module):
-        return {"model": models}
+        return {getattr(getattr(models, "card", None), "name", "model"): models}
     found = dict(models) if isinstance(models, Mapping) else {name: load_model(name) for name in models}
     if not found:
         raise SettingError("There is no model to inspect: name at least one.")

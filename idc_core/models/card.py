@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.errors import DataError, ModelError
-from idc_core.guarded import read_json, typed
 
 if TYPE_CHECKING:
     from idc_core.models.network import Network
@@ -59,6 +58,8 @@ class ModelCard:
     def read(cls, path: Path) -> ModelCard:
         """Read a card that `to_json` wrote; ModelError if it is none."""
         try:
+            from idc_core.guarded import read_json  # with NumPy, which a list of networks does not need
+
             content = read_json(path, f"The model card {path}", dict[str, Any])
         except DataError as error:
             raise ModelError(str(error)) from error
@@ -72,6 +73,8 @@ class ModelCard:
             found = sorted(content) if isinstance(content, Mapping) else type(content).__name__
             raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {found}.")
         try:
+            from idc_core.guarded import typed
+
             card = typed(dict(content), f"The model card {source}", cls)
         except DataError as error:
             raise ModelError(str(error)) from error

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.files import cache_folder
-from idc_core.guarded import is_sealed, open_sealed_text, read_content, read_json, typed
 from idc_core.models.card import ModelCard
 from idc_core.models.registry import find_entry
 
@@ -82,6 +81,8 @@ class Checkpoint:
         """Read a description that `to_json` wrote; ModelError if it is none."""
         where, again = f"The checkpoint {path}", "Delete it, or train again with the checkpoints kept."
         try:
+            from idc_core.guarded import is_sealed, open_sealed_text, read_content, read_json, typed
+
             text = read_content(path, where)
             # Those of the project are plain JSON, for anybody to read; those kept by a person carry a checksum.
             found = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, Any])

@@ -40,7 +40,7 @@ class ModelEntry:
     read; it imports torch only when it is called. `layers` are those that have neurons, in forward order;
     `default_layer` is the last hidden one with weights, unless that layer tells little. `dataset` is what the network
     takes; `parameters` the exact number of trained values, where it is known; `recipe` None for networks that are not
-    trained here.
+    trained here; `edition` another number whenever a network of this name is registered again, 0 for the project's own.
     """
 
     name: str
@@ -56,6 +56,7 @@ class ModelEntry:
     licence: str
     task: Task = "classification"
     complete: bool = False
+    edition: int = 0
 
     def card(self, network: Network, **measured: Any) -> ModelCard:
         """Return the card of a network of this entry; `measured` are the fields that are not the entry's own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 from idc_core.errors import ModelError
 from idc_core.models.card import Task
 from idc_core.models.entry import ModelEntry, Recipe
+from idc_core.models.own import OwnModel
+from idc_core.own_code import next_edition
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -214,9 +216,9 @@ def network(
     help: str = "",
     *,
     data: str,
-    layer: str,
-    layers: tuple[str, ...] = (),
-    task: Task = "classification",
+    layer: str | None = None,
+    layers: Sequence[str] | None = None,
+    task: Task | None = None,
     citation: str = "",
     licence: str = "",
 ) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
@@ -227,25 +229,28 @@ def network(
     ...     return MyResNet()  # any torch.nn.Module whose outputs are scores before any softmax
 
     `data` names the data set that it takes, whose "train" split neurons and clusters are learnt from. `layer` is a name
-    of `named_modules()`, analysed unless another one is chosen; `layers` are all that are offered, in forward order, by
-    default `layer` alone. People see `label`, by default the name.
+    of `named_modules()`, analysed unless another one is chosen, by default the last hidden layer with weights. `layers`
+    are all that are offered, in forward order, by default those with weights, poolings, and blocks that sum branches.
+    `task` is by default that of the data. People see `label`, by default the name. Scores in a dictionary, a record or
+    a tuple are found: `logits`, `scores`, else the first tensor.
     """
 
     def decorate(build: Callable[[], Module]) -> Callable[[], Module]:
-        MODELS[name] = ModelEntry(
+        MODELS[name] = OwnModel(
             name=name,
             label=label or name,
             help=help,
             build=cast("Callable[[], Network]", build),
-            layers=layers or (layer,),
+            layers=tuple(layers or ()),
             dataset=data,
-            default_layer=layer,
+            default_layer=layer or "",
             parameters=None,
             recipe=None,
             citation=citation,
             licence=licence,
-            task=task,
+            task=cast("Task", task),
             complete=True,
+            edition=next_edition(),
         )
         return build
 

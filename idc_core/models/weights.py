@@ -38,9 +38,10 @@ WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
 def fingerprint(network: nn.Module) -> str:
     """Return 16 hexadecimal digits that change whenever any parameter or buffer of the network changes.
 
-    They begin the SHA-256 of the names, shapes, types and bytes of the state dict, in order of name.
+    They begin the SHA-256 of the names, shapes, types and bytes of the state dict, in order of name; of a person's own
+    network they change with its code, too.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(str(getattr(network, "code", "")).encode())
     for name, value in sorted(network.state_dict().items()):
         array = value.detach().cpu().contiguous().numpy()
         digest.update(f"{name} {array.shape} {array.dtype.str}\n".encode())

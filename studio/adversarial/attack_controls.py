@@ -10,6 +10,7 @@ import streamlit as st
 from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine.results import View
+from studio.engine.wording import quantity
 from studio.state.choices import choose_one
 
 if TYPE_CHECKING:
@@ -189,14 +190,20 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
 
 def nothing_to_attack(view: View) -> str:
     """Say why this setup cannot be attacked; empty where it can."""
+    if view.test.inputs.ndim != 4 and view.test.inputs.dtype.kind == "f":
+        return (
+            "There are no attacks on feature vectors: an attack keeps every value in 0..1, as pixels are. The "
+            "Relevance page shows which features contribute most."
+        )
     if view.test.inputs.ndim != 4:
         return (
             "There are no attacks on texts: an attack changes values slightly, and there is nothing between two "
             "words. The Relevance page shows which words contribute most."
         )
     if not view.is_classifier:
+        what = "an angle" if quantity(view.test).signed else "a number"
         return (
-            "There are no attacks on this network: it predicts an angle, and attacks aim at a wrong class. The Test "
+            f"There are no attacks on this network: it predicts {what}, and attacks aim at a wrong class. The Test "
             "sets page shows which cells noise and transforms add."
         )
     if view.correct is None:

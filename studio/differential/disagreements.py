@@ -20,6 +20,7 @@ from idc_core.figures.input_images import contact_sheet, pictures, png
 from idc_core.figures.wording import typeset
 from studio.differential.search import SearchResult, heatmaps
 from studio.engine.results import View
+from studio.engine.wording import quantity
 from studio.state import address
 from studio.state.selection import picked_row, select, selected
 from studio.text import literal, plural, times
@@ -63,7 +64,9 @@ def table(view: View, result: SearchResult) -> pd.DataFrame:
     found, origin, away = result.disagreements, result.origin, result.distances
     columns: dict[str, Any] = {
         "seed": view.test.ids[origin],
-        "seed's class" if view.is_classifier else "seed's angle": [truth(view, place) for place in origin],
+        "seed's class" if view.is_classifier else f"seed's {quantity(view.test).name.split()[-1]}": [
+            truth(view, place) for place in origin
+        ],
     }
     for place, label in enumerate(result.labels):
         columns[label] = [predicted(view, one) for one in found.predictions[:, place]]

@@ -213,6 +213,8 @@ def _so_far() -> OrderedDict[Hashable, Disagreements]:
 
 
 def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
+    from idc_core.models import MODELS
+
     if name == view.setup.model:
         return view.model
 
@@ -223,7 +225,7 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
         return rounded(view.model, BITS) if name == COPY else load_model(name)
 
     # A copy keeps the card of the network it was made of.
-    key = (COPY, BITS, view.model.card.fingerprint) if name == COPY else name
+    key = (COPY, BITS, view.model.card.fingerprint) if name == COPY else (name, MODELS[name].edition)
     model: nn.Module = waiting.get("companions", key, "loading the networks", work, kept=12)
     return model
 

@@ -267,7 +267,7 @@ def _choose_more(view: View) -> dict[str, Any]:
             (
                 "bound",
                 "Smallest disagreement",
-                "Smallest difference of two predicted angles, in radians, that counts as a disagreement.",
+                "Smallest difference of two predictions, in the targets' unit, that counts as a disagreement.",
                 0.01,
                 1.0,
                 0.2,

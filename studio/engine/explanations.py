@@ -12,6 +12,7 @@ from idc_core.figures.heatmaps import layer_map
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
+from studio.engine.wording import features
 
 if TYPE_CHECKING:
     from idc_core.attribution.methods import MethodCard
@@ -100,6 +101,8 @@ def explain(
 
 
 def read_tokens(test: Dataset, position: int) -> list[str]:
-    """Return the words or characters of a text; dots for those that the network does not know, marks for blanks."""
+    """Return the words or characters of a text, dots for unknown ones and marks for blanks; or a vector's features."""
     ids = test.inputs[position]
+    if ids.dtype.kind == "f":
+        return features(test, ids)
     return [test.vocabulary[token].replace(" ", BLANK) if token > 1 else "…" for token in ids[ids > 0]]

@@ -145,9 +145,10 @@ def open_view(setup: Setup) -> View:
 
     waiting = Waiting(STEPS)
     own = MODELS[setup.model].dataset
-    waiting.begin("data", (own, "train"), _reader(own, "train"), kept=4)
-    waiting.begin("data", (setup.data, "test"), _reader(setup.data, "test"), kept=4)
-    model = waiting.get("model", setup.model, "loading the network", lambda report: _load_model(setup.model), kept=4)
+    waiting.begin("data", _edition(own, "train"), _reader(own, "train"), kept=4)
+    waiting.begin("data", _edition(setup.data, "test"), _reader(setup.data, "test"), kept=4)
+    key = (setup.model, MODELS[setup.model].edition)
+    model = waiting.get("model", key, "loading the network", lambda report: _load_model(setup.model), kept=4)
     card = model.card
     train = open_data(waiting, card.dataset, "train")
     test = open_data(waiting, setup.data, "test")
@@ -192,8 +193,8 @@ def warm(setup: Setup) -> None:
     """Begin to load what the other pages will need, without waiting for it."""
     jobs = shelf()
     for split in ("train", "test"):
-        jobs.job("data", (setup.data, split), _reader(setup.data, split), kept=4)
-    jobs.job("model", setup.model, lambda report: _load_model(setup.model), kept=4)
+        jobs.job("data", _edition(setup.data, split), _reader(setup.data, split), kept=4)
+    jobs.job("model", (setup.model, 0), lambda report: _load_model(setup.model), kept=4)
 
 
 def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
@@ -230,8 +231,15 @@ def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> D
     from idc_core.datasets import DATASETS
 
     doing = f"reading {DATASETS[name].label} ({split})"
-    found: Dataset = waiting.get("data", (name, split), doing, _reader(name, split), kept=4)
+    found: Dataset = waiting.get("data", _edition(name, split), doing, _reader(name, split), kept=4)
     return found
+
+
+def _edition(name: str, split: str) -> tuple[str, str, int]:
+    """Return the key of one split of a data set; another one when the data set is registered again."""
+    from idc_core.datasets import DATASETS
+
+    return name, split, DATASETS[name].edition
 
 
 def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:

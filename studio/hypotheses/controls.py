@@ -90,10 +90,10 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
     own = view.setup.layer
     said = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in view.model.layers if name in said] or [own]
+    st.session_state[LAYERS] = [name for name in view.model.card.layers if name in said] or [own]
     layers = st.multiselect(
         "Layers",
-        view.model.layers,
+        view.model.card.layers,
         key=LAYERS,
         width=480,
         on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),

@@ -39,7 +39,7 @@ def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Swe
     """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long."""
     from idc_core.analysis.layer_sweep import Sweep
 
-    layers = view.model.layers
+    layers = view.model.card.layers
     waiting = Waiting(1 + len(suites) + len(layers))
     cells: list[LayerCoverage] = []
     neurons, responses = {}, {}
@@ -72,7 +72,7 @@ def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
     def work(report: Progress) -> dict[str, RankedLayer]:
         from idc_core.importance.training_pass import rank_layers
 
-        return rank_layers(view.model, view.train, view.model.layers, MOST_NEURONS, on_progress=report)
+        return rank_layers(view.model, view.train, view.model.card.layers, MOST_NEURONS, on_progress=report)
 
     key = view.learnt_key
     found: dict[str, RankedLayer] = waiting.get(

@@ -14,6 +14,7 @@ from idc_core.figures import experiments
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
+from studio.engine.wording import input_parts, quantity
 from studio.state.choices import choose_one
 from studio.text import count, lower, signed
 from studio.widgets import layout
@@ -122,7 +123,7 @@ def draw_trials(view: View, first: Ranking) -> Trials:
     if not m:
         st.caption(f"Layer {layer} has only one neuron, so there is none to compare it with.")
         return Trials("", {})
-    part = "characters" if view.test.is_spelt else "words" if view.test.vocabulary else "pixels"
+    part = "pixels" if view.test.inputs.ndim == 4 else input_parts(view.test)
     number, share, scaled = _choose(view, part)
     if m < view.analysis.m:
         st.caption(f"Layer {layer} has {neurons} neurons, so {m} of them are compared with {m} others.")
@@ -133,11 +134,14 @@ def draw_trials(view: View, first: Ranking) -> Trials:
             st.caption("Accuracy is not defined for these tests: their classes are not the network's.")
         else:
             ablation = silence(view, first.order, number)
-            sentence = _cost(ablation, m, first)
+            sentence = _cost(ablation, m, first, quantity(view.test).unit)
             tables["silenced-neurons"] = _draw_silenced(view, ablation, first, sentence, number)
     with right:
-        result = move(view, first.order, number, share)
-        tables["moved-neurons"] = _draw_moved(view, result, first, part, scaled, (number, share))
+        if part == "features":
+            st.caption("Changing the most relevant part of an input is defined for pixels and words, not for features.")
+        else:
+            result = move(view, first.order, number, share)
+            tables["moved-neurons"] = _draw_moved(view, result, first, part, scaled, (number, share))
     return Trials(sentence, tables)
 
 
@@ -179,21 +183,22 @@ def first_neurons(m: int) -> str:
     return "the first neuron" if m == 1 else f"the first {m} neurons"
 
 
-def _cost(ablation: Ablation, m: int, ranking: Ranking) -> str:
+def _cost(ablation: Ablation, m: int, ranking: Ranking, unit: str) -> str:
     """Say how silencing m neurons and half of the layer changes the accuracy, compared with random neurons."""
-    of = "the steering error" if ablation.task == "regression" else "accuracy"
+    of = "the error (RMSE)" if ablation.task == "regression" else "accuracy"
     by = "" if ranking.name == "sum" else f" by {lower(ranking.label)}"
-    text = f"Silencing {first_neurons(m)}{by} changes {of} by {_change(ablation, m)}"
+    text = f"Silencing {first_neurons(m)}{by} changes {of} by {_change(ablation, m, unit)}"
     most = int(ablation.counts[-1])
-    return f"{text}; the first {most} by {_change(ablation, most)}" if most > m else text
+    return f"{text}; the first {most} by {_change(ablation, most, unit)}" if most > m else text
 
 
-def _change(ablation: Ablation, silenced: int) -> str:
+def _change(ablation: Ablation, silenced: int, unit: str) -> str:
     """Write what silencing so many neurons changes, and the same of random ones."""
     place = int(np.flatnonzero(ablation.counts == silenced)[0])
     own, random = (float(values[place]) - ablation.baseline for values in (ablation.important, ablation.random_mean))
     if ablation.task == "regression":
-        return f"{signed(own, '+.3f')} rad, random ones by {signed(random, '+.3f')}"
+        unit = f" {unit}" if unit else ""
+        return f"{signed(own, '+.3f')}{unit}, random ones by {signed(random, '+.3f')}"
     return f"{signed(100 * own, '+.1f')} points, random ones by {signed(100 * random, '+.1f')}"
 
 

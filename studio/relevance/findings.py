@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from idc_core.figures import heatmaps
 from studio.engine.explanations import INPUT, Explanation, baseline_scores
 from studio.engine.results import View
+from studio.engine.wording import amount, quantity
 from studio.text import count, percent, plural
 
 
@@ -25,8 +26,14 @@ def sentence(
     names = view.train.class_names
     if not view.is_classifier:
         angle, true = float(scores[0]), float(view.test.targets[position])
-        opening = f"Test {number}: the network steers {_steer(angle)} (the driver: {_steer(true)})"
-        positive = f"relevance towards the {_side(angle)}"
+        what = quantity(view.test)
+        if what.signed:
+            opening = f"Test {number}: the network steers {_steer(angle)} (the driver: {_steer(true)})"
+        else:
+            opening = (
+                f"Test {number}: the network predicts {amount(view.test, angle)} (true: {amount(view.test, true)})"
+            )
+        positive = f"relevance {what.positive if angle > 0 else what.negative}".replace(" to ", " towards ")
         values = values if angle > 0 else -values
     elif view.correct is not None and not view.correct[position]:
         true_class = view.test.class_names[view.test.targets[position]]

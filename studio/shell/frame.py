@@ -18,7 +18,7 @@ from idc_core.files import cache_folder
 from studio.engine import jobs
 from studio.engine.overview import snapshot
 from studio.engine.results import View, open_view, warm
-from studio.shell import pins, tour
+from studio.shell import own_setup, pins, tour
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address
 from studio.state.selection import Selection
@@ -48,13 +48,14 @@ def run() -> None:
     try:
         cache_folder()
     except IdcError as error:
-        st.error(str(error))
+        st.error(literal(error))
         st.stop()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
     line = st.empty()
     st.title(entry.question, anchor=False)
     follow_theme()
+    own_setup.follow()
     guide = tour.begin(entry.name)
     if entry.setup == "none":
         _run(script, None)
@@ -162,6 +163,8 @@ def _last_good(failed: Setup) -> View:
 
 def _note(view: View) -> None:
     """Say what is unusual about a setup."""
+    for remark in getattr(view.model, "remarks", ()):
+        st.caption(remark)
     if view.analysis.m < view.setup.m:
         st.caption(f"Layer {view.setup.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:

@@ -12,11 +12,12 @@ from idc_core.errors import CancelledError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
 from studio.engine.results import View
+from studio.engine.wording import amount, quantity
 from studio.state import address
 from studio.state.selection import select, selected
 from studio.testsets import suite_comparison
 from studio.testsets.suite_comparison import ComparedSuites
-from studio.text import cell_name, literal, lower, percent, plural, signed, times
+from studio.text import cell_name, literal, lower, percent, plural, times
 from studio.widgets import gallery
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import keep_row
@@ -117,7 +118,9 @@ def caption(found: ComparedSuites, number: int, position: int) -> str:
     suite, predictions = found.suites[number], found.results[number].predictions
     source = f"{suite.origin[position]}: " if suite.origin[position] >= 0 else ""
     if not found.view.is_classifier:
-        return f"{source}{signed(suite.targets[position])} → {signed(predictions.confidence[position])} rad"
+        true, predicted = float(suite.targets[position]), float(predictions.confidence[position])
+        test = found.view.test
+        return f"{source}{amount(test, true, unit=False)} → {amount(test, predicted)}"
     true = suite.class_names[suite.targets[position]]
     wrong = f" {gallery.WRONG}" if found.judged(number) and not predictions.correct[position] else ""
     return f"{source}{true} → {found.view.train.class_names[predictions.classes[position]]}{wrong}"
@@ -126,7 +129,9 @@ def caption(found: ComparedSuites, number: int, position: int) -> str:
 def legend(found: ComparedSuites, number: int) -> str:
     """Say how the captions are read."""
     if not found.view.is_classifier:
-        return "Captions: number of the source: true steering angle → prediction (positive: left)"
+        what = quantity(found.view.test)
+        ends = f" (positive: {what.positive.removeprefix('to the ')})" if what.signed else ""
+        return f"Captions: number of the source: true {what.name} → prediction{ends}"
     text = "Captions: number of the source: true class → predicted class"
     return f"{text}; {gallery.WRONG}: misclassified" if found.judged(number) else text
 
@@ -162,7 +167,7 @@ def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one:
 def _prediction(found: ComparedSuites, number: int, position: int) -> str:
     predictions = found.results[number].predictions
     if not found.view.is_classifier:
-        return f"{signed(predictions.confidence[position])} rad"
+        return amount(found.view.test, float(predictions.confidence[position]))
     name = found.view.train.class_names[predictions.classes[position]]
     return f"predicted {name}, confidence {percent(float(predictions.confidence[position]))}"
 

@@ -11,6 +11,7 @@ import streamlit as st
 from idc_core.figures import suites as figures
 from studio.engine import suite_catalog
 from studio.engine.results import View
+from studio.engine.wording import quantity
 from studio.state import address
 from studio.state.selection import Selection
 from studio.testsets import added_inputs
@@ -74,7 +75,8 @@ def predictions_table(found: ComparedSuites) -> pd.DataFrame:
         values |= {"confidence": one.confidence, "confidence on added inputs": one.extra_confidence}
         write = percent
         if not found.view.is_classifier:
-            values, write = {"RMSE (rad)": one.rmse, "RMSE on added inputs (rad)": one.extra_rmse}, "{:.4f}".format
+            of = f" ({quantity(found.view.test).unit})".replace(" ()", "")
+            values, write = {f"RMSE{of}": one.rmse, f"RMSE on added inputs{of}": one.extra_rmse}, "{:.4f}".format
         shown = {
             name: "" if value is None or (option.within and "added" in name) else write(value)
             for name, value in values.items()

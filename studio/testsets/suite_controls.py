@@ -14,6 +14,7 @@ from studio.engine import suite_addresses, suite_catalog
 from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
 from studio.engine.suite_catalog import SuiteOption
+from studio.engine.wording import kind
 from studio.state import address
 from studio.text import literal, lower, plural
 
@@ -61,7 +62,8 @@ def choose(view: View) -> list[str]:
         st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if view.test.inputs.ndim != 4:
         st.caption(
-            "Noise, transforms and attacks apply to images only. For texts you can compare parts of the tests, other "
+            "Noise, transforms and attacks apply to images only. "
+            f"For {kind(view.test)} you can compare parts of the tests, other "
             "data sets of the same format, your own tests and unions of these."
         )
     elif not view.is_classifier:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,8 +111,16 @@ def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "test": view.test.ids[positions],
-            "true": [view.test.class_names[target] for target in view.test.targets[positions]],
-            "predicted": [view.train.class_names[said] for said in view.analysis.predictions[positions]],
+            "true": _named(view.test.class_names, view.test.targets[positions]),
+            "predicted": _named(
+                view.train.class_names,
+                (view.analysis.predictions if view.is_classifier else view.analysis.confidence)[positions],
+            ),
             "text": [written(view, view.test.inputs[place]) for place in positions],
         }
     )
+
+
+def _named(names: tuple[str, ...], values: NDArray[Any]) -> list[str | float]:
+    """Return classes by name, and the numbers of a regression as they are."""
+    return [names[int(value)] if names else float(value) for value in values]

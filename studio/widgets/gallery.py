@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from idc_core.figures import input_images
 from studio.engine.results import View
+from studio.engine.wording import amount, features, input_parts, quantity
 from studio.state.selection import select, selected
-from studio.text import plural, signed
+from studio.text import plural
 from studio.widgets.charts import component
 
 WRONG = "\u00d7"
@@ -33,10 +34,11 @@ _tiles = component("idc_gallery", "gallery", "tiles")
 
 
 def answer(view: View, position: int) -> str:
-    """Write a test's true and predicted class, or steering angle."""
+    """Write a test's true and predicted class, or number."""
     said = view.analysis.predictions[position]
     if not view.is_classifier:
-        return f"{signed(view.test.targets[position])} → {signed(view.analysis.confidence[position])} rad"
+        true, predicted = float(view.test.targets[position]), float(view.analysis.confidence[position])
+        return f"{amount(view.test, true, unit=False)} → {amount(view.test, predicted)}"
     true = view.test.class_names[view.test.targets[position]]
     wrong = view.correct is not None and not view.correct[position]
     return f"{true} → {view.train.class_names[said]}{f' {WRONG}' if wrong else ''}"
@@ -126,7 +128,8 @@ def digest(view: View, positions: NDArray[np.int64]) -> str:
 def legend(view: View) -> str:
     """Say how captions of tests are to be read."""
     if not view.is_classifier:
-        return "Number of the test: true → predicted steering angle, positive to the left"
+        what = quantity(view.test)
+        return f"Number of the test: true → predicted {what.name}{f', positive {what.positive}' if what.signed else ''}"
     text = "Number of the test: true → predicted class"
     return text if view.correct is None else f"{text}; {WRONG}: misclassified"
 
@@ -193,7 +196,9 @@ def text_words(view: View, position: int) -> list[str]:
 
 
 def words_of(view: View, tokens: NDArray[Any]) -> list[str]:
-    """Return the words of token ids, as `text_words` does."""
+    """Return the words of token ids, as `text_words` does, or the features of a vector."""
+    if tokens.dtype.kind == "f":
+        return features(view.test, tokens)
     return [view.test.vocabulary[token] if token > 1 else "…" for token in tokens[tokens > 0]]
 
 
@@ -204,4 +209,4 @@ def written(view: View, tokens: NDArray[Any]) -> str:
 
 def _glue(view: View) -> str:
     """Return what stands between two words, or between two characters where a text is read by them."""
-    return "" if view.test.is_spelt else " "
+    return {"characters": "", "words": " ", "features": ", "}[input_parts(view.test)]

@@ -37,6 +37,7 @@ def click_tile(visitor, view, grid, tile):
     visitor.settle()
 
 
+@pytest.mark.slow
 def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, stranger, huge):
     table, names = huge.table, huge.neurons
     cell = table.cells[table.counts.argmax()].tolist()

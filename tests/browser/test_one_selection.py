@@ -19,6 +19,7 @@ def gallery_button(visitor, number):
     return visitor.page.locator(f'button[data-test="{number}"]').first
 
 
+@pytest.mark.slow
 def test_a_test_clicked_in_a_cell_is_followed_over_three_pages(visitor, view):
     cell = tuple(view.table.cells[view.table.counts.argmax()].tolist())
     visitor.open(f"coverage?cell={cell_name(cell)}")

@@ -217,9 +217,10 @@ def test_every_wrong_value_is_refused_in_a_sentence_before_any_work(capsys, fold
             assert value in told.replace("\\\\", "\\") or value.split("=")[-1] in told
     if several:
         assert isinstance(action, Distinct), f"{name_of(action)} takes an item twice: give it the action Distinct"
-        right = {Number: "6", Network: "lenet5-digits", Assignment: "limit=1", Text: "lstm"}
+        right = {FileToRead: __file__, Number: "6", Network: "lenet5-digits", Assignment: "limit=1", Text: "lstm"}
         item = next(iter(action.type)) if isinstance(action.type, Name) else right[type(action.type)]
-        assert "twice" in refused(capsys, [command, *rest, name_of(action), item, item])
+        named = [name_of(action)] if action.option_strings else []
+        assert "twice" in refused(capsys, [command, *rest, *named, item, item])
     if action.nargs == "+":
         refused(capsys, [command, *rest, name_of(action)])
     for more in UNFIT.get((command, name_of(action)), []):

@@ -21,6 +21,8 @@ def test_pictures_grow_by_whole_numbers_and_stay_sharp():
     assert shown.dtype == np.uint8
     assert (shown[:, ::3, ::3, 0] == (inputs[:, 0] * 255).round()).all()
     assert input_images.pictures(np.zeros((1, 3, 100, 100))).shape == (1, 100, 100, 3)
+    two = np.stack([np.zeros((1, 4, 4)), np.full((1, 4, 4), 0.4)], 1)
+    assert (input_images.pictures(two) == 51).all()
     assert [input_images.factor(width) for width in (8, 28, 32, 84, 100)] == [11, 3, 3, 1, 1]
     with pytest.raises(SettingError, match="shape"):
         input_images.pictures(np.zeros((2, 5)))

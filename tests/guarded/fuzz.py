@@ -16,7 +16,8 @@ from pathlib import Path
 from random import Random
 
 from idc_core.errors import IdcError
-from tests.guarded import damage
+from idc_core.models.registry import MODELS
+from tests.guarded import damage, kept_files
 from tests.guarded.kept_files import KEPT
 from tests.guarded.own_files import OWN
 from tests.guarded.published_files import PUBLISHED
@@ -152,6 +153,7 @@ def attempt(reader, work, effort, seed):
 
 def main():
     """Try all readers, or those that are named."""
+    MODELS.update({one.name: one for one in (kept_files.TRAINED, kept_files.PUBLISHED)})
     work, effort, seed, names = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
     warnings.simplefilter("ignore")  # zipfile and Pillow warn of what is done here on purpose
     empty = {name: work / name for name in ("HOME", "TMPDIR", "CWD")}

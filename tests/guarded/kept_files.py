@@ -21,7 +21,6 @@ from idc_core.models.checkpoints import Checkpoint, read_series
 from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.lenet import LeNet
 from idc_core.models.loading import load_model
-from idc_core.models.registry import MODELS
 from idc_core.models.weights import fingerprint, write_weights
 from idc_core.suites import open_saved, save_suite, saved_suites
 from idc_core.suites.attacked import cached_block
@@ -45,10 +44,9 @@ def build():
 
 
 def entry(name, recipe):
-    """Put a small network into the registry, which is this process's own."""
+    """Describe a small network; only the process that reads damaged files has it in its registry."""
     layers = ("conv1", "pool1", "conv2", "pool2", "fc1", "logits")
-    MODELS[name] = ModelEntry(name, name, "", build, layers, "digits", "fc1", None, recipe, "", "")
-    return MODELS[name]
+    return ModelEntry(name, name, "", build, layers, "digits", "fc1", None, recipe, "", "")
 
 
 TRAINED = entry("toy-trained", Recipe("adamw", 0.01, 8, 4))

@@ -103,8 +103,9 @@ TABLES = {
 
 def whole(evidence):
     """Whether predictions are such as everything else takes: shares, unknown only of a class without inputs."""
-    given = evidence.values if evidence.values is not None else evidence.probability
-    values = given[~np.isnan(given)] if evidence.values is None else given
+    values = evidence.values
+    if values is None:
+        values = evidence.probability[~np.isnan(evidence.probability)]
     return bool(values.dtype.kind == "f" and ((values >= 0) & (values <= 1)).all())
 
 

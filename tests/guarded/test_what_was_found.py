@@ -17,9 +17,10 @@ from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining_results import RetrainedNetwork
 from idc_core.guarded import limits, open_archive, open_gzip, read_arrays, read_json, read_picture
 from idc_core.models.loading import load_model
+from idc_core.models.registry import MODELS
 from tests.guarded.crafted_arrays import packed
 from tests.guarded.crafted_binaries import chunks, png_of
-from tests.guarded.kept_files import NETWORK, OVERVIEW, checkpoints, opened_series, published
+from tests.guarded.kept_files import NETWORK, OVERVIEW, PUBLISHED, TRAINED, checkpoints, opened_series, published
 
 
 def arrays(**named):
@@ -81,7 +82,9 @@ def test_messages_stay_short_where_names_are_long():
         (checkpoints, lambda about: about["card"]["recipe"].update(note="y" * 9000), "training with the recipe"),
     ],
 )
-def test_messages_stay_short_where_values_are_long(tmp_path, prepare, change, message):
+def test_messages_stay_short_where_values_are_long(tmp_path, monkeypatch, prepare, change, message):
+    for one in (PUBLISHED, TRAINED):
+        monkeypatch.setitem(MODELS, one.name, one)
     (tmp_path / "data").mkdir()
     path = prepare(tmp_path).with_suffix(".json")
     about = json.loads(path.read_text())

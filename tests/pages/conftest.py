@@ -4,10 +4,12 @@ import importlib.util
 import math
 import runpy
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numba  # noqa: F401 - before a page's folder joins the path: numba would take pages/coverage.py for the package
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
@@ -19,10 +21,13 @@ FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
 
 @pytest.fixture(autouse=True, scope="session")
 def front_door() -> Iterator[None]:
-    """Run `app.py` at once; Streamlit's tests would open the files under ``pages`` without it at every run."""
+    """Run `app.py` at once; Streamlit's tests would open the files under ``pages`` without it at every run.
 
+    Installed packages are looked through for components once, not again for every opened page.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_mpa_v1", runpy.run_path)
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
 
 

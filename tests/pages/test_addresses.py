@@ -187,4 +187,4 @@ def test_a_home_that_is_a_file_is_told_on_the_page(open_page, monkeypatch, tmp_p
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "file"))
     app = open_page("learn")
     assert not app.exception
-    assert ["IDC_HOME" in one.value for one in app.error] == [True]
+    assert [r"IDC\_HOME" in one.value for one in app.error] == [True]

@@ -138,6 +138,7 @@ def test_the_address_chooses_attack_settings_goal_and_tests(view):
     assert "PGD (epsilon 0.15, steps 5)" in finding
 
 
+@pytest.mark.slow
 def test_the_presets_say_which_is_which_and_set_their_values():
     app = opened(attack="Carlini-Wagner L2", cw__iterations="1", cw__search_steps="1", attacked="32")
     choice = next(one for one in app.get("button_group") if one.label == "Settings")

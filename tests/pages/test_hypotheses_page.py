@@ -335,6 +335,7 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     assert "the network was trained on 29,696 training and 5,120 test inputs" in text(app)
 
 
+@pytest.mark.slow
 def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     asked = {"model": "charlstm-sql", "families": "characters", "records": "256", "hypothesis": "is a digit"}
     assert not [title for title in titles(opened(**asked)) if title.startswith("Swaps that make")], (

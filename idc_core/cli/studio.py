@@ -1,0 +1,84 @@
+"""`studio`: open the dashboard, with the networks and data of setup files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlencode
+
+from idc_core.cli.arguments import Distinct, FileToRead, Number
+from idc_core.cli.console import Subparsers
+from idc_core.errors import SettingError
+from idc_core.parameters import Parameter
+
+ROOT = Path(__file__).resolve().parents[2]
+ADDRESS = "127.0.0.1"
+PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the parser of `studio`."""
+    parser = subparsers.add_parser(
+        "studio",
+        help="open the dashboard, with your own networks and data",
+        description="Opens the dashboard in the browser; Ctrl-C stops it. Setup files are read again when they change.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "files",
+        type=FileToRead(),
+        nargs="*",
+        action=Distinct,
+        default=[],
+        metavar="FILE",
+        help="setup files, as --setup FILE",
+    )
+    parser.add_argument(
+        "--port", type=Number(PORT), default=PORT.default, metavar="N", help="port on this computer (%(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the server and return its exit status when it ends."""
+    _check_port(arguments.port)
+    address, environment = f"http://{ADDRESS}:{arguments.port}", dict(os.environ)
+    files = [*arguments.setup, *arguments.files]
+    if files:
+        from idc_core import setup_files
+
+        for file in arguments.files:
+            setup_files.open_setup(file)
+        found = setup_files.opened()
+        environment[setup_files.VARIABLE] = os.pathsep.join(str(one.path) for one in found)
+        model = next((name for one in found for name in one.models), None)
+        if model is not None:
+            address += f"/?{urlencode({'model': model})}"
+    print(f"Opening the dashboard on {address} (Ctrl-C stops it).", flush=True)
+    options = (
+        f"--server.address={ADDRESS}",
+        f"--server.port={arguments.port}",
+        "--server.showEmailPrompt=false",
+        "--browser.gatherUsageStats=false",
+        "--logger.hideWelcomeMessage=true",
+    )
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment)
+    try:
+        return server.wait()
+    except KeyboardInterrupt:
+        server.wait()
+        raise
+
+
+def _check_port(port: int) -> None:
+    """Refuse a port that is taken before anything is read."""
+    try:
+        socket.create_server((ADDRESS, port)).close()
+    except (OSError, OverflowError) as error:
+        raise SettingError(
+            f"Port {port} cannot be opened ({error}): stop what runs there, or choose another one with --port."
+        ) from error

@@ -1,0 +1,173 @@
+"""A person's own data: what their `read` returns, taken apart, checked, and kept in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import Parameter, signature
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.dataset import Dataset, Items, Task
+from idc_core.datasets.entry import DatasetEntry
+from idc_core.datasets.own_arrays import as_array, checked_inputs, checked_targets
+from idc_core.errors import DataError
+from idc_core.own_code import run_own, said_source, source_of
+from idc_core.progress import Progress, report
+
+EXPECTED = "return (inputs, targets), a torch Dataset, or an idc Dataset"
+_REPORTED = 64
+
+
+class OwnReader:
+    """Reads one data set by a person's function; each split that was read whole is kept.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    read : callable
+        Takes (split), (split, limit) or (split, limit, on_progress).
+    task : {"classification", "regression"} or None
+        None: told by the targets.
+    class_names : tuple of str
+        Empty: told by what was read.
+    """
+
+    def __init__(self, name: str, read: Callable[..., Any], task: Task | None, class_names: tuple[str, ...]) -> None:
+        self.name, self.read, self.task, self.class_names = name, read, task, class_names
+        self._kept: dict[str, Items] = {}
+        self._lock = threading.RLock()
+        self._takes = sum(
+            one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+            for one in signature(read).parameters.values()
+        )
+
+    def __call__(self, split: str, limit: int | None, on_progress: Progress | None) -> Items:
+        """Return one split, or the first `limit` items of it."""
+        with self._lock:
+            if split not in self._kept:
+                found = self._read(split, limit if self._takes > 1 else None, on_progress)
+                if limit is not None and self._takes > 1:
+                    return self._with_vocabulary(_first(found, limit))
+                self._kept[split] = found
+            return self._with_vocabulary(_first(self._kept[split], limit))
+
+    def names(self) -> tuple[str, ...]:
+        """Return the class names: those given, those that the data bring, or "0" to the highest class."""
+        with self._lock:
+            highest = -1
+            for split in ("train", "test"):
+                targets = self(split, None, None).targets
+                if self.class_names or targets.dtype.kind == "f":
+                    return self.class_names
+                highest = max(highest, int(targets.max()))
+            self.class_names = tuple(str(number) for number in range(highest + 1))
+            return self.class_names
+
+    def _read(self, split: str, limit: int | None, on_progress: Progress | None) -> Items:
+        given: list[Any] = [split, limit, on_progress]
+        where = f"{said_source(self.read)}: the {split} split of {self.name!r}"
+        doing, file = f"reading the {split} split of {self.name!r}", source_of(self.read)[0]
+        items = run_own(
+            doing, file, lambda: self._apart(self.read(*given[: self._takes]), where, limit, on_progress), DataError
+        )
+        targets = checked_targets(items.targets, where, self.task, self.class_names)
+        if len(items.inputs) != len(targets):
+            raise DataError(f"{where} has {len(items.inputs)} inputs and {len(targets)} targets; expected as many.")
+        if not len(targets):
+            raise DataError(f"{where} is empty; expected at least one input.")
+        self.task = "regression" if targets.dtype.kind == "f" else "classification"
+        return replace(items, inputs=checked_inputs(items.inputs, where), targets=targets)
+
+    def _apart(self, found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
+        """Take apart what the person's function returned, unchecked."""
+        if isinstance(found, Dataset):
+            self.task, self.class_names = self.task or found.task, self.class_names or found.class_names
+            return Items(found.inputs, found.targets, found.vocabulary, found.texts)
+        if isinstance(found, Items):
+            return found
+        if isinstance(found, tuple | list) and len(found) == 2:
+            columns = tuple(str(name) for name in getattr(found[0], "columns", ()))
+            return Items(as_array(found[0]), as_array(found[1]), columns)
+        names = getattr(found, "classes", None)
+        if isinstance(names, tuple | list) and not self.class_names:
+            self.class_names = tuple(str(name) for name in names)
+        tensors: Any = getattr(found, "tensors", ())
+        if len(tensors) == 2:
+            return Items(as_array(tensors[0]), as_array(tensors[1]))
+        if hasattr(found, "__getitem__") and hasattr(found, "__len__") and not isinstance(found, Mapping | str):
+            return _gathered(found, where, limit, on_progress)
+        raise DataError(f"{where}: `read` returned {type(found).__name__}; {EXPECTED}.")
+
+    def _with_vocabulary(self, items: Items) -> Items:
+        """Give token ids without a vocabulary their numbers as words, for all that either split holds."""
+        if items.vocabulary or items.inputs.dtype.kind == "f":
+            return items
+        for split in ("train", "test"):
+            self._kept.setdefault(split, self._kept.get(split) or self._read(split, None, None))
+        highest = max(int(kept.inputs.max()) for kept in self._kept.values())
+        return replace(items, vocabulary=tuple(f"#{number}" for number in range(max(2, highest + 1))))
+
+
+@dataclass(frozen=True, eq=False)
+class OwnData(DatasetEntry):
+    """A data set that a person registered: what was not given is told by the data, when it is first asked for."""
+
+    def __post_init__(self) -> None:
+        """Leave what was not given to the properties below."""
+        for name in ("input_shape", "class_names", "task"):
+            if not self.__dict__[name]:
+                del self.__dict__[name]
+
+    @cached_property  # type: ignore[misc]
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(int(size) for size in self.load("train", 1, None).inputs.shape[1:])
+
+    @cached_property  # type: ignore[misc]
+    def task(self) -> Task:
+        """Classification where the targets are whole numbers or names."""
+        self.load("train", 1, None)
+        return cast("Task", cast("OwnReader", self.load).task)
+
+    @cached_property  # type: ignore[misc]
+    def class_names(self) -> tuple[str, ...]:
+        """Names by class index."""
+        return cast("OwnReader", self.load).names()
+
+
+def _first(items: Items, limit: int | None) -> Items:
+    if limit is None or limit >= len(items.targets):
+        return items
+    return Items(items.inputs[:limit], items.targets[:limit], items.vocabulary, items.texts[:limit])
+
+
+def _gathered(found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
+    """Read a torch Dataset, or any sequence of (input, target), item by item."""
+    count = len(found) if limit is None else min(limit, len(found))
+    inputs: NDArray[Any] | None = None
+    targets = []
+    for place in range(count):
+        item = found[place]
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise DataError(f"{where}: item {place} is a {type(item).__name__}; expected (input, target).")
+        one = as_array(item[0])
+        if inputs is None:
+            inputs = np.empty((count, *one.shape), one.dtype)
+        if one.shape != inputs.shape[1:]:
+            raise DataError(
+                f"{where}: item {place} has the shape {one.shape} and the first one {inputs.shape[1:]}; make all "
+                "inputs equally large."
+            )
+        inputs[place] = one
+        targets.append(as_array(item[1]))
+        if place % _REPORTED == 0:
+            report(on_progress, place, count, "items read")
+    if inputs is None:
+        raise DataError(f"{where} is empty; expected at least one input.")
+    return Items(inputs, np.stack(targets))

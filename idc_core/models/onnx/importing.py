@@ -1,0 +1,186 @@
+"""From the nodes of a graph to the modules of a network: naming, folding of constants, dense layers put together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
+from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
+from idc_core.models.onnx.network import OnnxNetwork, Operation, Step, check_batches
+from idc_core.models.onnx.reading import Graph, RawNode, read_graph
+from idc_core.models.onnx.registry import MISTAKES, MOST_ELEMENTS, OPERATORS, Node, WrittenBatch
+
+_TAKEN = {name.lower() for name in dir(OnnxNetwork)} | {"input", "inputs", "card", "training"}
+"""Names that a child cannot have: those of the module itself, and what relevance calls the network's own input."""
+
+
+def load_onnx(path: Path | str) -> OnnxNetwork:
+    """Turn an ONNX file into a network.
+
+    Parameters
+    ----------
+    path : Path or str
+        A file of opset 6 to the newest, whose operators are in `OPERATORS`. Weights may lie beside it, in its folder.
+
+    Returns
+    -------
+    OnnxNetwork
+        A `torch.nn.Module` in eval mode with one module per node, named after the node. Convolutions, dense layers,
+        recurrent layers and batch normalisations with constant weights are PyTorch's own modules with parameters.
+
+    Raises
+    ------
+    ModelError
+        If the file is damaged, too large, or its predictions depend on the batch size.
+    UnsupportedOperationError
+        If it uses an operator, a domain, a type or a setting that is not supported; the node is named.
+
+    Notes
+    -----
+    Nothing in the file is executed. What depends on no input is computed once. A batch size that the exporter wrote
+    into the shapes of reshapes is opened; if the predictions still depend on it, the file is refused.
+    """
+    graph = read_graph(Path(path))
+    if not graph.inputs:
+        raise ModelError(f"{graph.where} has no input.")
+    sizes = {value.shape[0] if value.shape else None for value in graph.inputs}
+    fixed = sizes.pop() if len(sizes) == 1 else None
+    batch = None if fixed is None else WrittenBatch(fixed)
+    network = build_network(graph, batch)
+    check_batches(network, graph.where, batch)
+    return network
+
+
+def build_network(graph: Graph, batch: WrittenBatch | None = None) -> OnnxNetwork:
+    """Turn a graph into a network in eval mode; `batch` is the batch size that it was written for, if it is fixed."""
+    building = _Building(graph, batch)
+    for raw in graph.nodes:
+        try:
+            building.add(raw)
+        except IdcError as error:
+            raise type(error)(f"{graph.where}: {error}") from error
+    return building.network()
+
+
+class _Building:
+    """A network while its nodes are added."""
+
+    def __init__(self, graph: Graph, batch: WrittenBatch | None) -> None:
+        self.graph, self.batch = graph, batch
+        self.constants = dict(graph.constants)
+        self.modules: dict[str, nn.Module] = {}
+        self.steps: list[tuple[Node, tuple[str, ...]]] = []
+        self.maker: dict[str, Node] = {}
+        self.uses = Counter(name for node in graph.nodes for name in node.inputs) + Counter(graph.outputs)
+        self._seen: Counter[str] = Counter()
+        self._folded = 0
+
+    def add(self, raw: RawNode) -> None:
+        """Add a node, or compute it now where it depends on no input."""
+        if raw.operator == "Constant":
+            self.constants[raw.outputs[0]] = _constant(raw)
+            return
+        known = {place: self.constants[name] for place, name in enumerate(raw.inputs) if name in self.constants}
+        given = tuple(name for name in raw.inputs if name and name not in self.constants)
+        node = Node(
+            self._name(raw), raw.operator, self.graph.opset, raw.inputs, raw.outputs, raw.attributes, known, self.batch
+        )
+        if raw.operator == "Add" and self._adds_bias(node, given):
+            module: nn.Module = nn.Identity()
+        else:
+            module = _build(node)
+        if not given:
+            self._fold(node, module)
+            return
+        self.modules[node.name] = module.eval()
+        self.steps.append((node, given))
+        self.maker.update(dict.fromkeys(raw.outputs, node))
+
+    def network(self) -> OnnxNetwork:
+        """Return the network of the nodes that have been added."""
+        last = {name: place for place, (_, given) in enumerate(self.steps) for name in given}
+        kept = set(self.graph.outputs)
+        steps = []
+        for place, (node, given) in enumerate(self.steps):
+            ends = [name for name in dict.fromkeys(given) if last[name] == place and name not in kept]
+            unused = [name for name in node.outputs if name and name not in last and name not in kept]
+            done = (*ends, *unused)
+            steps.append(Step(node.name, node.operator, given, node.outputs, done))
+        fixed = {name: self.constants[name] for name in self.graph.outputs if name in self.constants}
+        return OnnxNetwork(self.graph.inputs, self.modules, steps, self.graph.outputs, fixed).eval()
+
+    def _name(self, raw: RawNode) -> str:
+        """Return a new identifier for a node: its own name, or its operator and a number."""
+        self._seen[raw.operator] += 1
+        plain = re.sub(r"\W+", "_", raw.name, flags=re.ASCII).strip("_")
+        name = plain or f"{raw.operator}_{self._seen[raw.operator]}"
+        name = name if not name[0].isdigit() and name.lower() not in _TAKEN else f"{raw.operator}_{name}"
+        number, unique = 1, name
+        while unique in self.modules:
+            number += 1
+            unique = f"{name}_{number}"
+        return unique
+
+    def _adds_bias(self, node: Node, given: tuple[str, ...]) -> bool:
+        """Give the bias of an addition to the product of matrices before it, if that is a dense layer without one."""
+        if len(given) != 1 or len(node.constants) != 1 or given[0] not in self.maker:
+            return False
+        layer = self.modules[self.maker[given[0]].name]
+        (bias,) = node.constants.values()
+        if type(layer) is not nn.Linear or layer.bias is not None or self.uses[given[0]] > 1:
+            return False
+        if bias.dim() not in (1, 2) or bias.numel() != bias.shape[-1] or bias.numel() != layer.out_features:
+            return False
+        layer.bias = nn.Parameter(bias.flatten().clone())
+        return True
+
+    def _fold(self, node: Node, module: nn.Module) -> None:
+        """Compute a node that depends on no input."""
+        with torch.no_grad():
+            result = _attempt(node, module)
+        results = result if isinstance(result, tuple | list) else (result,)
+        self._folded += sum(one.numel() for one in results)
+        if self._folded > MOST_ELEMENTS:
+            raise ModelError(f"{node}: constants of more than {MOST_ELEMENTS:,} numbers would be made.")
+        self.constants.update((name, one) for name, one in zip(node.outputs, results, strict=False) if name)
+
+
+def _build(node: Node) -> nn.Module:
+    """Build a node's module; attributes that its operator does not read are refused."""
+    built = _attempt(node, OPERATORS[node.operator], node)
+    left = sorted(set(node.attributes) - node.read)
+    if left:
+        raise UnsupportedOperationError(f"{node} has the attribute {left[0]!r}, which is not supported.")
+    if isinstance(built, nn.Module) and node.known(*range(len(node.inputs))):
+        # A layer of nothing but constants is called with the first of them.
+        return Operation(node, lambda x, *_: built(x))
+    return built if isinstance(built, nn.Module) else Operation(node, built)
+
+
+def _attempt(node: Node, function: Any, *arguments: Any) -> Any:
+    """Call a function on behalf of a node; what is wrong with the node is a ModelError."""
+    try:
+        return function(*arguments)
+    except IdcError:
+        raise
+    except MISTAKES as error:
+        raise ModelError(f"{node} is not of the form that its operator takes: {error}") from error
+
+
+def _constant(raw: RawNode) -> Tensor:
+    """Return the value of a Constant node."""
+    kinds = {"value": None, "value_float": torch.float32, "value_floats": torch.float32}
+    kinds |= {"value_int": torch.int64, "value_ints": torch.int64}
+    ((name, value),) = raw.attributes.items() if len(raw.attributes) == 1 else (("", None),)
+    if name not in kinds or len(raw.outputs) != 1:
+        raise UnsupportedOperationError(
+            f"Node {raw.name!r} (Constant) has {list(raw.attributes) or 'no attributes'}; expected one of "
+            f"{', '.join(kinds)}."
+        )
+    return value if isinstance(value, Tensor) else torch.tensor(value, dtype=kinds[name])

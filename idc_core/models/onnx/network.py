@@ -1,0 +1,171 @@
+"""The network that an ONNX file becomes: one module per node, run in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from idc_core.errors import IdcError, ModelError
+from idc_core.models.network import Network
+from idc_core.models.onnx.reading import Value
+from idc_core.models.onnx.registry import MISTAKES, Function, Node, WrittenBatch
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node while the network runs."""
+
+    name: str  # of the module
+    operator: str
+    inputs: tuple[str, ...]  # the values that the module is called with
+    outputs: tuple[str, ...]
+    done: tuple[str, ...]  # values that no later node uses
+
+
+class Operation(nn.Module):
+    """A node without weights of its own: a function of its inputs, of which some are constants."""
+
+    def __init__(self, node: Node, function: Function) -> None:
+        super().__init__()
+        self.operator, self.function = node.operator, function
+        self.places: list[int | str | None] = []
+        for position, name in enumerate(node.inputs):
+            if position in node.constants:
+                self.register_buffer(f"constant_{position}", node.constants[position])
+                self.places.append(f"constant_{position}")
+            else:
+                self.places.append(sum(isinstance(place, int) for place in self.places) if name else None)
+
+    def forward(self, *given: Tensor) -> Any:
+        """Run the function on the inputs that are not constant, each in its place among the constants."""
+        values = (
+            given[place] if isinstance(place, int) else None if place is None else getattr(self, place)
+            for place in self.places
+        )
+        return self.function(*values)
+
+    def extra_repr(self) -> str:
+        """Return the operator."""
+        return self.operator
+
+
+class OnnxNetwork(Network):
+    """A network read from an ONNX file; its children are named after the nodes.
+
+    Attributes
+    ----------
+    inputs : tuple of Value
+        Name, type and shape of each input.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[Value, ...],
+        modules: dict[str, nn.Module],
+        steps: Sequence[Step],
+        outputs: tuple[str, ...],
+        constants: dict[str, Tensor],
+    ) -> None:
+        super().__init__()
+        self.inputs, self._steps, self._outputs = inputs, tuple(steps), outputs
+        for name, module in modules.items():
+            self.add_module(name, module)
+        # Outputs that do not depend on the input.
+        self._constants = constants
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Names of the layers with weights, in forward order."""
+        return tuple(name for name in super().layers if next(self.get_submodule(name).parameters(), None) is not None)
+
+    def forward(self, inputs: Tensor, *more: Tensor) -> Any:
+        """Return the output, or a tuple where the file has several.
+
+        Raises ModelError if the inputs do not fit or a node fails on them.
+        """
+        given = (inputs, *more)
+        if len(given) != len(self.inputs):
+            raise ModelError(f"The network has {len(self.inputs)} inputs, not {len(given)}.")
+        values = dict(self._constants)
+        for value, x in zip(self.inputs, given, strict=True):
+            _check_input(value, x)
+            values[value.name] = x
+        for step in self._steps:
+            arguments = [values[name] for name in step.inputs]
+            try:
+                result = self._modules[step.name](*arguments)  # type: ignore[misc]
+            except IdcError:
+                raise
+            except MISTAKES as error:
+                shapes = ", ".join(str(list(x.shape)) for x in arguments)
+                raise ModelError(
+                    f"Node {step.name!r} ({step.operator}) failed on arrays of the shapes {shapes}: {error}"
+                ) from error
+            results = result if isinstance(result, tuple | list) else (result,)
+            values.update((name, one) for name, one in zip(step.outputs, results, strict=False) if name)
+            for name in step.done:
+                del values[name]
+        found = tuple(values[name] for name in self._outputs)
+        return found[0] if len(found) == 1 else found
+
+
+def _check_input(value: Value, x: Tensor) -> None:
+    """Refuse an input that does not have the shape of the file; the batch size is free."""
+    if value.shape is None:
+        return
+    fits = x.dim() == len(value.shape) and all(
+        size is None or size == length for size, length in zip(value.shape[1:], x.shape[1:], strict=True)
+    )
+    if not fits:
+        sizes = ", ".join("n" if i == 0 else "any" if s is None else str(s) for i, s in enumerate(value.shape))
+        raise ModelError(f"Input {value.name!r} has the shape {tuple(x.shape)}; expected ({sizes}).")
+
+
+def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None) -> None:
+    """Refuse a network whose predictions depend on the batch size; it is tried where its input's shape is known.
+
+    A batch size that is written into the graph is tried first, so that reshapes learn where it is.
+    """
+    if any(value.shape is None or not value.shape or None in value.shape[1:] for value in network.inputs):
+        return
+    random = torch.Generator().manual_seed(0)
+    pair = [_sample(value, random) for value in network.inputs]
+    advice = "Export it with a batch size that is left open (dynamic axes)."
+    try:
+        with torch.no_grad():
+            if batch is not None:
+                batch.learning = True
+                network(*(x[:1].expand(batch.size, *x.shape[1:]) for x in pair))
+                batch.learning = False
+            single = [_all(network(*(x[row : row + 1] for x in pair))) for row in range(2)]
+            both = _all(network(*pair))
+    except ModelError as error:
+        raise ModelError(f"{where} does not run on one input and on two: {error} {advice}") from error
+    for name, together, one, other in zip(network._outputs, both, *single, strict=True):
+        apart = torch.cat([one, other]) if one.dim() else one
+        if apart.shape != together.shape or not torch.allclose(
+            apart.double(), together.double(), 1e-3, 1e-3 * _size(apart), equal_nan=True
+        ):
+            raise ModelError(
+                f"{where} gives another output {name!r} for two inputs together than for each of them alone. {advice}"
+            )
+
+
+def _sample(value: Value, random: torch.Generator) -> Tensor:
+    shape = [2, *(size or 1 for size in (value.shape or (1,))[1:])]
+    if value.dtype.is_floating_point:
+        return torch.rand(shape, generator=random).to(value.dtype)
+    return torch.randint(0, 2, shape, generator=random).to(value.dtype)
+
+
+def _all(output: Any) -> tuple[Tensor, ...]:
+    return output if isinstance(output, tuple) else (output,)
+
+
+def _size(x: Tensor) -> float:
+    finite = x.double()[torch.isfinite(x.double())].abs()
+    return float(finite.max()) if finite.numel() else 1.0

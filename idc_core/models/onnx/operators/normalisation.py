@@ -1,0 +1,132 @@
+"""Normalisations; with constant scales they are `torch.nn.BatchNorm2d` and `torch.nn.LayerNorm`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from idc_core.models.onnx.registry import Function, Node, operator
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """Batch normalisation of an input (n, channels, ...), of images in most networks."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Take any number of dimensions."""
+
+
+@operator("BatchNormalization")
+def _batch_norm(node: Node) -> nn.Module | Function:
+    epsilon, momentum = node.get("epsilon", 1e-5), node.get("momentum", 0.9)
+    if node.get("training_mode", 0) or len(node.outputs) > 1:
+        raise node.refuse("batch normalisation in training mode")
+    node.get("is_test"), node.get("consumed_inputs")
+    if not node.get("spatial", 1):
+        raise node.refuse("batch normalisation per position (spatial 0)")
+    if 0 in node.constants or not all(position in node.constants for position in range(1, 5)):
+        return lambda x, scale, bias, mean, var: F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
+    scale, bias, mean, var = (node.constants[position] for position in range(1, 5))
+    layer = BatchNorm(scale.numel(), epsilon, 1 - momentum, device="meta")
+    layer.weight, layer.bias = nn.Parameter(scale.clone()), nn.Parameter(bias.clone())
+    layer.running_mean, layer.running_var = mean.clone(), var.clone()
+    layer.num_batches_tracked = torch.tensor(0)
+    return layer
+
+
+@operator("InstanceNormalization")
+def _instance_norm(node: Node) -> Function:
+    epsilon = node.get("epsilon", 1e-5)
+    return lambda x, scale, bias: F.instance_norm(x, None, None, scale, bias, True, 0.0, epsilon)
+
+
+@operator("GroupNormalization")
+def _group_norm(node: Node) -> Function:
+    groups, epsilon = node.need("num_groups"), node.get("epsilon", 1e-5)
+    node.get("stash_type")
+
+    def run(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+        each = x.shape[1] // scale.numel() if node.opset < 21 else 1
+        return F.group_norm(x, groups, scale.repeat_interleave(each), bias.repeat_interleave(each), epsilon)
+
+    return run
+
+
+@operator("LayerNormalization")
+def _layer_norm(node: Node) -> nn.Module | Function:
+    axis, epsilon = node.get("axis", -1), node.get("epsilon", 1e-5)
+    node.get("stash_type")
+    scale, bias = node.constants.get(1), node.constants.get(2)
+    several = sum(map(bool, node.outputs)) > 1
+    whole = not several and 0 not in node.constants and node.known(2)
+    fits = scale is not None and (bias is None or bias.shape == scale.shape)
+    # Counted from the end the shape of the scale is what is normalised over; one of a single number is broadcast.
+    if scale is not None and whole and fits and axis == -scale.dim() and scale.numel() > 1:
+        layer = nn.LayerNorm(list(scale.shape), epsilon, bias=bias is not None, device="meta")
+        layer.weight = nn.Parameter(scale.clone())
+        if bias is not None:
+            layer.bias = nn.Parameter(bias.clone())
+        return layer
+
+    def run(x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Any:
+        shape = x.shape[axis:] if axis < 0 else x.shape[axis % x.dim() :]
+        scale = scale.expand(shape)
+        z = F.layer_norm(x, shape, scale, None if bias is None else bias.expand(shape), epsilon)
+        if not several:
+            return z
+        dims = tuple(range(x.dim() - len(shape), x.dim()))
+        mean = x.mean(dims, keepdim=True)
+        return z, mean, torch.rsqrt(x.var(dims, unbiased=False, keepdim=True) + epsilon)
+
+    return run
+
+
+@operator("RMSNormalization")
+def _rms_norm(node: Node) -> Function:
+    axis, epsilon = node.get("axis", -1), node.get("epsilon", 1e-5)
+    node.get("stash_type")
+
+    def run(x: Tensor, scale: Tensor) -> Tensor:
+        dims = tuple(range(axis % x.dim(), x.dim()))
+        return x * torch.rsqrt((x * x).mean(dims, keepdim=True) + epsilon) * scale
+
+    return run
+
+
+@operator("LRN")
+def _local_response(node: Node) -> Function:
+    alpha, beta, bias = node.get("alpha", 1e-4), node.get("beta", 0.75), node.get("bias", 1.0)
+    size = node.need("size")
+    if size % 2:
+        return lambda x: F.local_response_norm(x, size, alpha, beta, bias)
+
+    def run(x: Tensor) -> Tensor:
+        # PyTorch's windows of an even size reach one channel farther down, those of ONNX one farther up.
+        turned: Tensor = F.local_response_norm(x.flip(1), size, alpha, beta, bias)
+        return turned.flip(1)
+
+    return run
+
+
+@operator("LpNormalization")
+def _power_norm(node: Node) -> Function:
+    axis, p = node.get("axis", -1), node.get("p", 2)
+
+    def run(x: Tensor) -> Tensor:
+        norm = x.norm(p, axis, keepdim=True)
+        return torch.where(norm == 0, torch.zeros_like(x), x / norm)
+
+    return run
+
+
+@operator("MeanVarianceNormalization")
+def _mean_variance(node: Node) -> Function:
+    # By default it mixes the inputs of a batch, which loading a network finds out.
+    axes = tuple(node.get("axes", [0, 2, 3]))
+
+    def run(x: Tensor) -> Tensor:
+        return (x - x.mean(axes, keepdim=True)) / (x.var(axes, unbiased=False, keepdim=True).sqrt() + 1e-9)
+
+    return run

@@ -1,0 +1,104 @@
+"""Recurrent layers as `torch.nn.LSTM` and its like, their gates put into PyTorch's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from idc_core.models.onnx.registry import Function, Node, operator
+
+_KINDS: dict[str, tuple[type[Any], tuple[int, ...]]] = {
+    "LSTM": (nn.LSTM, (0, 2, 3, 1)),  # ONNX: input, output, forget, cell; PyTorch: input, forget, cell, output
+    "GRU": (nn.GRU, (1, 0, 2)),  # ONNX: update, reset, hidden; PyTorch: reset, update, new
+    "RNN": (nn.RNN, (0,)),
+}
+_USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer whose results have the axes of ONNX: (length, directions, n, states)."""
+
+    def __init__(self, node: Node, weights: tuple[Tensor, Tensor, Tensor | None], options: dict[str, Any]) -> None:
+        super().__init__()
+        self.cells = _cells(node, *weights, options)
+        self.backwards, self.rows_first = options["direction"] == "reverse", options["rows_first"]
+        given = {position for position, name in enumerate(node.inputs) if name}
+        self.states = [position for position in (5, 6) if position in given]
+        self.open = [position for position in sorted(given) if position not in node.constants]
+        for position in self.states:
+            self.register_buffer(f"state_{position}", node.constants.get(position))
+
+    def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
+        """Return outputs and last states."""
+        by_place = dict(zip(self.open, given, strict=True))
+        x = by_place[0].transpose(0, 1) if self.rows_first else by_place[0]
+        states = [by_place.get(position, getattr(self, f"state_{position}")) for position in self.states]
+        return run_cells(self.cells, x, states, self.backwards, self.rows_first)
+
+
+def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str, Any]) -> Any:
+    """Return PyTorch's layer with the weights (directions, gates x states, inputs) of a node."""
+    make, order = _KINDS[node.operator]
+    states = r.shape[2]
+    more = {"nonlinearity": "relu"} if options["relu"] else {}
+    cells = make(w.shape[2], states, bias=b is not None, bidirectional=len(w) == 2, device="meta", **more)
+
+    def ordered(x: Tensor) -> nn.Parameter:
+        gates = x.reshape(len(order), states, *x.shape[1:])
+        return nn.Parameter(gates[list(order)].flatten(0, 1).clone())
+
+    for direction, end in enumerate(("", "_reverse")[: len(w)]):
+        setattr(cells, f"weight_ih_l0{end}", ordered(w[direction]))
+        setattr(cells, f"weight_hh_l0{end}", ordered(r[direction]))
+        if b is not None:
+            for part, half in zip(("ih", "hh"), b[direction].chunk(2), strict=True):
+                setattr(cells, f"bias_{part}_l0{end}", ordered(half))
+    return cells
+
+
+def run_cells(cells: Any, x: Tensor, states: list[Tensor], backwards: bool, rows_first: bool) -> tuple[Tensor, ...]:
+    """Run a layer over (length, n, inputs) and return outputs and last states with the axes of ONNX."""
+    directions, n = 1 + cells.bidirectional, x.shape[1]
+    initial = [(s.transpose(0, 1) if rows_first else s).expand(directions, n, -1).contiguous() for s in states]
+    if isinstance(cells, nn.LSTM) and len(initial) == 1:
+        initial.append(torch.zeros_like(initial[0]))
+    given = None if not initial else tuple(initial) if isinstance(cells, nn.LSTM) else initial[0]
+    y, last = cells(x.flip(0) if backwards else x, given)
+    y = (y.flip(0) if backwards else y).unflatten(2, (directions, -1)).transpose(1, 2)
+    ends = list(last) if isinstance(last, tuple) else [last]
+    if rows_first:
+        return (y.permute(2, 0, 1, 3), *(end.transpose(0, 1) for end in ends))
+    return (y, *ends)
+
+
+@operator("LSTM", "GRU", "RNN")
+def _recurrent(node: Node) -> nn.Module | Function:
+    direction = node.get("direction", "forward")
+    names = node.get("activations") or _USUAL[node.operator]
+    usual = _USUAL[node.operator] * (len(names) // len(_USUAL[node.operator]))
+    relu = node.operator == "RNN" and set(names) == {"Relu"}
+    node.get("hidden_size")
+    options = {"direction": direction, "rows_first": bool(node.get("layout", 0)), "relu": relu}
+    reason = {
+        "other activation functions": names != usual and not relu,
+        "clip": node.get("clip") is not None,
+        "sequence lengths": node.has(4),
+        "peepholes": node.has(7),
+        "input_forget": bool(node.get("input_forget", 0)),
+        "linear_before_reset 0": node.operator == "GRU" and not node.get("linear_before_reset", 0),
+    }
+    for what, there in reason.items():
+        if there:
+            raise node.refuse(what)
+    if 1 in node.constants and 2 in node.constants and node.known(3) and 0 not in node.constants:
+        weights = node.constants[1], node.constants[2], node.constants.get(3)
+        return Recurrent(node, weights, options)
+
+    def run(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, *more: Tensor | None) -> tuple[Tensor, ...]:
+        x = x.transpose(0, 1) if options["rows_first"] else x
+        states = [state for state in more[1:3] if state is not None]
+        return run_cells(_cells(node, w, r, b, options), x, states, direction == "reverse", options["rows_first"])
+
+    return run

@@ -1,0 +1,196 @@
+"""An ONNX file as plain data: its size, types, names and order are checked, and nothing in it is run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from torch import Tensor
+
+from idc_core.errors import DataError, ModelError, UnsupportedOperationError
+from idc_core.guarded import Budget, opened
+from idc_core.guarded.opening import size_of
+from idc_core.models.onnx.registry import OPERATORS
+from idc_core.models.onnx.tensors import inside, tensor_of, torch_type
+
+OLDEST_OPSET = 6
+DOMAINS = ("", "ai.onnx")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An input of the network."""
+
+    name: str
+    dtype: torch.dtype
+    shape: tuple[int | None, ...] | None  # None for a size, or all sizes, that are open
+
+
+@dataclass(frozen=True)
+class RawNode:
+    """A node as it lies in the file."""
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What a file holds."""
+
+    where: str  # the file, for messages
+    opset: int
+    inputs: tuple[Value, ...]
+    outputs: tuple[str, ...]
+    constants: dict[str, Tensor]
+    nodes: tuple[RawNode, ...]
+
+
+def read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
+    """Return the content of a file, or a part of it; this is the one place that opens files.
+
+    Raises ModelError if it is no regular file, takes more memory than is allowed, or is shorter than the part.
+    """
+    try:
+        with opened(path, where) as stream:
+            size = size_of(stream)
+            wanted = size - offset if length is None else length
+            if wanted < 0 or offset + wanted > size:
+                raise ModelError(f"{where} has {size:,} bytes; byte {offset + max(0, wanted):,} is wanted from it.")
+            budget.take(wanted, "its content")
+            stream.seek(offset)
+            return stream.read(wanted)
+    except DataError as error:
+        raise ModelError(str(error)) from error
+    except OSError as error:
+        raise ModelError(f"{where} cannot be read: {error.strerror}.") from error
+
+
+def read_graph(path: Path) -> Graph:
+    """Read and check an ONNX file."""
+    where = f"The ONNX file {path}"
+    proto, budget = ModelProto(), Budget(where)
+    try:
+        proto.ParseFromString(read_bytes(path, where, budget))
+    except (DecodeError, RecursionError) as error:
+        raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
+    return graph_of(proto, where, path.parent, budget)
+
+
+def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None) -> Graph:
+    """Check a network that has been parsed; without a folder nothing may lie beside it."""
+    held = budget or Budget(where)
+
+    def read(location: str, offset: int, length: int | None) -> bytes:
+        if folder is None:
+            raise ModelError(f"{where} has weights in another file, {location!r}; expected them in the file itself.")
+        path = inside(folder, location, where)
+        return read_bytes(path, f"{where}: its weights file {location!r}", held, offset, length)
+
+    graph = proto.graph
+    if proto.functions:
+        raise UnsupportedOperationError(
+            f"{where} defines functions of its own ({proto.functions[0].name}); export it with functions inlined."
+        )
+    if graph.sparse_initializer:
+        raise UnsupportedOperationError(f"{where} has sparse weights; export it with dense ones.")
+    if not graph.node and not graph.output:
+        raise ModelError(f"{where} holds no network: it has no nodes and no outputs.")
+    opset = _opset(proto, where)
+    constants: dict[str, Tensor] = {}
+    for initializer in graph.initializer:
+        if initializer.name in constants:
+            raise ModelError(f"{where} has two weights named {initializer.name!r}.")
+        constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
+    inputs = tuple(_value(info, where) for info in graph.input if info.name not in constants)
+    nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
+    found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes)
+    _check_order(found, graph)
+    return found
+
+
+def _opset(proto: ModelProto, where: str) -> int:
+    versions = [entry.version for entry in proto.opset_import if entry.domain in DOMAINS]
+    newest = onnx.defs.onnx_opset_version()
+    if len(versions) != 1 or not OLDEST_OPSET <= versions[0] <= newest:
+        raise UnsupportedOperationError(
+            f"{where} is written for opset {', '.join(map(str, versions)) or 'nothing'}; expected one from "
+            f"{OLDEST_OPSET} to {newest}. Export it again for one of these."
+        )
+    return int(versions[0])
+
+
+def _value(info: onnx.ValueInfoProto, where: str) -> Value:
+    if info.type.WhichOneof("value") != "tensor_type":
+        kind = info.type.WhichOneof("value") or "nothing"
+        raise UnsupportedOperationError(f"{where}: input {info.name!r} is a {kind}; expected an array.")
+    array = info.type.tensor_type
+    shape = tuple(_length(one) for one in array.shape.dim) if array.HasField("shape") else None
+    return Value(info.name, torch_type(array.elem_type, f"{where}: input {info.name!r}"), shape)
+
+
+def _length(dimension: Any) -> int | None:
+    return int(dimension.dim_value) if dimension.HasField("dim_value") and dimension.dim_value > 0 else None
+
+
+def _node(node: NodeProto, number: int, opset: int, read: Any, where: str) -> RawNode:
+    label = f"{where}: node {node.name or number!r} ({node.op_type}, opset {opset})"
+    if node.domain not in DOMAINS:
+        raise UnsupportedOperationError(
+            f"{label} is of the domain {node.domain!r}; only operators of ONNX itself are supported."
+        )
+    if any(one.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for one in node.attribute):
+        raise UnsupportedOperationError(
+            f"{label} holds graphs of its own (branches, loops), which are not supported. Export the network without."
+        )
+    if node.op_type not in OPERATORS and node.op_type != "Constant":
+        raise UnsupportedOperationError(f"{label} of the domain 'ai.onnx' is an operator that is not supported.")
+    attributes = {one.name: _attribute(one, read, label) for one in node.attribute}
+    return RawNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes)
+
+
+def _attribute(attribute: AttributeProto, read: Any, label: str) -> Any:
+    kind, where = attribute.type, f"{label}: attribute {attribute.name!r}"
+    plain = {AttributeProto.FLOAT: "f", AttributeProto.INT: "i"}
+    lists = {AttributeProto.FLOATS: "floats", AttributeProto.INTS: "ints"}
+    if attribute.ref_attr_name:
+        raise ModelError(f"{where} refers to a function, and there is none.")
+    if kind in plain:
+        return getattr(attribute, plain[kind])
+    if kind in lists:
+        return list(getattr(attribute, lists[kind]))
+    if kind == AttributeProto.STRING:
+        return attribute.s.decode("utf-8", "replace")
+    if kind == AttributeProto.TENSOR:
+        return tensor_of(attribute.t, read, where)
+    raise UnsupportedOperationError(
+        f"{where} is of the kind {AttributeProto.AttributeType.Name(kind)}, which is not supported."
+    )
+
+
+def _check_order(graph: Graph, proto: GraphProto) -> None:
+    """Refuse values that come twice, are used before they are made, or are never made."""
+    made = [value.name for value in graph.inputs] + list(graph.constants)
+    made += [name for node in graph.nodes for name in node.outputs if name]
+    twice = [name for name, count in Counter(made).items() if count > 1]
+    if twice:
+        raise ModelError(f"{graph.where}: the value {twice[0]!r} is made more than once.")
+    there = {value.name for value in graph.inputs} | set(graph.constants)
+    for node in graph.nodes:
+        for name in node.inputs:
+            if name and name not in there:
+                later = "only a later node makes it, or the node itself" if name in made else "nothing makes it"
+                raise ModelError(f"{graph.where}: node {node.name!r} ({node.operator}) uses {name!r}, but {later}.")
+        there.update(node.outputs)
+    missing = [name for name in graph.outputs if name not in there]
+    if missing or not graph.outputs:
+        raise ModelError(f"{graph.where}: its output {(missing or ['(none)'])[0]!r} is made by no node.")

@@ -1,0 +1,103 @@
+"""A person's own code: its mistakes told by file and line, and the files that it consists of."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from idc_core.errors import IdcError
+
+Result = TypeVar("Result")
+
+next_edition = itertools.count(1).__next__
+"""Number of the next registration: an entry that is registered again is another edition."""
+
+_OURS = ("idc_core", "studio", "pages", "app")
+_INSTALLED = ("site-packages", "dist-packages", "node_modules")
+
+
+def run_own(doing: str, file: str, work: Callable[[], Result], kind: type[IdcError]) -> Result:
+    """Run a person's code.
+
+    Parameters
+    ----------
+    doing : str
+        What it does, for the message, as "building the network 'x'".
+    file : str
+        File that the message names; its last line on the way to the mistake is the line.
+    work : callable
+        Runs the code and returns its result.
+    kind : type
+        The error to raise.
+
+    Raises
+    ------
+    IdcError
+        Of that kind, with file, line and the mistake in a sentence; mistakes explained by the engine as they are.
+    """
+    try:
+        return work()
+    except IdcError:
+        raise
+    except (Exception, SystemExit) as error:
+        text = (str(error.msg) if isinstance(error, SyntaxError) else str(error)).strip().splitlines()
+        said = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+        raise kind(f"{_place(error, file)}: {doing} failed: {said.rstrip('.')}.") from error
+
+
+def _place(error: BaseException, file: str) -> str:
+    """Return file and line of a mistake: of the person's file, or of the file that cannot be read as Python."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    line = _line(error.__traceback__, file)
+    return file if line is None else f"{file}, line {line}"
+
+
+def _line(trace: TracebackType | None, file: str) -> int | None:
+    line = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def source_of(function: Callable[..., Any]) -> tuple[str, int]:
+    """Return the file and the line in which a function begins; its own name and 0 where it has no file."""
+    code = getattr(function, "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code else (repr(function), 0)
+
+
+def said_source(function: Callable[..., Any]) -> str:
+    """Say where a function is, as "my_setup.py, line 12"."""
+    file, line = source_of(function)
+    return f"{file}, line {line}" if line else file
+
+
+def own_modules(file: Path) -> dict[str, Path]:
+    """Return the loaded modules that lie in the folder of a person's file or below, by name; no installed ones."""
+    folder = f"{file.parent}/"
+    found = {}
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__dict__", {}).get("__file__")
+        if not isinstance(path, str) or not path.startswith(folder) or name.split(".")[0] in _OURS:
+            continue
+        parts = path.removeprefix(folder).split("/")
+        if not any(part in _INSTALLED or part.startswith(".") for part in parts):
+            found[name] = Path(path)
+    return found
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """Return 16 hexadecimal digits that change when the code around a function does: its file, and those beside it."""
+    file = Path(source_of(function)[0])
+    digest = hashlib.sha256()
+    for path in sorted({file, *own_modules(file).values()}):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

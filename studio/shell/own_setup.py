@@ -1,0 +1,43 @@
+"""The setup files of this server: read at its start and when they change; what is wrong is shown on every page."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from idc_core.errors import CancelledError
+from studio.engine.jobs import Waiting
+from studio.state import address
+from studio.state.setup import untouched
+
+if TYPE_CHECKING:
+    from idc_core.progress import Progress
+
+VISITED = "own-setup-visited"
+
+
+def follow() -> None:
+    """Read what has changed, show what is wrong, and open a session's first visit on the person's network."""
+    if not os.environ.get("IDC_SETUP"):
+        return
+    from idc_core import setup_files
+
+    setup_files.watch(setup_files.from_environment())
+    if due := setup_files.changed():
+
+        def work(report: Progress) -> None:
+            setup_files.refresh(report)
+
+        try:
+            Waiting(1).get("setup files", due, "reading your setup", work)
+        except CancelledError:
+            st.info("Reading your setup was stopped. It is read again at the next click.")
+    for problem in setup_files.problems():
+        st.error(problem)
+        st.caption("What was read before stays. Save the file to have it read again.")
+    if not st.session_state.get(VISITED) and untouched():
+        models = [name for one in setup_files.opened() for name in one.models]
+        address.keep("model", models[0] if models else "")
+    st.session_state[VISITED] = True
