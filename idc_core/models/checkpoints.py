@@ -190,8 +190,8 @@ def refuse_mixture(folder: Path, training: Mapping[str, Any], there: ModelCard) 
     for what in ("seed", "recipe", "versions"):
         if training[what] != getattr(there, what):
             raise ModelError(
-                f"The folder {folder} holds checkpoints of a training with the {what} {getattr(there, what)}, not "
-                f"{training[what]}: move that folder away, or delete it."
+                f"The folder {folder} holds checkpoints of a training with the {what} {getattr(there, what)!s:.500}, "
+                f"not {training[what]!s:.500}: move that folder away, or delete it."
             )
 
 

@@ -130,28 +130,32 @@ def _check_layer(name: str, module: nn.Module, layer: _Layer, arrays: ArrayFile)
     kind = _KINDS.get(layer.type)
     if kind is None or not isinstance(module, kind):
         raise ModelError(
-            f"{arrays.where}: layer {layer.name!r} is a {layer.type}, but the network has a "
+            f"{arrays.where}: layer {layer.name!r:.100} is a {layer.type:.100}, but the network has a "
             f"{type(module).__name__} ({name}) there."
         )
     if isinstance(module, nn.Conv2d):
         padding = "valid" if module.padding == (0, 0) else "same"
         if layer.padding != padding:
-            raise ModelError(f"{arrays.where}: {layer.name!r} must have padding {padding!r}, not {layer.padding!r}.")
+            raise ModelError(
+                f"{arrays.where}: {layer.name!r:.100} must have padding {padding!r}, not {layer.padding!r:.100}."
+            )
         if layer.output_shape[-1:] != (module.out_channels,):
             raise ModelError(
-                f"{arrays.where}: {layer.name!r} must have {module.out_channels} maps, not the shape "
-                f"{layer.output_shape}."
+                f"{arrays.where}: {layer.name!r:.100} must have {module.out_channels} maps, not the shape "
+                f"{layer.output_shape!s:.100}."
             )
     if isinstance(module, (nn.Conv2d, nn.Linear)):
         for array, shape in (("kernel", _kernel_shape(module)), ("bias", module.weight.shape[:1])):
             key = f"{layer.name}/{array}"
             if key not in arrays.names:
-                raise ModelError(f"{arrays.where} lacks {key!r}; it has {', '.join(arrays.names)[:500]}.")
+                raise ModelError(f"{arrays.where} lacks {key!r:.100}; it has {', '.join(arrays.names)[:500]}.")
             header = arrays.header(key)
             if header.shape != tuple(shape):
-                raise ModelError(f"{arrays.where}: {key!r} must have the shape {tuple(shape)}, not {header.shape}.")
+                raise ModelError(
+                    f"{arrays.where}: {key!r:.100} must have the shape {tuple(shape)}, not {header.shape}."
+                )
             if header.kind.newbyteorder("=") != np.float32:
-                raise ModelError(f"{arrays.where}: {key!r} must be float32, not {header.kind}.")
+                raise ModelError(f"{arrays.where}: {key!r:.100} must be float32, not {header.kind}.")
 
 
 def _kernel_shape(module: nn.Conv2d | nn.Linear) -> tuple[int, ...]:

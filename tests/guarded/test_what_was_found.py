@@ -13,12 +13,14 @@ from PIL import Image
 from idc_core.analysis.overview import Overview
 from idc_core.cache import ArrayFolder
 from idc_core.datasets import digits
-from idc_core.errors import DataError, SettingError
+from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining_results import RetrainedNetwork
 from idc_core.guarded import limits, open_archive, open_gzip, read_arrays, read_json, read_picture
+from idc_core.models.loading import load_model
+from idc_core.models.registry import MODELS
 from tests.guarded.crafted_arrays import packed
 from tests.guarded.crafted_binaries import chunks, png_of
-from tests.guarded.kept_files import NETWORK, OVERVIEW
+from tests.guarded.kept_files import NETWORK, OVERVIEW, PUBLISHED, TRAINED, checkpoints, opened_series, published
 
 
 def arrays(**named):
@@ -70,6 +72,27 @@ def test_messages_stay_short_where_names_are_long():
     with pytest.raises(DataError) as raised, open_archive(content, "The file"):
         pass
     assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("prepare", "change", "message"),
+    [
+        (published, lambda about: about["layers"][0].update(type="y" * 9000), r"'conv1' is a y{100}, but the network"),
+        (published, lambda about: about["layers"][0].update(name="y" * 9000), r"lacks 'y{99};"),
+        (checkpoints, lambda about: about["card"]["recipe"].update(note="y" * 9000), "training with the recipe"),
+    ],
+)
+def test_messages_stay_short_where_values_are_long(tmp_path, monkeypatch, prepare, change, message):
+    for one in (PUBLISHED, TRAINED):
+        monkeypatch.setitem(MODELS, one.name, one)
+    (tmp_path / "data").mkdir()
+    path = prepare(tmp_path).with_suffix(".json")
+    about = json.loads(path.read_text())
+    change(about)
+    path.write_text(json.dumps(about))
+    with pytest.raises(ModelError, match=message) as raised:
+        opened_series(path) if prepare is checkpoints else load_model("toy-published", weights=path.with_suffix(".npz"))
+    assert len(str(raised.value)) < 2000
 
 
 @pytest.mark.parametrize(
