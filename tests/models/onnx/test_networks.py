@@ -1,5 +1,6 @@
 """Whole networks: what they predict equals onnxruntime's, whatever the batch; relevance equals the torch network's."""
 
+import re
 import warnings
 from pathlib import Path
 
@@ -171,9 +172,14 @@ def test_predictions_of_the_newer_exporter(name, opset, batch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", sorted(LIGHT.glob("*.onnx")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    # VGG and AlexNet have half a gigabyte of weights, and no operator that the others lack.
+    [file for file in sorted(LIGHT.glob("*.onnx")) if not re.search("vgg|alexnet", file.stem)],
+    ids=lambda file: file.stem,
+)
 def test_published_architectures(file, tmp_path):
-    """The nine networks of the onnx package, whose weights are all one number, with random ones instead."""
+    """Networks of the onnx package, whose weights are all one number, with random ones instead."""
     proto = onnx.load(file)
     random = np.random.default_rng(0)
     for node in [node for node in proto.graph.node if node.op_type == "ConstantOfShape"]:
