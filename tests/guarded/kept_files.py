@@ -236,7 +236,7 @@ KEPT = (
         lambda path: load_model("toy-trained", weights=path),
         {"tensors": crafted_binaries.safetensors},
         heads=damage.all_of,
-        tries=400,
+        tries=240,
         flips=200,
     ),
     Reader(
@@ -247,7 +247,7 @@ KEPT = (
         {"values": crafted_texts.json_text},
         dict.fromkeys(("damage", "values"), TEXT),
         damage.all_of,
-        tries=3000,
+        tries=1800,
     ),
     Reader(
         "published weights",
@@ -257,7 +257,7 @@ KEPT = (
         ARCHIVED,
         dict.fromkeys(ARCHIVED, MEMBERS),
         damage.zip_heads,
-        tries=600,
+        tries=360,
         flips=100,
     ),
     Reader(
@@ -268,7 +268,7 @@ KEPT = (
         {"values": crafted_texts.json_text},
         dict.fromkeys(("damage", "values"), TEXT),
         damage.all_of,
-        tries=800,
+        tries=480,
     ),
     Reader(
         "checkpoints, description",
@@ -278,7 +278,7 @@ KEPT = (
         {"values": crafted_texts.json_text},
         dict.fromkeys(("damage", "values"), TEXT),
         damage.all_of,
-        tries=1000,
+        tries=600,
     ),
     Reader(
         "checkpoints, weights",
@@ -287,7 +287,7 @@ KEPT = (
         lambda path: opened_series(path.with_suffix(".json")),
         {"tensors": crafted_binaries.safetensors},
         heads=damage.all_of,
-        tries=400,
+        tries=240,
         flips=200,
     ),
     Reader(
@@ -298,7 +298,7 @@ KEPT = (
         ARCHIVED | {"about": crafted_arrays.members({"json": crafted_texts.json_text})},
         dict.fromkeys((*ARCHIVED, "about"), MEMBERS),
         damage.zip_heads,
-        tries=1500,
+        tries=900,
         flips=200,
     ),
     Reader(
@@ -309,7 +309,7 @@ KEPT = (
         {"about": crafted_arrays.members({"json": crafted_texts.json_text})},
         {"about": MEMBERS},
         damage.zip_heads,
-        tries=1000,
+        tries=600,
         flips=100,
     ),
     Reader(
@@ -320,7 +320,7 @@ KEPT = (
         SEALED,
         RESEALED,
         damage.zip_heads,
-        tries=2000,
+        tries=1200,
     ),
     Reader(
         "retrained networks",
@@ -330,7 +330,7 @@ KEPT = (
         SEALED,
         RESEALED,
         damage.zip_heads,
-        tries=1000,
+        tries=600,
         flips=200,
     ),
     Reader(
@@ -341,7 +341,7 @@ KEPT = (
         {"values": crafted_texts.json_text, "values under a new checksum": inner_json},
         {"values under a new checksum": FORGED},
         damage.all_of,
-        tries=3000,
+        tries=1800,
     ),
     Reader(
         "blocks of an inspection",
@@ -349,7 +349,7 @@ KEPT = (
         blocks,
         lambda path: STORES[-1].get(("key",)),
         heads=damage.all_of,
-        tries=3000,
+        tries=1800,
     ),
     Reader(
         "overview",
@@ -359,7 +359,7 @@ KEPT = (
         {"values": crafted_texts.json_text},
         dict.fromkeys(("damage", "values"), TEXT),
         damage.all_of,
-        tries=3000,
+        tries=1800,
         special=False,
     ),
     Reader(
@@ -368,7 +368,7 @@ KEPT = (
         database,
         asked,
         heads=lambda content: {0, 8, 20, 4100, 8200, 12_300},
-        tries=4,
+        tries=2,
         flips=1,
         special=False,
     ),

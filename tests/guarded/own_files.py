@@ -69,7 +69,7 @@ def fitting(like, suite):
     )
 
 
-def own_tests(what, inputs, targets=CLASSES, like=PICTURED, save=np.savez, tries=600, flips=100):
+def own_tests(what, inputs, targets=CLASSES, like=PICTURED, save=np.savez, tries=360, flips=100):
     """An entry for own tests."""
     return Reader(
         f"own tests, {what}",
@@ -122,7 +122,7 @@ def predictions(what, arrays):
         FORGED,
         damage.zip_heads,
         valid=whole,
-        tries=800,
+        tries=480,
         flips=100,
     )
 
@@ -149,7 +149,7 @@ def table(what, text):
         dict.fromkeys(("damage", "cells"), TEXT),
         damage.all_of,
         valid=whole,
-        tries=1500,
+        tries=900,
     )
 
 
@@ -198,8 +198,8 @@ def onnx_network(folder):
 
 
 OWN = (
-    own_tests("stored", PICTURES, tries=2000),
-    own_tests("deflated", PICTURES, save=np.savez_compressed, tries=2000),
+    own_tests("stored", PICTURES, tries=1200),
+    own_tests("deflated", PICTURES, save=np.savez_compressed, tries=1200),
     own_tests("bytes", np.rint(PICTURES * 255).astype(np.uint8)),
     own_tests("another order of axes", np.asfortranarray(PICTURES)),
     own_tests("big-endian", PICTURES.astype(">f8"), CLASSES.astype(">i2")),
@@ -216,7 +216,7 @@ OWN = (
         mask,
         {"headers": crafted_arrays.array},
         dict.fromkeys(("damage", "headers"), HEADER),
-        tries=2500,
+        tries=1500,
         special=False,
     ),
     Reader(
@@ -227,7 +227,7 @@ OWN = (
         {"parts": crafted_binaries.png},
         {"parts": "the checksums of the parts are right: somebody else's file"},
         damage.all_of,
-        tries=2500,
+        tries=1500,
         special=False,
     ),
     Reader(
@@ -239,7 +239,7 @@ OWN = (
         dict.fromkeys(("damage", "texts", "special"), TEXT),
         damage.all_of,
         valid=lambda found: type(found.memory_mib) is int and found.memory_mib >= 1,
-        tries=600,
+        tries=360,
     ),
     Reader(
         "a network in ONNX",
@@ -247,7 +247,7 @@ OWN = (
         onnx_network,
         load_onnx,
         differs={"damage": "weights, names and sizes that are others"},
-        tries=300,
+        tries=180,
         flips=150,
     ),
 )

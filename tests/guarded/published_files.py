@@ -115,7 +115,7 @@ def idx(what, file):
         IDX,
         {"content": GZIP},
         damage.all_of,
-        tries=2000,
+        tries=1200,
     )
 
 
@@ -133,7 +133,7 @@ PUBLISHED = (
         content("udacity"),
         {"table": lambda content, random: one_member(content, "steering.csv", crafted_texts.csv_text, random)},
         {"table": MEMBERS},
-        tries=600,
+        tries=360,
         flips=50,
     ),
     archived("newsgroups", "20newsgroups", NEWS_ZIP, NEWS, "idc_core.datasets.newsgroups", {}, 400, 8),
@@ -148,7 +148,7 @@ PUBLISHED = (
             )
         },
         {"content": GZIP},
-        tries=12,
+        tries=7,
         flips=6,
     ),
     Reader(
@@ -158,7 +158,7 @@ PUBLISHED = (
         content("mnist"),
         IDX,
         heads=damage.all_of,
-        tries=1500,
+        tries=900,
     ),
     Reader(
         "downloads, checksums",
@@ -167,7 +167,7 @@ PUBLISHED = (
         content("mnist"),
         {"text": crafted_texts.csv_text},
         heads=damage.all_of,
-        tries=1500,
+        tries=900,
     ),
 )
 

@@ -35,7 +35,7 @@ class Reader:
     crafts: Mapping[str, Craft] = field(default_factory=dict)
     differs: Mapping[str, str] = field(default_factory=dict)
     heads: Callable[[bytes], set[int]] = damage.ends
-    tries: int = 1000
+    tries: int = 600
     flips: int = 500
     valid: Callable[[Any], bool] = lambda result: True
     special: bool = True

@@ -91,7 +91,6 @@ def test_page_opens_before_anything_is_finished(open_page, view, monkeypatch):
     assert "How this was computed" in [one.label for one in app.expander]
 
 
-@pytest.mark.slow
 def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     settings, expected = reference
     app = until_finished(open_page("robustness", **QUICK), some=True)
