@@ -17,7 +17,7 @@ AXE := tests/browser/node_modules/.ready-$(shell cksum < tests/browser/package.j
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
 # The files that take longest come first, so that no core waits at the end: see tests/conftest.py.
 PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-NOT_FAST := browser pages cli experiments inspection
+NOT_FAST := browser pages cli experiments inspection guarded
 
 # OpenMP threads that spin while they wait make two busy processes six times slower than one.
 export OMP_WAIT_POLICY := PASSIVE

@@ -368,7 +368,7 @@ KEPT = (
         database,
         asked,
         heads=lambda content: {0, 8, 20, 4100, 8200, 12_300},
-        tries=2,
+        tries=4,
         flips=1,
         special=False,
     ),

@@ -148,7 +148,7 @@ PUBLISHED = (
             )
         },
         {"content": GZIP},
-        tries=7,
+        tries=12,
         flips=6,
     ),
     Reader(
