@@ -1,0 +1,99 @@
+"""The Hypotheses page on texts: activations symbol by symbol, verification, and the grammar of SQL."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import idc_core.datasets as datasets
+from idc_core.datasets.sql import LEARNS_FROM
+from idc_core.figures.wording import signed
+from idc_core.inspection import inspect, library
+from idc_core.inspection.result import grid
+from idc_core.inspection.verification import verify
+from studio.engine.jobs import shelf
+from studio.engine.results import open_view
+from studio.hypotheses import inspections
+from studio.state.setup import DEFAULT
+from tests.pages.test_hypotheses_page import chart, opened, own_home, text, titles  # noqa: F401 (own_home)
+
+
+@pytest.fixture(scope="module")
+def few_strings():
+    """The SQL strings' first 300 records of each split; holds how many pages asked for."""
+    real, asked = datasets.load_dataset, {}
+
+    def few(name, split, limit=None, **more):
+        asked[split] = limit
+        return real(name, split, 300, **more)
+
+    shelf.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "load_dataset", few)
+        yield asked
+    shelf.clear()
+
+
+def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings):
+    app = opened(model="charlstm-sql", words="engine", families="words", records="256", hypothesis="word “engine”")
+    assert not app.error
+    trace = chart(app, "Over test ")
+    line, bars = trace["data"]
+    holds = np.array(bars["y"]) > 0
+    inside, outside = (np.array(line["y"])[mask].mean() for mask in (holds, ~holds))
+    said_so = trace["layout"]["title"]["text"].replace("<br>", " ")
+    told = [signed(value, ".2f") for value in (inside, outside)]
+    assert f"is {told[0]} on average where word “engine” holds, {told[1]} elsewhere" in said_so
+    symbols = "".join(line["text"])
+    at = symbols.index("engine")
+    assert [bars["y"][at + place] for place in range(6)] == [1] * 6
+    assert sum(bars["y"]) % 6 == 0
+    assert len(line["y"]) == len(symbols) == 30
+    assert app.text_input(key="words").value == "engine"
+    assert few_strings == {"train": LEARNS_FROM, "test": None}
+    assert "learnt from 300 training inputs · 300 tests" in text(app), "what is left out is said where results stand"
+    assert "the network was trained on 29,696 training and 5,120 test inputs" in text(app)
+
+
+@pytest.mark.slow
+def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
+    asked = {"model": "charlstm-sql", "families": "characters", "records": "256", "hypothesis": "is a digit"}
+    assert not [title for title in titles(opened(**asked)) if title.startswith("Swaps that make")], (
+        "only where asked for"
+    )
+    app = opened(**asked, verify="true", **{"verified-units": "5"})
+    assert not app.error
+    opened_view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
+    (digit,) = [one for one in library(opened_view.test, ["characters"]) if one.name == "is a digit"]
+    scores = inspect(opened_view.model, opened_view.test.sample(256), [digit], ["pearson"], ["lstm"])
+    units = grid(scores, "pearson", opened_view.model.card.name, "lstm").units_of(0)[:5].tolist()
+    found = verify(opened_view.model, "lstm", units, opened_view.test, digit, swaps="symbols")
+    beaten = int((found.random < found.silhouette).sum())
+    said = next(one for one in text(app).splitlines() if one.startswith("**Swaps that make “is a digit” false"))
+    assert f"change the 5 units with the highest scores more distinctly than {beaten} of 99 random sets of 5" in said
+    assert f"(silhouette {signed(found.silhouette, '.2f')}, random mean {signed(found.random.mean(), '.2f')})" in said
+    assert (": confirmed.**" in said) == (found.p_value <= 0.05)
+    dots, _, diamond = chart(app, "Swaps that make")["data"]
+    assert sorted(dots["x"]) == pytest.approx(sorted(found.random))
+    assert diamond["x"] == pytest.approx([found.silhouette])
+    assert any(button.key == "csv-hypotheses-verification" for button in app.get("download_button"))
+
+
+@pytest.mark.slow
+def test_grammar_verifies_what_takes_a_parse(few_strings):
+    asked = {"model": "charlstm-sql", "families": "grammar,labels", "records": "256", "verify": "true"}
+    app = opened(**asked, hypothesis="inside digit")
+    assert "The grammar rewrote the texts" in text(app)
+    assert "swaps" not in [control.key for control in app.button_group], "there is one way only"
+
+
+def test_what_cannot_be_verified_says_why(few_strings):
+    shown = opened(model="charlstm-sql", families="words", records="256", verify="true", hypothesis="word “SELECT”")
+    assert "made it false; at least 10 of each are needed" in shown.error[0].value
+    assert "these tests are no texts" in text(opened(families="labels"))
+
+
+def test_grammar_is_usual_for_sql(few_strings):
+    view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
+    assert inspections.usual(view) == ["characters", "words", "grammar"]
+    assert inspections.words_of(" a, b,,a ") == ("a", "b")
