@@ -11,18 +11,19 @@ SEED ?= 0
 
 ENV := .venv
 ENV_PYTHON := $(ENV)/bin/python
+PEERS := .venv-peers
 RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' ' -f 1)
-DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
+DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-cluster.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
 AXE := tests/browser/node_modules/.ready-$(shell cksum < tests/browser/package.json | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
 # The files that take longest come first, so that no core waits at the end: see tests/conftest.py.
 PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 NOT_FAST := browser pages cli experiments inspection guarded
 
-# OpenMP threads that spin while they wait make two busy processes six times slower than one.
-export OMP_WAIT_POLICY := PASSIVE
 # Tests run side by side, one per core: threads within each would only wait for each other.
-test test-slow test-fast fuzz: export OMP_NUM_THREADS := 1
+test test-slow test-all test-fast fuzz: export OMP_NUM_THREADS := 1
+# Where the environment forbids to keep what is compiled, every process would compile the program and all tests again.
+test test-slow test-all test-fast fuzz: export PYTHONDONTWRITEBYTECODE :=
 # Packages from elsewhere on the machine must not stand in for the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
@@ -37,7 +38,7 @@ define check_python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-fast fuzz lint types bench clean chromium
+.PHONY: help run test test-slow test-all test-fast fuzz lint types bench peers clean chromium
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -55,12 +56,15 @@ test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types
 	wait $$checks || status=1; echo "Linter and types:"; cat $$said; rm -f $$said; exit $$status
 
 test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, large data sets
+	@$(PYTEST) -m "slow and not rare" tests
+
+test-all: $(DEV_READY) chromium $(AXE) ## run every slow test: all architectures, pages and networks; more examples
 	@$(PYTEST) -m slow tests
 
 test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no pages, no browser, no experiments
 	@$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(NOT_FAST)) tests
 
-fuzz: $(DEV_READY) ## read ten times as many damaged files as the tests do (SEED=7 for others)
+fuzz: $(DEV_READY) ## read 160 times as many damaged files as the tests do (SEED=7 for others)
 	@IDC_FUZZ=10 IDC_FUZZ_SEED=$(SEED) $(ENV_PYTHON) -m pytest tests/guarded/test_fuzzing.py
 
 lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
@@ -71,10 +75,18 @@ types: $(DEV_READY) ## check the types of all but the tests (mypy, strict)
 	@$(ENV_PYTHON) -m mypy
 
 bench: $(DEV_READY) ## measure speed as ratios and write benchmarks/RESULTS.md
+	@$(MAKE) --no-print-directory peers || echo "Peers that could not be installed are named in benchmarks/RESULTS.md." >&2
 	@$(ENV_PYTHON) -m benchmarks
 
+# What is compared with stands beside .venv: only these packages are its own, all others are those of .venv.
+peers: $(DEV_READY) ## install what the benchmarks alone are compared with into .venv-peers
+	@test -x $(PEERS)/bin/python || $(ENV_PYTHON) -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' | { read own; \
+	$(ENV_PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > "$$own/main.pth"; }
+	@$(PEERS)/bin/python -m pip install --disable-pip-version-check --no-input --quiet --no-deps -r benchmarks/requirements-peers.txt
+
 clean: ## remove the environment and every cache; weights, data and results stay
-	@rm -rf $(ENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/browser/node_modules
+	@rm -rf $(ENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/browser/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 chromium: $(DEV_READY)

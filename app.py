@@ -1,10 +1,19 @@
-"""The front door of IDC Studio: `streamlit run app.py` starts it."""
+"""The front door of IDC Studio: `streamlit run app.py` starts it.
 
-import gc
+The server imports this file once, as it starts; at every run of a page Streamlit executes it.
+"""
 
-from studio.shell.frame import run
+import streamlit as st
 
-# Libraries make hundreds of thousands of objects while they load, which stay: looking for garbage after every few
-# hundred takes a fifth of that time. Streamlit looks for it after each run of a page.
-gc.set_threshold(50_000)
-run()
+if __name__ == "app":
+    from studio.starting import prepared
+
+    app = st.App(__file__, lifespan=prepared)
+else:
+    from studio.shell import garbage
+    from studio.shell.frame import run
+    from studio.starting import pages
+
+    garbage.settle()
+    with pages:
+        run()

@@ -1,6 +1,5 @@
-"""Speed, as ratios measured in one run: `python -m benchmarks` runs every module here named bench_*."""
+"""Speed, as ratios measured in one run: `python -m benchmarks` runs every module here named bench_*.
 
-import os
-
-# Before torch is imported: threads that spin would slow down whatever is measured next to them.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+OpenMP is left as torch finds it, as in anyone's own script; the dashboard and the command line, which share a machine
+with others, let its threads sleep sooner (`idc_core/threads.py`).
+"""

@@ -4,32 +4,32 @@ import time
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from benchmarks.measure import Row, medians
+from benchmarks.measure import Row, few, medians
 from idc_core.clustering.kmeans import cluster
 
 
-def run() -> list[Row]:
+def of_sixty_thousand() -> list[Row]:
     random = np.random.default_rng(0)
-    normal = random.normal(size=60_000)
+    count = few(60_000)
+    normal = random.normal(size=count)
     neurons = {
         "normal": normal,
         "normal behind a ReLU": np.maximum(normal, 0),
-        "four clumps": random.normal(size=60_000) * 0.3 + random.integers(0, 4, 60_000) * 2,
-        "heavy tails": random.standard_cauchy(60_000),
+        "four clumps": random.normal(size=count) * 0.3 + random.integers(0, 4, count) * 2,
+        "heavy tails": random.standard_cauchy(count),
     }
     columns = {name: values.astype(np.float32) for name, values in neurons.items()}
     times = medians(*(lambda values=values: cluster(values) for values in columns.values()))
-    rows = [
-        Row(f"60,000 activations, {name}", seconds, at_most=0.1) for name, seconds in zip(columns, times, strict=True)
+    return [
+        Row(f"{count:,} activations, {name}", taken, at_most=0.1) for name, taken in zip(columns, times, strict=True)
     ]
-    return [*rows, _against_scikit_learn(columns["normal"][:10_000])]
 
 
-def _against_scikit_learn(values: NDArray[np.float32]) -> Row:
+def against_scikit_learn() -> list[Row]:
+    values = np.random.default_rng(0).normal(size=few(10_000)).astype(np.float32)
     (ours,) = medians(lambda: cluster(values))
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -38,11 +38,8 @@ def _against_scikit_learn(values: NDArray[np.float32]) -> Row:
             labels = KMeans(k, n_init=10, random_state=0).fit_predict(values[:, None])
             silhouette_score(values[:, None], labels)
     theirs = time.perf_counter() - start
-    return Row(
-        "10,000 activations, normal",
-        ours,
-        "scikit-learn KMeans (10 starts) and silhouette_score",
-        theirs,
-        times_faster=300,
-        note="one repetition of scikit-learn",
-    )
+    against, note = "scikit-learn KMeans (10 starts) and silhouette_score", "one repetition of scikit-learn"
+    return [Row(f"{len(values):,} activations, normal", ours, against, theirs, times_faster=300, note=note)]
+
+
+PARTS = {"60,000 activations": of_sixty_thousand, "against scikit-learn": against_scikit_learn}

@@ -12,34 +12,28 @@ import torch
 
 from benchmarks.bench_idc import strokes
 from benchmarks.bench_relevance import best_batch_size, forward
-from benchmarks.measure import Row, medians
+from benchmarks.measure import Row, few, medians
 from idc_core.confusion import activation_probability, average_bias, average_disparity, class_distance
 from idc_core.models import MODELS
 
-CLASSES, NEURONS = 1000, 26_560
+CLASSES, NEURONS = few(1000), few(26_560)
 LAYERS = {
     "lenet5-mnist": ("conv1", "conv2", "fc1", "fc2", "logits"),
     "convnet-cifar10": ("conv1", "conv2", "conv3", "conv4", "fc1", "fc2", "logits"),
 }
 
 
-def run() -> list[Row]:
-    return [*probabilities(), *many_classes()]
-
-
-def probabilities() -> list[Row]:
-    rows = []
-    for name, layers in LAYERS.items():
-        torch.manual_seed(0)
-        model = MODELS[name].build().eval()
-        images = strokes(10_000) if "mnist" in name else torch.rand(2_000, 3, 32, 32)
-        size = best_batch_size(model, images)
-        ours, plain = medians(
-            partial(activation_probability, model, images, layers), partial(forward, model, images, size), repeats=5
-        )
-        what = f"probability matrix of all {len(layers)} layers, {MODELS[name].label}, {len(images):,} images"
-        rows.append(Row(what, ours, f"the forward pass, batches of {size}", plain, at_most=1.3))
-    return rows
+def probabilities(name: str) -> list[Row]:
+    layers = LAYERS[name]
+    torch.manual_seed(0)
+    model = MODELS[name].build().eval()
+    images = strokes(few(10_000)) if "mnist" in name else torch.rand(few(2_000), 3, 32, 32)
+    size = best_batch_size(model, images)
+    ours, plain = medians(
+        partial(activation_probability, model, images, layers), partial(forward, model, images, size), repeats=5
+    )
+    what = f"probability matrix of all {len(layers)} layers, {MODELS[name].label}, {len(images):,} images"
+    return [Row(what, ours, f"the forward pass, batches of {size}", plain, at_most=1.3)]
 
 
 def many_classes() -> list[Row]:
@@ -78,3 +72,9 @@ def matrix() -> np.ndarray:
         block[:] = 0.6 * random.random((len(block), 1)) + spread * random.standard_normal(block.shape)
         np.clip(block, 0, 1, out=block)
     return found
+
+
+PARTS = {
+    **{f"probability matrix, {name}": partial(probabilities, name) for name in LAYERS},
+    "many classes": many_classes,
+}

@@ -18,27 +18,23 @@ from torch import Tensor, nn
 
 from benchmarks.bench_idc import strokes
 from benchmarks.bench_relevance import best_batch_size, forward
-from benchmarks.measure import Row, medians
+from benchmarks.measure import Row, few, medians
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy
 from idc_core.coverage.distribution import NLC
 from idc_core.coverage.streamed import measure
 from idc_core.models import MODELS
-from idc_core.tracing.trace import Traces
+from idc_core.tracing.traces import Traces
 
 LAYERS = ("conv1", "conv2", "fc1", "fc2", "logits")
 FIVE = ("nc", "kmnc", "nbc", "snac", "tknc")
 BATCH = 100
 
 
-def run() -> list[Row]:
-    return [*structural(), *surprises(), *nlc()]
-
-
 def structural() -> list[Row]:
     torch.manual_seed(0)
     model = MODELS["lenet5-mnist"].build().eval()
-    train, test = strokes(60_000), strokes(10_000)
+    train, test = strokes(few(60_000)), strokes(few(10_000))
     size = best_batch_size(model, test)
 
     def passes() -> None:
@@ -50,7 +46,7 @@ def structural() -> list[Row]:
 
     ours, plain = medians(together, passes, repeats=5)
     apart = medians(partial(five_runs, model, train, test), repeats=1)[0]
-    what = "NC, KMNC, NBC, SNAC and TKNC of 5 layers, 60,000 training and 10,000 test images"
+    what = f"NC, KMNC, NBC, SNAC and TKNC of 5 layers, {len(train):,} training and {len(test):,} test images"
     return [
         Row(what, ours, f"the forward passes, batches of {size}", plain, at_most=1.2),
         Row("the same", ours, "plain version, a run each", apart, times_faster=3.8, note="two runs of the latter"),
@@ -59,8 +55,9 @@ def structural() -> list[Row]:
 
 def surprises() -> list[Row]:
     random = np.random.default_rng(0)
-    train, tests = (np.maximum(random.normal(size=(count, 84)) + 0.5, 0) for count in (2_000, 10_000))
-    classes, predicted = random.integers(10, size=2_000), random.integers(10, size=10_000)
+    known, asked = few(2_000, 1_000), few(10_000)
+    train, tests = (np.maximum(random.normal(size=(count, 84)) + 0.5, 0) for count in (known, asked))
+    classes, predicted = random.integers(10, size=known), random.integers(10, size=asked)
     dsa, lsa = medians(
         lambda: DistanceAdequacy(train, classes)(tests, predicted), lambda: LikelihoodAdequacy(train)(tests)
     )
@@ -70,7 +67,7 @@ def surprises() -> list[Row]:
         theirs = {name: dnn_tip(name, given) for name in ("DSA", "DSA without garbage collection", "LSA")}
     check("DSA", DistanceAdequacy(train, classes)(tests, predicted), theirs["DSA"][1])
     check("LSA", LikelihoodAdequacy(train)(tests), theirs["LSA"][1])
-    shape, note = "10,000 x 2,000 x 84", "one run of dnn-tip, in a process of its own"
+    shape, note = f"{asked:,} x {known:,} x 84", "one run of dnn-tip, in a process of its own"
     bare = theirs["DSA without garbage collection"][0]
     return [
         Row(f"DSA, {shape}", dsa, "dnn-tip", theirs["DSA"][0], times_faster=400, note=note),
@@ -218,3 +215,6 @@ def reached(name: str, output: Tensor, low: Tensor | None, high: Tensor | None) 
     section = ((output - low) / (high - low) * 1000).floor().clamp(0, 999).nan_to_num()
     sections[torch.arange(output.shape[1]), torch.where(inside, section, 1000).long()] = True
     return sections[:, :1000]
+
+
+PARTS = {"five criteria in one pass": structural, "surprise": surprises, "NLC": nlc}

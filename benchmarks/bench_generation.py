@@ -11,17 +11,17 @@ import time
 import torch
 from torch import Tensor, nn
 
-from benchmarks.measure import Row
+from benchmarks.measure import Row, few
 from idc_core.datasets import load_dataset
 from idc_core.generation import differential_search
 from idc_core.generation.objectives import SAFE
 from idc_core.models import load_model
 
 STEPS = 50
-BATCHED, SINGLE = 500, 40
+BATCHED, SINGLE = few(500, 40), few(40, 8)
 
 
-def run() -> list[Row]:
+def by_light() -> list[Row]:
     models = [load_model(f"lenet{number}-mnist") for number in (1, 4, 5)]
     seeds = torch.tensor(load_dataset("mnist", split="test", limit=BATCHED).inputs)
     batched = differential_search(models, seeds, weight_coverage=0.0, iterations=STEPS)
@@ -63,3 +63,6 @@ def gradient(model: nn.Module, picture: Tensor, label: int, lose: bool) -> Tenso
     scores = model(given)[0]
     lead = scores[label] - torch.cat([scores[:label], scores[label + 1 :]]).max()
     return torch.autograd.grad(-lead if lose else lead.clamp(max=SAFE) / 2, given)[0]
+
+
+PARTS = {"disagreements by light": by_light}

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.bench_relevance import best_batch_size, forward
-from benchmarks.measure import Row, medians
+from benchmarks.measure import Row, few, medians
 from idc_core.coverage import IDC
 from idc_core.models import MODELS
 
 
-def run() -> list[Row]:
+def whole() -> list[Row]:
     torch.manual_seed(0)
     model = MODELS["lenet5-mnist"].build().eval()
-    train, test = strokes(60_000), strokes(10_000)
+    train, test = strokes(few(60_000)), strokes(few(10_000))
     size = best_batch_size(model, test)
 
     def passes() -> None:
@@ -27,7 +27,7 @@ def run() -> list[Row]:
         forward(model, test, size)
 
     ours, plain = medians(partial(fit_and_update, model, train, test), passes, repeats=5)
-    what = "fit on 60,000 and update on 10,000 images, LeNet-5, fc2, m = 6"
+    what = f"fit on {len(train):,} and update on {len(test):,} images, LeNet-5, fc2, m = 6"
     return [Row(what, ours, f"their forward passes, batches of {size}", plain, at_most=1.3)]
 
 
@@ -40,3 +40,6 @@ def strokes(count: int) -> Tensor:
     dots = (torch.rand(count, 1, 28, 28) < 0.03).float()
     dots[..., :5, :] = dots[..., -5:, :] = dots[..., :5] = dots[..., -5:] = 0
     return F.max_pool2d(dots, 3, stride=1, padding=1)
+
+
+PARTS = {"fit and update": whole}

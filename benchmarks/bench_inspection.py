@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -24,33 +25,32 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 from torch import nn
 
-from benchmarks.measure import Row
+from benchmarks.measure import Row, few, quick
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.inspection import Records, Speed, extraction, inspect, library
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.running import without
 from idc_core.models import load_model
 
-HYPOTHESES = 190
-RECORDS = int(os.environ.get("INSPECTION_RECORDS", "29696"))
-PROBE_RECORDS = int(os.environ.get("INSPECTION_PROBE_RECORDS", "2048"))
-SECONDS = float(os.environ.get("INSPECTION_SECONDS", "600"))
+HYPOTHESES = few(190, 10)
+RECORDS = int(os.environ.get("INSPECTION_RECORDS", few(29_696, 256)))
+PROBE_RECORDS = int(os.environ.get("INSPECTION_PROBE_RECORDS", few(2048, 256)))
+SECONDS = float(os.environ.get("INSPECTION_SECONDS", 4 if quick() else 600))
 ERROR = 0.05
 EPOCHS = 30
 
 
-def run() -> list[Row]:
-    model = load_model("charlstm-sql")
-    data = load_dataset("sql", "train", RECORDS)
-    hypotheses = library(data, ("grammar", "words", "characters", "position", "symbols", "runs"))[:HYPOTHESES]
+Part = Callable[[nn.Module, Dataset, tuple[Hypothesis, ...]], list[Row]]
+
+
+def asked(part: Part, records: int) -> list[Row]:
+    """Ask the same hypotheses of so many records."""
+    every = load_dataset("sql", "train", RECORDS)
+    hypotheses = library(every, ("grammar", "words", "characters", "position", "symbols", "runs"))[:HYPOTHESES]
     hypotheses = tuple(
         replace(one, kind="binary", behave=_above(one)) if one.kind != "binary" else one for one in hypotheses
     )
-    return [
-        *correlations(model, data, hypotheses),
-        *probes(model, load_dataset("sql", "train", PROBE_RECORDS), hypotheses),
-        *switched_off(model, load_dataset("sql", "train", 512), hypotheses),
-    ]
+    return part(load_model("charlstm-sql"), load_dataset("sql", "train", records), hypotheses)
 
 
 def _above(hypothesis: Hypothesis) -> Callable[[Records], np.ndarray]:
@@ -94,30 +94,30 @@ def correlations(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, 
     part = f"{len(data):,} records, {len(hypotheses)} hypotheses, 512 units"
     note = f"one run each; {done:,} of {every:,} pairs timed and scaled up"
     against = "SciPy, pair by pair, with the extraction"
-    stopped = f"stopped at an error of {ERROR} (records read: median {int(np.median(read)):,}, at most {read.max():,})"
+    stopped = f"records read: median {int(np.median(read)):,}, at most {read.max():,}"
     return [
         Row(
-            f"correlation, {part}, all read, scores equal to {apart:.0e}",
+            f"correlation, {part}, all read",
             whole,
             against,
             extraction_s + pairwise,
-            note=note,
+            note=f"scores equal to {apart:.0e}; {note}",
         ),
         Row(
-            f"the same but for the extraction ({spent[0]:.1f} s and {extraction_s:.1f} s)",
+            "the same but for the extraction",
             whole - spent[0],
             "SciPy, pair by pair",
             pairwise,
             times_faster=72,
-            note=note,
+            note=f"extraction {spent[0]:.1f} s and {extraction_s:.1f} s; {note}",
         ),
         Row(
-            f"correlation, {part}, {stopped}, scores within {_apart(sooner, hypotheses, slow):.3f}",
+            f"correlation, {part}, stopped at an error of {ERROR}",
             early,
             against,
             extraction_s + pairwise,
             times_faster=72,
-            note=note,
+            note=f"{stopped}, scores within {_apart(sooner, hypotheses, slow):.3f}; {note}",
         ),
     ]
 
@@ -184,9 +184,10 @@ def probes(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, ...]) 
             slow = (time.perf_counter() - started) / done * len(order)
         same = np.nanmean([scores[hypotheses[at].name] for at in order[:done]])
         part = f"{len(data):,} records, {len(hypotheses)} hypotheses, 512 units"
-        what = f"logistic probes, {part}, mean F1 {same:.3f} where the slow way's is {np.mean(slow_scores):.3f}"
-        note = f"by the clock, with the extraction, one run each; {done} of {len(order)} probes timed and scaled up"
-        rows.append(Row(what, ours, against, extraction_s + slow, times_faster=72, note=note))
+        same_as = f"mean F1 {same:.3f} where the slow way's is {np.mean(slow_scores):.3f}"
+        timed = f"{done} of {len(order)} probes timed and scaled up"
+        note = f"{same_as}; by the clock, with the extraction, one run each; {timed}"
+        rows.append(Row(f"logistic probes, {part}", ours, against, extraction_s + slow, times_faster=72, note=note))
     return rows
 
 
@@ -239,3 +240,10 @@ def switched_off(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, 
         note = f"{len(data):,} records, {len(some)} hypotheses, {' and '.join(measures)}, one run each"
         rows.append(Row(what, on, "switched off", off, note=note))
     return rows
+
+
+PARTS = {
+    "correlations": partial(asked, correlations, RECORDS),
+    "probes": partial(asked, probes, PROBE_RECORDS),
+    "optimisations one by one": partial(asked, switched_off, few(512, 128)),
+}

@@ -1,47 +1,144 @@
 """Relevance against the plain forward pass of the same inputs, and against captum.
 
 The plain pass is PyTorch's own, default memory format, at the batch size that suits it best among several. The weights
-are drawn anew: speed does not depend on them, and no weight file has to be there.
+are drawn anew: speed does not depend on them, and no weight file has to be there. captum follows networks whose every
+operation is a module that it has a rule for; where it refuses, nothing is compared. What libraries that change
+gradients do at the least is a plain forward and backward pass to the input, so that is measured too; two such libraries
+are in `bench_peers`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from captum.attr import LRP
 from torch import Tensor, nn
 
-from benchmarks.measure import Row, medians
+import idc_core
+from benchmarks.measure import Row, few, medians, peak_memory, quick
+from benchmarks.networks import bert_base, resnet18, resnet50, settle, vit_small
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import MODELS
 from idc_core.tracing.trace import trace
 
-SUBJECTS = (("lenet5-mnist", (1, 28, 28), 8192, 1.15, 2.0, 4.0), ("convnet-cifar10", (3, 32, 32), 1024, 1.1, 2.2, 2.2))
+SIZES = (32, 64, 128, 256, 512)
+"""Batch sizes that may suit a small network best."""
 
 
-def run() -> list[Row]:
-    rows = []
-    for name, shape, count, late_target, all_target, captum_target in SUBJECTS:
-        torch.manual_seed(0)
-        model = MODELS[name].build().eval()
-        inputs = torch.rand(count, *shape)
-        layers = [layer for layer, module in model.named_modules() if isinstance(module, nn.Conv2d | nn.Linear)]
-        late = [layers[-2]]
-        size = best_batch_size(model, inputs)
-        plain, one, every, captum = medians(
-            partial(forward, model, inputs, size),
-            partial(relevance, model, inputs, late),
-            partial(relevance, model, inputs, layers),
-            partial(with_captum, ForCaptum(model).eval(), inputs, size),
-        )
-        label = MODELS[name].label
-        against = f"plain forward pass, batches of {size}"
-        rows += [
-            Row(f"{label}, relevance of {late[0]}", one, against, plain, at_most=late_target),
-            Row(f"{label}, relevance of all {len(layers)} layers", every, against, plain, at_most=all_target),
-            Row(f"{label}, the same", every, "captum LRP", captum, times_faster=captum_target),
-        ]
+@dataclass(frozen=True)
+class Subject:
+    """A network, its inputs, and what is expected of it."""
+
+    label: str
+    build: Callable[[], nn.Module]
+    inputs: Callable[[], Tensor]
+    sizes: tuple[int, ...]  # batch sizes tried for the plain pass
+    targets: tuple[float, float, float]  # activations, relevance of one late layer, of all layers
+    readable: Callable[[nn.Module], nn.Module] | None = None  # the network in a form that captum follows
+    faster: float | None = None  # how many times faster than captum
+    repeats: int = 7
+
+
+SUBJECTS = (
+    Subject(
+        "LeNet-5, 8,192 digits",
+        lambda: MODELS["lenet5-mnist"].build(),
+        lambda: torch.rand(8192, 1, 28, 28),
+        SIZES,
+        (0.65, 0.65, 1.9),
+        lambda model: ForCaptum(model),
+        4.0,
+    ),
+    Subject(
+        "ConvNet, 1,024 x 3 x 32 x 32",
+        lambda: MODELS["convnet-cifar10"].build(),
+        lambda: torch.rand(1024, 3, 32, 32),
+        SIZES,
+        (0.8, 0.8, 1.95),
+        lambda model: ForCaptum(model),
+        2.2,
+    ),
+    Subject(
+        "ResNet-18, 256 x 3 x 32 x 32",
+        resnet18,
+        lambda: torch.randn(256, 3, 32, 32),
+        (16, 32, 64, 128),
+        (0.95, 1.1, 2.3),
+        lambda model: model,
+        1.0,
+        5,
+    ),
+    Subject(
+        "ResNet-50, 16 x 3 x 224 x 224",
+        resnet50,
+        lambda: torch.randn(16, 3, 224, 224),
+        (4, 8, 16),
+        (1.05, 1.15, 2.5),
+        lambda model: model,
+        1.0,
+        5,
+    ),
+    Subject(
+        "ViT-S/16, 32 x 3 x 224 x 224",
+        vit_small,
+        lambda: torch.randn(32, 3, 224, 224),
+        (4, 8, 16),
+        (1.1, 1.25, 2.5),
+        repeats=5,
+    ),
+    Subject(
+        "BERT-base, 32 x 128 tokens",
+        bert_base,
+        lambda: torch.randint(5, 30_000, (32, 128)),
+        (4, 8, 16),
+        (1.1, 1.25, 2.5),
+        repeats=5,
+    ),
+)
+
+
+def explained(subject: Subject) -> list[Row]:
+    """Return the rows of one network."""
+    torch.manual_seed(0)
+    model, inputs = settle(subject.build()), subject.inputs()
+    inputs = inputs[: few(len(inputs), 2)]
+    layers = [layer for layer, module in model.named_modules() if isinstance(module, nn.Conv2d | nn.Linear)]
+    late = layers[-2:-1]
+    size = best_batch_size(model, inputs, subject.sizes)
+    passes: dict[str, Callable[[], None]] = {
+        f"activations of {late[0]}": partial(traced, model, inputs, late, None),
+        f"relevance of {late[0]}": partial(traced, model, inputs, late, RelevanceSettings()),
+        f"relevance of all {len(layers)} layers": partial(traced, model, inputs, layers, RelevanceSettings()),
+    }
+    peers = {"forward and backward to the input by autograd": partial(gradient, model, inputs, size)}
+    if subject.readable is not None:
+        peers["captum LRP"] = partial(with_captum, subject.readable(model).eval(), inputs, size)
+    plain, *seconds = medians(
+        partial(forward, model, inputs, size), *passes.values(), *peers.values(), repeats=subject.repeats
+    )
+    against = f"plain forward pass, batches of {size}"
+    rows = [
+        Row(f"{subject.label}: {what}", taken, against, plain, at_most=target, memory=peak_memory(ours))
+        for (what, ours), taken, target in zip(passes.items(), seconds, subject.targets, strict=False)
+    ]
+    for name, taken in zip(peers, seconds[3:], strict=True):
+        faster = subject.faster if name == "captum LRP" else None
+        rows.append(Row(f"{subject.label}: the same", seconds[2], name, taken, times_faster=faster))
     return rows
+
+
+def kept_tensors() -> list[Row]:
+    """Measure `idc_core.relevance`, which keeps every tensor, on inputs that come in one batch."""
+    torch.manual_seed(0)
+    model, inputs = MODELS["lenet5-mnist"].build().eval(), torch.rand(512, 1, 28, 28)
+    layers = ["conv1", "conv2", "fc1", "fc2"]
+    size = best_batch_size(model, inputs, (64, 128, 256, 512))
+    ours = partial(idc_core.relevance, model, inputs, layers)
+    plain, kept = medians(partial(forward, model, inputs, size), ours, repeats=25)
+    against = f"plain forward pass, batches of {size}"
+    what = "LeNet-5, 512 digits: idc.relevance of 4 layers, tensors kept"
+    return [Row(what, kept, against, plain, at_most=1.8, memory=peak_memory(ours))]
 
 
 def forward(model: nn.Module, inputs: Tensor, size: int) -> None:
@@ -50,20 +147,34 @@ def forward(model: nn.Module, inputs: Tensor, size: int) -> None:
             model(batch)
 
 
-def best_batch_size(model: nn.Module, inputs: Tensor) -> int:
+def gradient(model: nn.Module, inputs: Tensor, size: int) -> None:
+    """Let autograd compute the gradient of the predicted score: that of the first layer's output, where ids come in."""
+    first = next(module for module in model.modules() if isinstance(module, nn.Conv2d | nn.Linear | nn.LayerNorm))
+    start = first.register_forward_hook(lambda module, args, output: output.detach().requires_grad_())
+    parameters = [parameter.requires_grad_(False) for parameter in model.parameters()]
+    for batch in inputs.split(size):
+        found = model(batch)
+        getattr(found, "logits", found).amax(1).sum().backward()
+    start.remove()
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+
+
+def best_batch_size(model: nn.Module, inputs: Tensor, sizes: tuple[int, ...] = SIZES) -> int:
     """Return the batch size at which the plain pass is fastest."""
-    sizes = (32, 64, 128, 256, 512)
+    if quick():
+        return sizes[0]
     contenders: list[Callable[[], None]] = [partial(forward, model, inputs, size) for size in sizes]
     seconds = medians(*contenders, repeats=5)
     return sizes[seconds.index(min(seconds))]
 
 
-def relevance(model: nn.Module, inputs: Tensor, layers: list[str]) -> None:
-    for _ in trace(model, inputs, layers, RelevanceSettings()):
+def traced(model: nn.Module, inputs: Tensor, layers: list[str], settings: RelevanceSettings | None) -> None:
+    for _ in trace(model, inputs, layers, settings):
         pass
 
 
-def with_captum(model: "ForCaptum", inputs: Tensor, size: int) -> None:
+def with_captum(model: nn.Module, inputs: Tensor, size: int) -> None:
     """Let captum compute the relevance of every layer, which comes with that of the input."""
     for batch in inputs.split(size):
         with torch.no_grad():
@@ -86,3 +197,6 @@ class ForCaptum(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the scores."""
         return self.dense(self.features(inputs).flatten(1))
+
+
+PARTS = {**{one.label: partial(explained, one) for one in SUBJECTS}, "idc.relevance, tensors kept": kept_tensors}

@@ -1,20 +1,43 @@
 """The harness: interleaved runs, medians, ratios, a table.
 
 A benchmark is a module of this package named ``bench_<subject>`` with a docstring, whose first line becomes the
-heading in RESULTS.md, and a function ``run() -> list[Row]``. Nothing needs to be registered. Inside,
-`medians` times all contenders in turns, so that a busy moment of the machine hits them alike::
+heading in RESULTS.md, and ``PARTS``: functions that return rows, by what they measure. Nothing needs to be registered.
+Inside, `medians` times all contenders in turns, so that a busy moment of the machine hits them alike, and `few` makes
+sizes smaller where a run only tries that everything works::
 
-    from benchmarks.measure import Row, medians
+    from benchmarks.measure import Row, few, medians
 
-    def run() -> list[Row]:
+    def late() -> list[Row]:
+        inputs = torch.rand(few(8192), 1, 28, 28)
         ours, plain = medians(lambda: relevance(...), lambda: model(inputs))
         return [Row("relevance of one late layer", ours, "plain forward pass", plain, at_most=1.15)]
+
+    PARTS = {"a late layer": late}
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+
+import torch
+
+from idc_core.tracing.memory import release
+
+QUICK = "BENCHMARKS_QUICK"
+"""Set, in the environment so that peers see it too, where everything is tried once, on little."""
+
+
+def quick() -> bool:
+    """Return whether everything is only tried: no time means anything then."""
+    return QUICK in os.environ
+
+
+def few(count: int, least: int = 64) -> int:
+    """Return a number of inputs; a small one where everything is only tried."""
+    return min(count, max(least, count // 100)) if quick() else count
 
 
 @dataclass(frozen=True)
@@ -38,6 +61,10 @@ class Row:
         Target: the ratio against_seconds / seconds must not be smaller.
     note : str
         Anything a reader must know, for example fewer repetitions than five.
+    memory : int or None
+        Bytes that it took at its peak, beside what was there before; None where that is not measured.
+    failed : str
+        Why it could not be measured; empty where it was.
     """
 
     what: str
@@ -47,10 +74,14 @@ class Row:
     at_most: float | None = None
     times_faster: float | None = None
     note: str = ""
+    memory: int | None = None
+    failed: str = ""
 
     @property
     def met(self) -> bool:
-        """Whether the targets were reached."""
+        """Whether the targets were reached; never where nothing could be measured."""
+        if self.failed:
+            return False
         reached = self.seconds / self.against_seconds if self.against else self.seconds
         slow_enough = self.times_faster is None or self.against_seconds / self.seconds >= self.times_faster
         return slow_enough and (self.at_most is None or reached <= self.at_most)
@@ -59,24 +90,71 @@ class Row:
 def medians(*contenders: Callable[[], object], repeats: int = 7) -> list[float]:
     """Time the contenders in turns, after one round to warm up, and return the median seconds of each."""
     seconds: list[list[float]] = [[] for _ in contenders]
-    for turn in range(repeats + 1):
+    for turn in range(2 if quick() else repeats + 1):
         for contender, taken in zip(contenders, seconds, strict=True):
-            start = time.perf_counter()
-            contender()
+            spent = _spent(contender)
             if turn:
-                taken.append(time.perf_counter() - start)
+                taken.append(spent)
     return [median(taken) for taken in seconds]
 
 
+def _spent(work: Callable[[], object]) -> float:
+    """Return the seconds that some work takes; where it uses a GPU, until that is done, by events of the GPU."""
+    if not torch.cuda.is_initialized():
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+    begun, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begun.record()
+    work()
+    ended.record()
+    ended.synchronize()
+    return float(begun.elapsed_time(ended)) / 1000
+
+
+def measured(label: str, part: Callable[[], list[Row]]) -> list[Row]:
+    """Return the rows of one part; one that says why, where it fails: the other parts go on whatever it was."""
+    try:
+        return part()
+    except Exception as error:
+        return [Row(label, 0.0, failed=" ".join(f"{type(error).__name__}: {error}".split()))]
+
+
+def peak_memory(work: Callable[[], object]) -> int | None:
+    """Return the bytes that some work takes at its peak beside what was there before; None where Linux does not say."""
+    reset, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+    if not reset.exists():
+        return None
+
+    def kibibytes(what: str) -> int:
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(what))
+
+    release()
+    before = kibibytes("VmRSS:")
+    reset.write_text("5")
+    work()
+    return max(0, kibibytes("VmHWM:") - before) << 10
+
+
 def table(rows: list[Row]) -> str:
-    """Return the rows as a markdown table."""
-    lines = ["| measured | median | compared with | median | ratio | target | met |", "|---|---|---|---|---|---|---|"]
+    """Return the rows as a markdown table; a column of memory where any was measured."""
+    titles = ["measured", "median", "compared with", "median", "ratio", "target", "met"]
+    remembered = any(row.memory is not None for row in rows)
+    titles += ["peak memory"] if remembered else []
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for row in rows:
         what = f"{row.what} ({row.note})" if row.note else row.what
         other = _time(row.against_seconds) if row.against else ""
-        cells = (what, _time(row.seconds), row.against, other, _ratio(row), _target(row), "yes" if row.met else "no")
-        lines.append("| " + " | ".join(cells) + " |")
+        cells = [what, _time(row.seconds), row.against, other, _ratio(row), _target(row), "yes" if row.met else "no"]
+        if row.failed:
+            cells = [f"{row.what}: {row.failed.replace('|', '/')}", "", "", "", "", "", "failed"]
+        cells += [_memory(row)] if remembered else []
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _memory(row: Row) -> str:
+    return "" if row.memory is None else f"{row.memory / 2**20:,.0f} MiB"
 
 
 def _time(seconds: float) -> str:

@@ -7,13 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from idc_core import confusion
-    from idc_core.analysis.analysis import Analysis, analyze
+    from collections.abc import Callable
+    from typing import Any
+
+    from idc_core import confusion, testing
+    from idc_core.analysis.analysis import analyze
+    from idc_core.analysis.result import Analysis
     from idc_core.attribution.relevance import relevance
     from idc_core.coverage import CRITERIA, IDC
     from idc_core.datasets import load_dataset
     from idc_core.datasets.registry import dataset
     from idc_core.errors import IdcError
+    from idc_core.explained import explaining
     from idc_core.generation import differential_search
     from idc_core.inspection import Hypothesis, inspect
     from idc_core.lrp.rules import RelevanceSettings
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from idc_core.perturbation.attacks import attack
     from idc_core.setup_files import open_setup
     from idc_core.tracing.trace import trace
+
+    launch: Callable[..., Any]
 
 __all__ = [
     "CRITERIA",
@@ -35,12 +42,15 @@ __all__ = [
     "confusion",
     "dataset",
     "differential_search",
+    "explaining",
     "inspect",
+    "launch",
     "load_dataset",
     "load_model",
     "network",
     "open_setup",
     "relevance",
+    "testing",
     "trace",
 ]
 __version__ = "0.1.0"
@@ -48,7 +58,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "CRITERIA": "idc_core.coverage",
     "IDC": "idc_core.coverage",
-    "Analysis": "idc_core.analysis.analysis",
+    "Analysis": "idc_core.analysis.result",
     "Hypothesis": "idc_core.inspection",
     "IdcError": "idc_core.errors",
     "RelevanceSettings": "idc_core.lrp.rules",
@@ -56,7 +66,9 @@ _HOMES = {
     "attack": "idc_core.perturbation.attacks",
     "dataset": "idc_core.datasets.registry",
     "differential_search": "idc_core.generation",
+    "explaining": "idc_core.explained",
     "inspect": "idc_core.inspection",
+    "launch": "studio.launching",  # a name for the dashboard's own function: the engine itself imports none of it
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "network": "idc_core.models.registry",
@@ -67,8 +79,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "confusion":
-        return import_module("idc_core.confusion")
+    if name in ("confusion", "testing"):
+        return import_module(f"idc_core.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'idc_core' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -17,7 +17,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, keeping, write_whole
+from idc_core.files import cache_folder, keeping, make_room, write_whole
 from idc_core.guarded import (
     check_sealed_zip,
     damaged,
@@ -29,9 +29,6 @@ from idc_core.guarded import (
     seal_text,
     seal_zip,
 )
-
-LEFT = 0.8
-"""Share of a folder's limit that is left when old files go."""
 
 Record = dict[str, Any]
 """Text, numbers, None, and lists and dicts of these."""
@@ -90,7 +87,7 @@ class ArrayFolder(MutableMapping[str, Arrays]):
         content = seal_zip(pack_arrays(arrays))
         with keeping(self.path, self._what):
             if self._limit is not None:
-                _make_room(self.path, len(content), self._limit)
+                make_room(self.path, "*.npz", self._limit - len(content))
             write_whole(self._file(key), content)
 
     def __delitem__(self, key: str) -> None:
@@ -107,23 +104,6 @@ class ArrayFolder(MutableMapping[str, Arrays]):
 
     def _file(self, key: str) -> Path:
         return self.path / f"{key}.npz"
-
-
-def _make_room(folder: Path, size: int, limit: int) -> None:
-    files = []
-    for path in folder.glob("*.npz"):
-        try:
-            files.append((path.stat(), path))
-        except FileNotFoundError:  # another process made room
-            continue
-    total = size + sum(stat.st_size for stat, _ in files)
-    if total <= limit:
-        return
-    for stat, path in sorted(files, key=lambda one: one[0].st_mtime):
-        path.unlink(missing_ok=True)
-        total -= stat.st_size
-        if total <= LEFT * limit:
-            break
 
 
 def _text(value: Record, what: str) -> str:

@@ -25,5 +25,9 @@ class UnsupportedOperationError(IdcError):
     """The network uses an operation through which relevance cannot be propagated."""
 
 
+class EngineError(IdcError):
+    """An engine has lost its cluster, or its workers end again and again."""
+
+
 class CancelledError(IdcError):
     """The caller's progress callback asked the work to stop."""

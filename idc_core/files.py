@@ -10,7 +10,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,9 @@ import platformdirs
 
 from idc_core.errors import DataError
 from idc_core.parameters import shown
+
+LEFT = 0.8
+"""Share of a folder's limit that is left when old files go."""
 
 ANOTHER_HOME = "name another folder by the environment variable IDC_HOME"
 
@@ -111,11 +114,13 @@ def sweep() -> list[Path]:
 
     Those of this machine go when their process has gone, those of others when they are a day old.
     """
-    gone = []
-    for folder, folders, names in os.walk(cache_folder()):
-        for name in folders + names:
-            if (found := _PARTIAL.fullmatch(name)) and _abandoned(Path(folder) / name, found[1], int(found[2])):
-                gone.append(Path(folder) / name)
+    return [path for folder, _, _ in os.walk(cache_folder()) for path in sweep_folder(Path(folder))]
+
+
+def sweep_folder(folder: Path) -> list[Path]:
+    """Remove partial files and folders from one folder, but not from those in it, as `sweep` does; return them."""
+    named = [(path, _PARTIAL.fullmatch(path.name)) for path in folder.glob(f".*{_SUFFIX}")]
+    gone = [path for path, found in named if found and _abandoned(path, found[1], int(found[2]))]
     for path in gone:
         with suppress(OSError):  # another process sweeps too, or the folder cannot be written to
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -158,6 +163,26 @@ def write_whole(path: Path, content: bytes) -> None:
     with partial_file(path.parent) as partial:
         partial.write_bytes(content)
         partial.replace(path)
+
+
+def make_room(folder: Path, pattern: str, limit: int, spared: Container[str] = ()) -> None:
+    """Remove the files used longest ago until those of a pattern take at most `limit` bytes, and then some more.
+
+    Files whose names are `spared` stay. OSError where a file cannot be removed.
+    """
+    files = []
+    for path in folder.glob(pattern):
+        with suppress(FileNotFoundError):  # another process makes room too
+            files.append((path.stat(), path))
+    total = sum(stat.st_size for stat, _ in files)
+    if total <= limit:
+        return
+    for about, path in sorted(files, key=lambda one: one[0].st_mtime):
+        if total <= LEFT * limit:
+            break
+        if path.name not in spared:
+            path.unlink(missing_ok=True)
+            total -= about.st_size
 
 
 @contextmanager

@@ -50,6 +50,14 @@ EPOCH = Parameter("epoch", "Epoch", "After which epoch weights are kept.", 1, 0,
 
 BITS = Parameter("bits per weight", "Bits", "Fewer bits make coarser weights.", 4, 2, 16)
 
+SIDE = Parameter("size", "Size", "Rows or columns of pictures.", 224, 1, 4_096)
+
+MARGIN = Parameter("margin", "Margin", "Rows and columns cut off at the end.", 0, 0, 4_096)
+
+TOKENS = Parameter("length", "Length", "Tokens that a text is cut or padded to.", 200, 1, 100_000)
+
+TEST_SHARE = Parameter("test share", "Test share", "Part of the inputs that become tests.", 0.2, 0.001, 0.999)
+
 CLUSTERS = Parameter("clusters", "Clusters", "How many clusters a neuron has.", 3, 2, 256)
 """Cluster indices are kept as uint8."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -68,7 +70,12 @@ def _line(trace: TracebackType | None, file: str) -> int | None:
 
 
 def source_of(function: Callable[..., Any]) -> tuple[str, int]:
-    """Return the file and the line in which a function begins; its own name and 0 where it has no file."""
+    """Return the file and the line in which a function begins; its own name and 0 where it has no file.
+
+    What is read from a file that holds no code has that file as the attribute `path`, and no line.
+    """
+    if (path := getattr(function, "path", None)) is not None:
+        return str(path), 0
     code = getattr(function, "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code else (repr(function), 0)
 
@@ -77,6 +84,18 @@ def said_source(function: Callable[..., Any]) -> str:
     """Say where a function is, as "my_setup.py, line 12"."""
     file, line = source_of(function)
     return f"{file}, line {line}" if line else file
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether a name that no registry has is meant as a path: it has an ending, a folder, or is there."""
+    return bool(name) and ("/" in name or "." in name or os.path.exists(name))  # noqa: PTH110 (a name may be too long)
+
+
+def free_name(path: Path, registry: Mapping[str, Any], path_of: Callable[[Any], Path | None]) -> str:
+    """Return a name after a file that nothing opened from elsewhere has, of small letters, digits and hyphens."""
+    first = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:40] or "unnamed"
+    names = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
+    return next(name for name in names if name not in registry or path_of(registry[name]) == path)
 
 
 def own_modules(file: Path) -> dict[str, Path]:
@@ -94,7 +113,14 @@ def own_modules(file: Path) -> dict[str, Path]:
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """Return 16 hexadecimal digits that change when the code around a function does: its file, and those beside it."""
+    """Return 16 hexadecimal digits that change when the code around a function does: its file, and those beside it.
+
+    What holds a live object tells it as the attribute `digest`.
+    """
+    if (known := getattr(function, "digest", None)) is not None:
+        return str(known)
+    if hasattr(function, "path"):
+        return ""  # no code, and the weights say it all
     file = Path(source_of(function)[0])
     digest = hashlib.sha256()
     for path in sorted({file, *own_modules(file).values()}):

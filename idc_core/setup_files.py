@@ -6,6 +6,7 @@ Code is run only where its file was named on the command line or in Python; neve
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import sys
 import threading
@@ -27,6 +28,28 @@ VARIABLE = "IDC_SETUP"
 """Environment variable with the setup files of a server, separated as in PATH."""
 
 _REGISTRIES: tuple[dict[str, Any], ...] = (MODELS, DATASETS)
+
+_WEIGHTS = frozenset(
+    (
+        ".safetensors",
+        ".onnx",
+        ".pt2",
+        ".npz",
+        ".npy",
+        ".pt",
+        ".pth",
+        ".ckpt",
+        ".bin",
+        ".h5",
+        ".keras",
+        ".pkl",
+        ".joblib",
+    )
+)
+"""Endings of files beside a setup file that may hold the weights which it reads."""
+
+_LOOKED_AT = 2000
+"""Entries of the setup file's folder among which weights are looked for; it may be full of pictures."""
 _LOCK = threading.RLock()
 
 
@@ -145,8 +168,19 @@ def _watched(path: Path) -> _Watched:
 
 
 def _stamp(one: _Watched) -> tuple[Any, ...]:
-    """Return when the file, and the modules of its folder that it uses, were changed last."""
-    return tuple((file, _changed_at(file)) for file in one.files or (one.path,))
+    """Return when the file, the modules of its folder that it uses and the weights beside it were changed last."""
+    files = (*(one.files or (one.path,)), *_weights_beside(one.path))
+    return tuple((file, _changed_at(file)) for file in files)
+
+
+def _weights_beside(path: Path) -> list[Path]:
+    """Return the files of the setup file's folder that look like weights."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
+    except OSError:
+        return []
+    return [path.parent / name for name in sorted(names) if os.path.splitext(name)[1].lower() in _WEIGHTS]  # noqa: PTH122 (a third of the time)
 
 
 def _changed_at(file: Path) -> int:

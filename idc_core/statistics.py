@@ -39,14 +39,14 @@ def kendall(values: NDArray[Any]) -> Floats:
     Equal values count for neither side (M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33,
     1945).
     """
-    from scipy.stats import kendalltau
+    from idc_core.scipy_parts import stats
 
     found = np.full((len(values), len(values)), np.nan)
     varied = [row for row, scores in enumerate(values) if np.ptp(scores) > 0]
     for place, row in enumerate(varied):
         found[row, row] = 1.0
         for other in varied[:place]:
-            found[row, other] = found[other, row] = kendalltau(values[row], values[other]).statistic
+            found[row, other] = found[other, row] = stats.kendalltau(values[row], values[other]).statistic
     return found
 
 
@@ -62,7 +62,7 @@ def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: boo
     found = np.zeros(len(p_values), bool)
     tested = ~np.isnan(p_values)
     if tested.any():
-        from scipy.stats import false_discovery_control
+        from idc_core.scipy_parts import stats
 
-        found[tested] = false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
+        found[tested] = stats.false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
     return found

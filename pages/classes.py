@@ -7,96 +7,142 @@ from functools import partial
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from studio.classes import class_bias, class_errors, class_pair, retraining, suspected_pairs
-from studio.classes.class_errors import Settings
-from studio.shell import pins
+from idc_core.runs import ErrorSettings
+from studio.classes import class_bias, class_errors, class_pair, controls, effectiveness, retraining, suspected_pairs
+from studio.classes.class_errors import Looked
+from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import stop_if_unmet
 from studio.text import literal
 from studio.widgets import layout
 
 SOURCE = (
-    "Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, Testing DNN Image Classifiers for Confusion & Bias Errors, ICSE "
-    "2020 (DeepInspect)"
+    "Source: Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, Testing DNN Image Classifiers for Confusion & Bias "
+    "Errors, ICSE 2020 (DeepInspect)."
 )
 
 view = current_view()
 finding = st.empty()
-with st.expander("Custom predictions, and groups of classes"):
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        try:
-            own = class_errors.choose_own()
-        except CancelledError:
-            st.stop()
-        except IdcError as error:
-            st.warning(literal(error))
-            own = None
-    with right:
-        groups = class_errors.choose_groups()
-if own is None and not view.is_classifier:
-    finding.markdown("**This network predicts a number: it has no classes to confuse.**")
-    st.caption("Choose a classifier in the sidebar, or load predictions of one above.")
-    st.stop()
-layers = class_errors.choose_layers(view) if own is None else ()
-numbers = class_errors.choose_numbers(own is not None and own.several_labels)
-settings = Settings(layers=layers, groups=groups, **numbers)
+
+
+def look() -> tuple[Looked, ErrorSettings]:
+    """Draw what all tabs depend on; return what the tests, or a person's own predictions, show with it."""
+    row = st.container(horizontal=True)
+    with row.popover("Custom predictions, and groups of classes", key="own"):
+        groups = controls.choose_own()
+    try:
+        own = class_errors.read_own()
+    except IdcError as error:
+        st.warning(literal(error))
+        own = None
+    if own is None:
+        stop_if_unmet("classes", view.setup, finding)
+    with row:
+        settings = controls.choose_settings(view, own, groups)
+    return class_errors.look(view, settings, own), settings
+
+
 try:
-    looked = class_errors.look(view, settings, own)
+    looked, settings = look()
 except CancelledError:
     st.stop()
 except IdcError as error:
     st.warning(literal(error))
     st.stop()
-if own is not None:
+finding.markdown(suspected_pairs.sentence(looked))
+if looked.positions is None:
     st.info("These are your own predictions, not those of the setup's network.")
 if looked.found.unseen:
     st.caption(f"No input is predicted as {class_errors.named(looked.found.unseen)}: not analysed.")
-finding.markdown(suspected_pairs.sentence(looked))
-place = st.container()
-st.header("The most suspected pairs", anchor=False)
-suspected_pairs.draw_pairs(looked)
-pair = class_errors.choose_pair(looked)
-with place:
-    suspected_pairs.draw_map(looked, view, "distances", pair)
+pair = class_errors.current_pair(looked)
 
-st.header(f"{looked.pair_name(pair)} in detail", anchor=False)
-class_pair.draw_inputs(view, looked, pair)
-st.subheader("Neurons that both activate", anchor=False)
-neuron_table = class_pair.draw_neurons(view, looked, pair)
-class_pair.draw_cells(view, looked, pair)
-st.subheader("Inputs of the two classes", anchor=False)
-class_pair.draw_plane(view, looked, pair)
 
-st.header("Bias towards third classes", anchor=False)
-third_table = class_bias.draw_pair(view, looked, pair, settings.filtered)
-st.subheader("Triplets with the largest bias", anchor=False)
-triplet_table = class_bias.draw_triplets(view, looked, settings.filtered)
+def draw_pairs() -> None:
+    """Show the distances of all pairs, the ranked pairs, and the confused tests of the selected one."""
+    table = suspected_pairs.pair_table(looked, suspected_pairs.MOST_PAIRS)
+    suspected_pairs.draw_map(looked, view, "distances", pair, table)
+    class_pair.draw_confused(view, looked, pair)
+    st.button("Open this pair", key="open-pair", on_click=tabs.open_at, args=("classes", "pair"))
+    st.header("The most suspected pairs", anchor=False)
+    suspected_pairs.draw_pairs(looked, table)
+    if looked.positions is not None:
+        draw, compare = suspected_pairs.draw_side, suspected_pairs.compare
+        pins.beside(view, partial(draw, settings, view), partial(compare, settings, view))
+    layout.computed(
+        view,
+        "Every input passes through the network once. A layer's output before its activation function is scaled to "
+        "0..1 per input and layer. A neuron is active where the mean of its scaled output is above "
+        f"{settings.threshold:g}. Each class has a vector: per neuron, the share of the inputs *predicted* as the "
+        "class that activate it. The distance of two classes is that of their vectors (equation 2 of the paper). Pairs "
+        f"closer than the mean \u2212 {settings.deviations:g} SD are reported.",
+        "Labels enter no distance, only the verdicts. Confusion: share of inputs of one class predicted as the other, "
+        "mean of both directions. Its 95 % interval joins Wilson's intervals of the two directions (Zou, Huang and "
+        "Zhang, 2009). The cut-off is the paper's; the interval is not part of it.",
+        SOURCE,
+    )
 
-st.header("How much does it save to inspect suspected pairs first?", anchor=False)
-suspected_pairs.draw_effectiveness(looked, view)
 
-if own is None:
+def draw_pair() -> None:
+    """Show the selected pair: its inputs and both classes in the plane, or its neurons and cells."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = controls.choose_pair(looked)
+        shown = controls.choose_shown()
+    if shown == "inputs":
+        class_pair.draw_confused(view, looked, chosen)
+        layout.take_inputs(view, class_pair.wrong_tests(looked, chosen), key="pair-inputs")
+        class_pair.draw_between(view, looked, chosen)
+        class_pair.draw_plane(view, looked, chosen)
+        return
+    st.subheader("Neurons that both activate", anchor=False)
+    neurons = class_pair.draw_neurons(view, looked, chosen)
+    class_pair.draw_cells(view, looked, chosen)
+    layout.computed(
+        view,
+        "Neurons are sorted by how much more the two classes activate them than the others do. Relevance: sum over "
+        f"positions, mean over the tests classified as the class, for the setup's layer {view.setup.layer}.",
+        SOURCE,
+    )
+    layout.take_away({"shared-neurons": neurons})
+
+
+def draw_bias() -> None:
+    """Show towards which of the two classes third ones are biased, and the largest biases of all."""
+    if said := class_bias.sentence(looked):
+        st.markdown(said)
+    class_bias.draw_pair(view, looked, controls.choose_pair(looked), settings.filtered)
+    st.subheader("Triplets with the largest bias", anchor=False)
+    triplets = class_bias.draw_triplets(view, looked, settings.filtered)
+    layout.computed(
+        view,
+        "The bias of a third class towards one of a pair is the difference of its two distances divided by their sum "
+        "(equation 3). The average bias of a pair is the mean over all third classes (equation 4). Labels enter no "
+        "bias, only the verdicts. Disparity: mean difference of two classes' confusion with third classes; labels "
+        f"confirm a pair above the mean of all pairs + {settings.deviations:g} SD. \u00b1: 1.96 standard deviations "
+        "over 400 test sets of the same sizes, drawn from the observed shares.",
+        f"{SOURCE} The published program departs from its paper in its bias, which uses labels; its form is in the "
+        "engine as an option, for reproducing the published tables.",
+    )
+    if triplets is not None:
+        layout.take_away({"triplets": triplets})
+
+
+def draw_cost() -> None:
+    """Show what inspecting the most suspected pairs first saves."""
+    effectiveness.draw(looked, view)
+    layout.computed(
+        view,
+        f"Reported are pairs {settings.deviations:g} SD below the mean distance, or above the mean bias. True are "
+        "pairs whose confusion, or disparity, is as far above the mean of all pairs.",
+        SOURCE,
+    )
+
+
+def draw_remedy() -> None:
+    """Offer the confused tests as a test set, and retrain with them."""
     retraining.draw(view, looked)
-    draw, compare = suspected_pairs.draw_side, suspected_pairs.compare
-    pins.beside(view, partial(draw, settings, view), partial(compare, settings, view))
+    layout.computed(view, "A copy is trained further on the training inputs and the added ones, with the same seed.")
 
-layout.computed(
-    view,
-    "Every input passes through the network once. A layer's output before its activation function is scaled to 0..1 "
-    "per input and layer. A neuron is active where the mean of its scaled output is above "
-    f"{settings.threshold:g}. Each class has a vector: per neuron, the share of the inputs *predicted* as the class "
-    "that activate it. The distance of two classes is that of their vectors (equation 2 of the paper). Small distances "
-    "are suspected of confusion.",
-    "The bias of a third class towards one of a pair is the difference of its two distances divided by their sum "
-    "(equation 3). The average bias of a pair is the mean over all third classes (equation 4). Labels enter no "
-    "distance and no bias, only what these are compared with. Confusion: share of inputs of one class predicted as the "
-    "other, mean of both directions. Disparity: mean difference of two classes' confusion with third classes.",
-    f"Source: {SOURCE}. The published program departs from its paper in its bias, which uses labels; its form is in "
-    "the engine as an option, for reproducing the published tables.",
+
+tabs.draw(
+    "classes", {"pairs": draw_pairs, "pair": draw_pair, "bias": draw_bias, "cost": draw_cost, "remedy": draw_remedy}
 )
-tables = {"shared-neurons": neuron_table}
-for name, table in (("third-classes", third_table), ("triplets", triplet_table)):
-    if table is not None:
-        tables[name] = table
-every = partial(suspected_pairs.all_pairs, looked)
-layout.take_away(tables, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", every)})

@@ -1,75 +1,55 @@
-"""Coverage: the grid of combinations, what is in a cell, how coverage grows with the tests, the smallest subset."""
+"""Coverage: the grid of combinations, how it grows with the tests, the smallest set of tests, and empty cells."""
 
-import pandas as pd
 import streamlit as st
 
-from idc_core.coverage.growth import growth
-from idc_core.figures.coverage import growth_curve
-from studio.coverage import cell_details
-from studio.coverage.grid_chart import choose_colouring, draw_grid, draw_pinned, sentence
+from studio.coverage import cell_details, empty_cells, growth_chart, smallest_set
+from studio.coverage.grid_chart import choose_colouring, draw_grid, draw_pinned, only_selected, sentence
+from studio.shell import tabs
 from studio.shell.frame import current_view
-from studio.text import cell_name, count, plural
-from studio.widgets import cell_search, grid_axes, layout
+from studio.widgets import grid_axes, layout
 
 view = current_view()
-table = view.table
 st.markdown(sentence(view))
 
-st.header("The grid of combinations", anchor=False)
-held = grid_axes.read_zoom(view)
-colouring = choose_colouring(view, held)
-grid_axes.controls(view, held)
-grid_axes.crumbs(view, held)
-grid, cell = draw_grid(view, held, colouring)
+DISTANCE = "Distances are Euclidean, each neuron in units of its standard deviation over the training inputs."
 
-cell_search.draw(view, cell)
 
-st.header("Covered cells", anchor=False)
-cell_details.covered_cells(view, grid)
+def draw_cells() -> None:
+    """Show the grid, what is in a cell, and, folded away, all covered cells."""
+    held = grid_axes.read_zoom(view)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        colouring = choose_colouring(view)
+        grid_axes.controls(view, held)
+        only_selected(view, held)
+    grid_axes.crumbs(view, held)
+    grid, cell = draw_grid(view, held, colouring)
+    cell_details.draw_texts(view, cell)
+    cell_details.covered_cells(view, grid)
+    draw_pinned(view, held, colouring)
+    layout.computed(
+        view,
+        "Each test falls into one cell: the combination of the clusters that the activations of the m important "
+        "neurons fall into. Importance-driven coverage (IDC) is the share of all cells that hold at least one test.",
+    )
 
-st.header("Coverage against the number of tests", anchor=False)
-grown = growth(view.analysis.codes[view.chosen])
-title = (
-    f"The first {plural(grown.half, 'test')} reach half of the {plural(table.covered, 'covered cell')}; "
-    f"the best {count(-(-table.covered // 2))} would be enough"
-)
-layout.chart(
-    view,
-    "growth",
-    lambda dark: growth_curve(grown, table.total, title, dark=dark),
-    alt=title,
-    read="Each curve is one order of the tests. A curve that still rises at its end means that more tests would reach "
-    f"more cells. The band is the range of {grown.orders} shuffled orders (seed {grown.seed}); the greedy order takes "
-    "the test that adds most, at most one cell per test.",
-)
 
-st.header("The smallest set of tests with the same coverage", anchor=False)
-cell_details.smallest(view)
-draw_pinned(view, held, colouring)
+def draw_growth() -> None:
+    """Show how coverage grows with the tests, and in which clusters cells are left."""
+    growth_chart.draw_growth(view)
+    growth_chart.draw_left(view)
+    layout.computed(view, "Every order of the tests is passed once; a cell counts from its first test on.")
 
-layout.computed(
-    view,
-    "Each test falls into one cell: the combination of the clusters that the activations of the m important "
-    "neurons fall into. Importance-driven coverage (IDC) is the share of all cells that hold at least one test.",
-    "The smallest set takes one test per cell, the closest to the cell's centroids. Distances are Euclidean, each "
-    "neuron in units of its standard deviation over the training inputs.",
-)
-covered = pd.DataFrame(
-    {
-        "cell": [cell_name(one) for one in table.cells.tolist()],
-        "tests": table.counts,
-        "misclassified": table.wrong,
-        **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},
-    }
-)
-curve = pd.DataFrame(
-    {
-        "tests": grown.tests,
-        "given_order": grown.given,
-        "shuffled_mean": grown.mean,
-        "shuffled_low": grown.low,
-        "shuffled_high": grown.high,
-        "greedy_order": grown.greedy,
-    }
-)
-layout.take_away({"covered-cells": covered, "coverage-growth": curve})
+
+def draw_smallest() -> None:
+    """Show the smallest set of tests with the same coverage."""
+    smallest_set.draw(view)
+    layout.computed(view, f"The set takes one test per cell, the closest to the cell's centroids. {DISTANCE}")
+
+
+def draw_empty() -> None:
+    """Show which cells could be filled next, and with what."""
+    empty_cells.draw(view)
+    layout.computed(view, f"Inputs are made by changing the tests closest to the cell until they lie in it. {DISTANCE}")
+
+
+tabs.draw("coverage", {"grid": draw_cells, "growth": draw_growth, "smallest": draw_smallest, "fill": draw_empty})

@@ -2,60 +2,80 @@
 
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
 from studio.differential import coverage_gain, retraining, search, search_controls, summary
 from studio.differential import disagreements as shown
-from studio.engine.wording import kind
-from studio.shell import pins
+from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import stop_if_unmet
 from studio.text import literal
 from studio.widgets import layout
 
 view = current_view()
 finding = st.empty()
 
-if view.test.inputs.ndim != 4:
-    tests = kind(view.test)
-    finding.markdown(f"**The search changes pictures, and these tests are {tests}.** Choose a network for pictures.")
-    st.stop()
+stop_if_unmet("differential", view.setup, finding)
 settings = search_controls.choose(view)
 if len(settings.models) < 2:
     summary.draw_one_model(view, settings.models[0], finding)
     st.stop()
+wanted = search_controls.is_wanted(view, settings)
 try:
-    result = search.run(view, settings)
+    found = search.run(view, settings, start=wanted)
 except IdcError as error:
     st.error(literal(error))
     st.stop()
-if result is None:
-    finding.markdown("Stopped before any disagreement was found.")
+if found is None:
+    if wanted:
+        finding.markdown("Stopped before any disagreement was found.")
+    else:
+        finding.markdown("**This search waits for a click:** many or large pictures take seconds to minutes.")
+        search_controls.draw_start(view, settings)
     st.stop()
+result = found
 finding.markdown(summary.sentence(result))
 if result.disagreements.stopped:
     st.caption("Stopped: these are the disagreements so far.")
 
-tables: dict[str, pd.DataFrame] = {}
-if len(result.disagreements):
+
+def draw_found() -> None:
+    """Show one disagreement, and all of them."""
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to show.")
+        return
     row = shown.chosen_row(view, result)
     shown.draw_one(view, result, row)
-    st.header("All disagreements", anchor=False)
-    tables["disagreements"] = shown.table(view, result)
-    shown.draw_table(view, result, tables["disagreements"])
+    table = shown.table(view, result)
+    shown.draw_table(view, result, table)
     shown.draw_more(view, result, row)
-    st.subheader("Keep as a test set", anchor=False)
     shown.draw_keep(view, result)
-    st.header("Steps until disagreement", anchor=False)
-    summary.draw_steps(view, result, "steps")
-    st.header("Coverage they add to the tests", anchor=False)
-    tables |= coverage_gain.draw_gain(view, result)
-    st.header("Does training with them help?", anchor=False)
-    tables |= retraining.draw_retraining(view, result, settings)
-else:
-    summary.draw_steps(view, result, "steps")
+    summary.explain(view, result)
+    layout.take_away({"disagreements": table}, shown.files(view, result))
 
-pins.beside(view, partial(summary.draw_side, view, settings), partial(summary.compare_setups, view, settings))
-summary.explain(view, result)
-layout.take_away(tables, shown.files(view, result))
+
+def draw_steps() -> None:
+    """Show how many steps the search took."""
+    summary.draw_steps(view, result, "steps")
+    pins.beside(view, partial(summary.draw_side, view, settings), partial(summary.compare_setups, view, settings))
+    summary.explain(view, result)
+
+
+def draw_gain() -> None:
+    """Show the coverage that disagreements add to the tests."""
+    if len(result.disagreements):
+        coverage_gain.draw_gain(view, result)
+    else:
+        st.caption("There is no disagreement to add.")
+
+
+def draw_retraining() -> None:
+    """Show whether training with disagreements helps."""
+    if len(result.disagreements):
+        retraining.draw_retraining(view, result, settings)
+    else:
+        st.caption("There is no disagreement to train with.")
+
+
+tabs.draw("differential", {"found": draw_found, "steps": draw_steps, "gain": draw_gain, "retraining": draw_retraining})

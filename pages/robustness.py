@@ -2,48 +2,50 @@
 
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
-from studio.engine.wording import kind
 from studio.robustness import controls, results
 from studio.robustness.retraining import rq6_run
-from studio.shell import pins
+from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import stop_if_unmet
 from studio.widgets import layout
 from studio.widgets.retraining import watch
 
 view = current_view()
 finding = st.empty()
-
-if view.test.inputs.ndim != 4:
-    finding.markdown(
-        f"**Noise and attacks are defined for pictures, and these tests are {kind(view.test)}.** In Python, "
-        "`idc_core.experiments.retraining.retrain` takes additions and tests of any kind."
-    )
-    st.stop()
-if view.is_classifier and not view.is_comparable:
-    finding.markdown("**Accuracy is not defined for these tests: their classes are not the network's.**")
-    st.stop()
+stop_if_unmet("robustness", view.setup, finding)
 
 settings, seeds = controls.choose(view)
 run = rq6_run(view, settings, seeds)
-watch(run)
 finished = bool(run.result.networks)
-if finished:
-    finding.markdown(results.sentence(run))
-    results.draw_curves(run, "curves")
-    st.header("Which differences are significant?", anchor=False)
-    results.draw_differences(run)
-    results.draw_tables(run)
-    results.draw_added(run)
-else:
-    finding.markdown(results.before_first_result(run))
-    results.draw_command(run)
+finding.markdown(results.sentence(run) if finished else results.before_first_result(run))
+watch(run)
 
-pins.beside(view, partial(results.draw_side, run), partial(results.compare_setups, run))
-results.explain(run)
-if finished:
-    table = pd.DataFrame(run.result.rows())
-    tables = {"retraining-curves": results.epoch_table(run), "retraining-differences": table}
-    layout.take_away(tables, results.files(run))
+
+def draw_curves() -> None:
+    """Show accuracy after every epoch, and after the last one; before that, what will be done."""
+    if finished:
+        results.draw_curves(run, "curves")
+        results.draw_means(run)
+    else:
+        results.draw_command(run)
+    pins.beside(view, partial(results.draw_side, run), partial(results.compare_setups, run))
+    results.explain_curves(run)
+
+
+def draw_differences() -> None:
+    """Show which additions differ significantly."""
+    results.draw_differences(run)
+    results.explain_differences(run)
+
+
+def draw_added() -> None:
+    """Show what was added, and offer the retrained networks."""
+    results.draw_added(run)
+    results.explain_added(run)
+    if finished:
+        layout.take_away({}, results.files(run))
+
+
+tabs.draw("robustness", {"curves": draw_curves, "differences": draw_differences, "added": draw_added})

@@ -3,70 +3,79 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from studio.engine import suite_catalog
-from studio.shell import pins
+from studio.shell import pins, tabs
 from studio.shell.frame import current_view
-from studio.testsets import added_inputs, comparison_charts, suite_controls
+from studio.testsets import added_inputs, comparison_charts, explanations, own_suites, suite_controls
 from studio.testsets.findings import headline
-from studio.testsets.suite_comparison import compare_chosen
+from studio.testsets.suite_comparison import ComparedSuites, compare_chosen
 from studio.text import count, plural
 from studio.widgets import layout
 
 view = current_view()
-finding = st.empty()
-
 names = suite_controls.choose(view)
-suite_controls.manage(view, names)
-found = compare_chosen(view, names)
-for problem in found.problems:
-    st.warning(problem)
-finding.markdown(headline(found))
-perturbed = suite_catalog.perturbed_count(view)
-if perturbed < len(view.chosen) and any(one.extra == perturbed for one in found.results):
-    st.caption(
-        f"Suites perturb {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at random. Raise "
-        "“Perturbed tests” for more."
-    )
-comparison_charts.draw_gains(found)
-comparison_charts.draw_tables(found)
 
-files: dict[str, Any] = {}
-number, m = 1, found.m
-if len(found.results) > 1:
-    st.header("Shared cells", anchor=False)
+
+def compare() -> ComparedSuites:
+    """Compare the chosen suites, or find the comparison again; say what is left out."""
+    found = compare_chosen(view, names)
+    for problem in found.problems:
+        st.warning(problem)
+    return found
+
+
+def draw_compared() -> None:
+    """Show which suite adds most cells, for several numbers of neurons."""
+    finding = st.empty()
+    found = compare()
+    finding.markdown(headline(found))
+    perturbed = suite_catalog.perturbed_count(view)
+    if perturbed < len(view.chosen) and any(one.extra == perturbed for one in found.results):
+        st.caption(f"Suites perturb {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at random.")
+    comparison_charts.draw_gains(found)
+    comparison_charts.draw_tables(found)
+    pins.beside(
+        view, partial(comparison_charts.draw_side, found, names), partial(comparison_charts.difference, found, names)
+    )
+    explanations.explain_comparison(found)
+
+
+def draw_overlap() -> None:
+    """Show which cells suites share, and what each adds to those before it."""
+    found = compare()
+    if len(found.results) < 2:
+        st.markdown(headline(found))
+        return
     comparison_charts.draw_shared(found)
-if found.additions:
-    st.header("Suites added one after another", anchor=False)
-    comparison_charts.draw_cumulative(found)
-    st.header("Inputs that add cells", anchor=False)
+    if found.additions:
+        comparison_charts.draw_cumulative(found)
+    explanations.explain_overlap(found)
+
+
+def draw_adding() -> None:
+    """Show the inputs that add cells, and one of them beside its source."""
+    found = compare()
+    if not found.additions:
+        st.markdown(headline(found))
+        return
     number, m = added_inputs.choose(found)
     added_inputs.draw(found, number, m)
     added_inputs.draw_save(found, number, m)
-if len(found.results) > 1:
-    files = added_inputs.downloads(found, number, m)
+    explanations.explain_inputs(found)
+    layout.take_away({}, added_inputs.downloads(found, number, m))
 
-pins.beside(
-    view, partial(comparison_charts.draw_side, found, names), partial(comparison_charts.difference, found, names)
-)
 
-layout.computed(
-    view,
-    f"Neurons and clusters are learnt once from the training inputs, for {max(found.comparison.ms)} neurons of layer "
-    f"{view.setup.layer}. A smaller m uses the first of them. Inputs are made block by block when they are needed; "
-    "random numbers depend only on the seed and the test's number.",
-    "Noise on random pixels (U_O+S) and on the most relevant pixels (U_O+DI) follows RQ2 of the paper: the same values "
-    "on 2 % of the pixels. A suite adds a cell if it reaches it and no original test does.",
-    "\n".join(
-        f"* {option.label}: "
-        + "; ".join(step.label + (f", seed {step.seed}" if step.seed is not None else "") for step in suite.provenance)
-        + f"; fingerprint `{suite.fingerprint}`"
-        for option, suite in zip(found.options, found.suites, strict=True)
-    ),
-)
-# Without columns that are empty here: accuracy of a regression, or errors of a classification.
-layout.take_away({"test-sets": pd.DataFrame(found.comparison.rows()).dropna(axis=1, how="all")}, files)
+def draw_own() -> None:
+    """Show what was saved, and how more suites are had: from a file, or from several others."""
+    own_suites.draw_saved(view, names)
+    file, together = st.columns(2, gap="large")
+    with file:
+        own_suites.draw_upload(view, names)
+    with together:
+        own_suites.draw_combine(view, names)
+
+
+tabs.draw("testsets", {"compare": draw_compared, "overlap": draw_overlap, "adding": draw_adding, "own": draw_own})

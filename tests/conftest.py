@@ -1,13 +1,13 @@
 """What all tests share: where the measured reference values lie, an empty home, and quiet, repeatable runs."""
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-
-# Before torch is imported: threads that spin starve a machine with other work.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from typing import Any
 
 # What a person has kept must neither help the tests nor be touched by them. Workers take the home of the first process.
 if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -18,29 +18,58 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from idc_core.threads import wait_briefly
+
+wait_briefly()  # before torch is imported
+
 TESTS = Path(__file__).parent
 
 # Other work on the machine makes single examples slow, which says nothing about the code.
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True, max_examples=25)
-settings.register_profile("long", settings.get_profile("repeatable"), max_examples=200)
+settings.register_profile("longest", settings.get_profile("repeatable"), max_examples=200)
 settings.load_profile("repeatable")
+
+SLOW, ALL_SLOW = "slow and not rare", "slow"
+"""What `make test-slow` and `make test-all` run."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the slow tests try more examples."""
-    if config.option.markexpr == "slow":
-        settings.load_profile("long")
+    """Let `make test-all` try more examples."""
+    if config.option.markexpr == ALL_SLOW:
+        settings.load_profile("longest")
 
 
 FIRST = ("browser/test_every_page.py", "browser/", "pages/", "inspection/", "perturbation/")
 """Files that take longest: workers that begin with them end together."""
 
+TOGETHER = ("tests/browser/", "tests/pages/")
+"""Folders whose tests one worker does all: they look at the same pages, which each worker would compute for itself."""
+
+APART = "tests/browser/test_every_page.py"
+"""A file of these that another worker does among the slow tests, where the folder would be done last."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out whole folders where their tests belong together, and whole files elsewhere."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            if file == APART and config.option.markexpr in (SLOW, ALL_SLOW):
+                return file
+            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    return Scheduling(config, log)
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest files first; the slow tests try every property once more, on more examples."""
+    """Put the longest files first; what is rare is slow; `make test-all` tries every property again."""
     for item in items:
-        if config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
+        tried_again = config.option.markexpr == ALL_SLOW and is_hypothesis_test(getattr(item, "obj", None))
+        if tried_again or item.get_closest_marker("rare"):
             item.add_marker("slow")
 
     def place(item: pytest.Item) -> int:
@@ -48,6 +77,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((place for place, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[Any]:
+    """Collect without looking for garbage; what was collected is there to the end and never looked through again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+        atexit.register(gc.unfreeze)  # DuckDB's types are freed at the end, or it prints that they are not
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open() -> Iterator[None]:
+    """Take out what a test has entered into the lists of networks and data, but for what open setup files hold."""
+    from idc_core import setup_files
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    before = [(DATASETS, set(DATASETS)), (MODELS, set(MODELS))]
+    yield
+    held = {name for one in setup_files.opened() for name in (*one.models, *one.datasets)}
+    for registry, names in before:
+        for name in set(registry) - names - held:
+            del registry[name]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,95 +12,17 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.predictions import predictions_of
-from idc_core.clustering.kmeans import Clusters
-from idc_core.coverage.cells import Codes, assign, encode
+from idc_core.analysis.result import Analysis
+from idc_core.coverage.cells import encode
 from idc_core.coverage.idc import IDC
-from idc_core.coverage.profiles import Profiles
 from idc_core.datasets import Dataset
 from idc_core.importance.important_neurons import check_m
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
-from idc_core.tracing.trace import Traces, collect
-
-
-@dataclass(frozen=True, eq=False)
-class Analysis:
-    """What the tests reach, and everything it was computed from.
-
-    Attributes
-    ----------
-    layer : str
-        The layer examined.
-    m : int
-        Number of important neurons.
-    settings : dict
-        Every other setting, by name.
-    accuracy, rmse : float or None
-        Share of tests classified correctly, or the root mean squared error of a regression.
-    predictions : ndarray, int64 (tests,)
-        Predicted class; 0 for regression.
-    confidence : ndarray, float32 (tests,)
-        Softmax probability of the predicted class; for regression the predicted value.
-    correct : ndarray, bool (tests,)
-        Whether the prediction is right; True throughout for regression.
-    importance : ndarray, float64 (neurons,)
-        Relevance of every neuron of the layer, summed over the training inputs.
-    important : ndarray, int64 (m,)
-        The important neurons, most important first.
-    clusters : tuple of Clusters
-        Their clusters; `centroids` holds the centroids that tests are assigned to.
-    centroids : tuple of ndarray, float64 (k,)
-        Ascending; equal to those in `clusters` unless ``original`` rounds them.
-    train_activations : ndarray, float32 (train inputs, m)
-        What was clustered.
-    test_activations, test_relevance : ndarray, float32 (tests, m)
-        Of the important neurons.
-    assignments : ndarray, uint8 (tests, m)
-        Cluster of every test and neuron.
-    codes : ndarray, int64 or object (tests,)
-        Cell of every test.
-    covered, total : int
-        Cells reached, and cells there are.
-    score : float
-        IDC, 0..1.
-    seconds : dict of str to float
-        How long each step took.
-    """
-
-    layer: str
-    m: int
-    settings: dict[str, Any]
-    accuracy: float | None
-    rmse: float | None
-    predictions: NDArray[np.int64]
-    confidence: NDArray[np.float32]
-    correct: NDArray[np.bool_]
-    importance: NDArray[np.float64]
-    important: NDArray[np.int64]
-    clusters: tuple[Clusters, ...]
-    centroids: tuple[NDArray[np.float64], ...]
-    train_activations: NDArray[np.float32]
-    test_activations: NDArray[np.float32]
-    test_relevance: NDArray[np.float32]
-    assignments: NDArray[np.uint8]
-    codes: Codes
-    covered: int
-    total: int
-    score: float
-    seconds: dict[str, float]
-
-    def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
-        """Return other inputs' cluster for every important neuron, uint8 (n, m), from activations (n, neurons)."""
-        # Rounded centroids have boundaries of their own, half way between them.
-        boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
-        return assign(activations[:, self.important], self.centroids, boundaries)
-
-    def cell_profiles(self, activations: NDArray[Any]) -> Profiles:
-        """Return the cell of other inputs, as `IDC.profile` does; activations as for `assign`."""
-        codes = encode(self.assign(activations), [len(centroids) for centroids in self.centroids])
-        numbers = np.unique(codes, return_inverse=True)[1]
-        return Profiles.of_codes(numbers.reshape(-1, 1), self.total)
+from idc_core.store import Unfinished
+from idc_core.tracing.trace import collect
+from idc_core.tracing.traces import Traces
 
 
 def analyze(
@@ -116,6 +39,8 @@ def analyze(
     clustering: str = "k-means",
     original: bool = False,
     traces: tuple[Traces, Traces] | None = None,
+    in_memory: int | None = None,
+    unfinished: tuple[Unfinished, Unfinished] | None = None,
     on_progress: Progress | None = None,
     **parameters: Any,
 ) -> Analysis:
@@ -133,6 +58,11 @@ def analyze(
     traces : pair of Traces, optional
         What `collect` gave for the training inputs and the tests with the same layer and rule, so that nothing
         runs twice.
+    in_memory : int, optional
+        Bytes of activations and relevance of one data set that are held in memory; more are mapped from files in the
+        cache folder, which are gone when the result is. Default: ``activations_mib`` of the config file.
+    unfinished : pair of Unfinished, optional
+        Where the passes over the training inputs and over the tests keep what they have found, as in `collect`.
     on_progress : Progress, optional
 
     Returns
@@ -153,33 +83,53 @@ def analyze(
     if traces is None:
         # One input tells how many neurons the layer has, so a mistake need not wait for all of them.
         check_m(criterion.m, collect(model, train.inputs[:1], [layer], settings).activations[layer].shape[1])
-        with _timed(seconds, "run the training inputs"):
-            learnt = collect(model, train, [layer], settings, on_progress=on_progress)
-        with _timed(seconds, "run the tests"):
-            seen = collect(model, test, [layer], settings, on_progress=on_progress)
+        run = partial(collect, model, in_memory=in_memory, on_progress=on_progress)
+        before, after = unfinished or (None, None)
+        with timed(seconds, "run the training inputs"):
+            learnt = run(train, [layer], settings, unfinished=before)
+        with timed(seconds, "run the tests"):
+            seen = run(test, [layer], settings, unfinished=after)
     else:
         learnt, seen = traces
-    with _timed(seconds, "cluster the important neurons"):
+    with timed(seconds, "cluster the important neurons"):
         used = learnt.predictions == train.targets if original else None
-        ranked = RankedLayer.of(learnt, layer, m, priority, used)
+        ranked = RankedLayer.of(learnt, layer, m, priority, used, in_memory)
         criterion.cluster(ranked, on_progress=on_progress)
-    with _timed(seconds, "count the cells"):
-        tested = seen.activations[layer][:, criterion.important]
+    important = criterion.important
+    measured = Measured(seen.scores, seen.activations[layer][:, important], seen.relevance[layer][:, important])
+    return assembled(criterion, ranked, test, measured, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the tests showed: scores (n, classes), the important neurons' activations and relevance (n, m)."""
+
+    scores: NDArray[np.float32]
+    activations: NDArray[np.float32]
+    relevance: NDArray[np.float32]
+
+
+def assembled(
+    criterion: IDC, ranked: RankedLayer, test: Dataset, measured: Measured, seconds: dict[str, float]
+) -> Analysis:
+    """Count the cells that tests reach by a criterion that is fitted, and return everything about it."""
+    with timed(seconds, "count the cells"):
+        tested = measured.activations
         assignments = criterion.count(tested)
         codes = encode(assignments, criterion.counts.sizes)
         covered, total = criterion.covered, criterion.total
-    predictions = predictions_of(seen.scores, test.targets, test.task)
+    predictions = predictions_of(measured.scores, test.targets, test.task)
     accuracy, rmse = predictions.quality(test.targets, test.task)
     return Analysis(
-        layer=layer,
-        m=m,
+        layer=criterion.layer,
+        m=criterion.m,
         settings={
-            **settings.as_dict(),
-            "priority": priority,
-            "clusters": tuple(clusters),
-            "drop_zeros": drop_zeros,
-            "clustering": clustering,
-            "original": original,
+            **criterion.settings.as_dict(),
+            "priority": criterion.priority.name,
+            "clusters": criterion.cluster_numbers,
+            "drop_zeros": criterion.drop_zeros,
+            "clustering": criterion.clustering.name,
+            "original": criterion.original,
         },
         accuracy=accuracy,
         rmse=rmse,
@@ -190,9 +140,10 @@ def analyze(
         important=ranked.important,
         clusters=criterion.clusters,
         centroids=criterion.centroids,
-        train_activations=ranked.activations,
-        test_activations=tested,
-        test_relevance=seen.relevance[layer][:, criterion.important],
+        # Row by row, as a kept analysis is read: sums in another order would end in other digits.
+        train_activations=np.ascontiguousarray(ranked.activations),
+        test_activations=np.ascontiguousarray(tested),
+        test_relevance=np.ascontiguousarray(measured.relevance),
         assignments=assignments,
         codes=codes,
         covered=covered,
@@ -203,7 +154,8 @@ def analyze(
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    """Note how long a step takes."""
     started = time.perf_counter()
     yield
     seconds[step] = time.perf_counter() - started

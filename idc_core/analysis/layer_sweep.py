@@ -23,7 +23,9 @@ from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
-from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.trace import trace
+from idc_core.tracing.transfers import brought_back
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +131,20 @@ def run_tests(
     axes = neuron_axes(model, neurons)
     parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
     scores = []
-    for batch in trace(model, test, list(neurons), on_progress=on_progress):
-        scores.append(batch.scores.float().cpu().numpy())
+    reduced = (
+        (
+            None,
+            {
+                None: batch.scores.float(),  # under no layer's name
+                **{one: neuron_activation(batch.activations[one], axes[one], batch.kept).float() for one in neurons},
+            },
+        )
+        for batch in trace(model, test, list(neurons), on_progress=on_progress)
+    )
+    for _, arrays in brought_back(reduced):
+        scores.append(arrays[None])
         for layer, important in neurons.items():
-            active = neuron_activation(batch.activations[layer], axes[layer])[:, important]
-            parts[layer].append(active.float().cpu().numpy())
+            parts[layer].append(arrays[layer][:, important])
     activations = {layer: np.concatenate(found) for layer, found in parts.items()}
     for found in activations.values():
         found.setflags(write=False)
@@ -150,12 +161,18 @@ def count_cells(
     assignments = assign(
         activations, [one.centroids for one in states.clusters], [one.boundaries for one in states.clusters]
     )
-    sizes = [one.k for one in states.clusters]
+    return count_assigned(states.layer, suite, assignments, [one.k for one in states.clusters], ms)
+
+
+def count_assigned(
+    layer: str, suite: str, assignments: NDArray[np.uint8], sizes: Sequence[int], ms: Sequence[int]
+) -> tuple[LayerCoverage, ...]:
+    """Count cells as `count_cells` does, of tests whose clusters (n, k) are known; `sizes` (k,): how many there are."""
     found: dict[int, tuple[int, int]] = {}
     for used in {min(m, len(sizes)) for m in ms}:
         codes = encode(assignments[:, :used], sizes[:used])
         found[used] = (len(np.unique(codes)), total(sizes[:used]))
-    return tuple(LayerCoverage(suite, states.layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
+    return tuple(LayerCoverage(suite, layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
 
 
 def sweep(

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.coverage.cell_table import CellTable, state_counts
+from idc_core.coverage.cell_table import CellTable, among, state_counts
+from idc_core.coverage.cells import Codes, encode
 from idc_core.errors import DataError
 from idc_core.guarded import read_json
+
+if TYPE_CHECKING:
+    from idc_core.analysis.result import Analysis
+
+
+@dataclass(frozen=True)
+class TrainingReach:
+    """What training inputs reach, to compare the tests with."""
+
+    inputs: int  # number of training inputs
+    covered: int  # cells that they reach
+    missed: int  # of these, cells that no test reaches
+    drawn: tuple[float, int, int] | None
+    """Cells that as many training inputs as there are tests reach, over `DRAWS` random draws: mean, fewest and most;
+    None if there are fewer training inputs than tests."""
+
+
+DRAWS = 20
+"""Random draws of training inputs."""
+
+
+def training_reach(train: Codes, test: Codes, seed: int = 0) -> TrainingReach:
+    """Count the cells that training inputs reach, from the cell of every training input (n,) and test (t,)."""
+    cells = np.unique(train)
+    drawn = None
+    if len(train) >= len(test):
+        rng = np.random.default_rng(seed)
+        reached = [len(np.unique(train[rng.permutation(len(train))[: len(test)]])) for _ in range(DRAWS)]
+        drawn = float(np.mean(reached)), min(reached), max(reached)
+    return TrainingReach(len(train), len(cells), int((~among(cells, np.unique(test))).sum()), drawn)
 
 
 @dataclass(frozen=True)
@@ -30,6 +61,7 @@ class Overview:
     rarest: tuple[int, int, int]
     """Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often."""
     table: CellTable  # the covered cells, without classes
+    training: TrainingReach | None  # None if no training input is of the chosen classes
 
     @property
     def errors_only(self) -> NDArray[np.bool_]:
@@ -40,6 +72,7 @@ class Overview:
     def to_json(self) -> str:
         """Write the overview as JSON text."""
         values: dict[str, Any] = dict(vars(self))
+        values["training"] = None if self.training is None else asdict(self.training)
         values["table"] = {
             "sizes": list(self.table.sizes),
             "cells": self.table.cells.tolist(),
@@ -84,6 +117,38 @@ class _Kept(Overview):
     table: _KeptTable  # type: ignore[assignment]
 
 
+def overview_of(
+    analysis: Analysis,
+    table: CellTable,
+    fingerprints: tuple[str, str, str],
+    chosen: NDArray[np.int64],
+    accuracy: float | None,
+    learnt: NDArray[np.floating],
+) -> Overview:
+    """Take from an analysis what is shown at a glance.
+
+    `chosen` (k,) are the positions of the tests looked at, `table` their covered cells and `accuracy` theirs; `learnt`
+    (n, neurons) the layer's activations on the training inputs of the same classes, of which there may be none.
+    """
+    first, together = shares(analysis.importance, analysis.important)
+    sizes = tuple(found.k for found in analysis.clusters)
+    training = training_reach(encode(analysis.assign(learnt), sizes), analysis.codes[chosen]) if len(learnt) else None
+    return Overview(
+        fingerprints=fingerprints,
+        tests=len(chosen),
+        accuracy=accuracy,
+        rmse=analysis.rmse,
+        layer=analysis.layer,
+        neurons=len(analysis.importance),
+        important=tuple(int(neuron) for neuron in analysis.important),
+        first_share=first,
+        together_share=together,
+        rarest=rarest_state(analysis.assignments[chosen], sizes),
+        table=table,
+        training=training,
+    )
+
+
 def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """Return rank, cluster and number of tests of the state that the fewest tests (n, m) reach.
 
@@ -105,3 +170,15 @@ def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tup
     if whole == 0.0:
         return 0.0, 0.0
     return float(positive[important[0]]) / whole, float(positive[important].sum()) / whole
+
+
+def worst_tests(
+    chosen: NDArray[np.int64], correct: NDArray[np.bool_], confidence: NDArray[np.floating], lonely: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the misclassified ones of the `chosen` tests (k,), those in cells that no other test reaches first.
+
+    `correct`, `confidence` and `lonely` (n,), whether only misclassified tests reach a test's cell, are of all tests;
+    within either group the most confident come first.
+    """
+    wrong = chosen[~correct[chosen]]
+    return wrong[np.lexsort((-confidence[wrong], ~lonely[wrong]))]

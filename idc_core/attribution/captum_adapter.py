@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp.interception import INPUT
+from idc_core.layer_parts import HEADS, part_of_layer, split_layer
+from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
 
 
@@ -104,10 +105,32 @@ class CaptumNetwork(nn.Module):
         embedded: Tensor = F.embedding(inputs, self._embedding)
         return embedded.detach()
 
+    def held(self, inputs: Tensor) -> Tensor | None:
+        """Return the whole numbers that stay as they are while their embedding varies; None for float inputs.
+
+        What a network computes from them beside the embedding, such as the mask of padding, is a constant.
+        """
+        return None if inputs.is_floating_point() else inputs
+
+    def scores_of(self, inputs: Tensor) -> Tensor:
+        """Return the scores (n, classes) of inputs as the network takes them."""
+        scores: Tensor = self(self.floats(inputs), self.held(inputs))
+        return scores
+
     def layer(self, name: str) -> nn.Module | None:
-        """Return the module whose output is the layer's, after its activation function; None for the input."""
+        """Return the module whose output is the layer's, after its activation function; None for the input.
+
+        Of a layer that is one token it is that of all tokens.
+        """
         if name == INPUT and INPUT not in self._layers:
             return None
+        name, part = (name, "") if name in self._uses else split_layer(name)
+        if part == HEADS:
+            raise UnsupportedOperationError(
+                f"Gradient methods and searches by gradients see what modules give, and attention heads have no module "
+                f"of their own. Choose another layer than {part_of_layer(name, part)!r}, or a rule of relevance "
+                "propagation."
+            )
         uses = self._uses.get(name, 0)
         if uses != 1 or name not in self._layers:
             found = "does not return one tensor" if uses == 1 else f"runs {uses} times on an input"
@@ -117,15 +140,15 @@ class CaptumNetwork(nn.Module):
             )
         return self._layers[name]
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Return the scores (n, classes) of floating-point inputs."""
-        with _Redirected(self, inputs) as run:
+    def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
+        """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""
+        with _Redirected(self, inputs, held) as run:
             scores: Tensor = run.scores(self._network[0](run.given))
             return scores
 
     def _record(self, model: nn.Module, example: Tensor) -> None:
         expected = model(example)
-        with _Redirected(self, example, recording=True) as run, _listening(model, run):
+        with _Redirected(self, example, example, recording=True) as run, _listening(model, run):
             scores = run.scores(model(example))
         self.elements = max(1, run.elements // len(example))
         if not example.is_floating_point() and self._embedding is None:
@@ -149,16 +172,16 @@ class CaptumNetwork(nn.Module):
 class _Redirected(TorchFunctionMode):
     """One run of the network whose activation functions and poolings are answered by modules."""
 
-    def __init__(self, opened: CaptumNetwork, inputs: Tensor, recording: bool = False) -> None:
+    def __init__(
+        self, opened: CaptumNetwork, inputs: Tensor, held: Tensor | None = None, recording: bool = False
+    ) -> None:
         super().__init__()
         self.opened, self.recording = opened, recording
         self.elements = 0
         self.returned: Tensor | None = None
-        self.given = inputs
-        self._embedded: Tensor | None = None
-        if opened._embedding is not None and not recording:
-            self._embedded = inputs
-            self.given = torch.zeros(inputs.shape[:-1], dtype=torch.int64, device=inputs.device)
+        self.given = inputs if held is None else held
+        self._embedded = None if recording or held is None else inputs
+        self._looked_up = False
         self._next = 0
         self._waiting: dict[int, tuple[Tensor, list[str]]] = {}
         self._made: dict[int, tuple[Tensor, nn.Module]] = {}
@@ -197,11 +220,6 @@ class _Redirected(TorchFunctionMode):
         elif name == "embedding" and self._is_input(args[0]):
             result = self._embed(func, args, kwargs)
         else:
-            if not self.recording and self._embedded is not None and any(x is self.given for x in args):
-                raise UnsupportedOperationError(
-                    f"The network reads its whole numbers by {name} as well as by its embedding, so that they cannot "
-                    "be varied. Choose a rule of relevance propagation."
-                )
             result = func(*args, **kwargs)
             if name in ("softmax", "log_softmax"):
                 self._softmax[id(result)] = (result, args[0] if args else kwargs["input"])
@@ -239,9 +257,13 @@ class _Redirected(TorchFunctionMode):
         return result
 
     def _is_input(self, indices: Tensor) -> bool:
-        return not self.given.is_floating_point() and indices is self.given
+        """Return whether an embedding is the first to look the network's own input up, not positions or segments."""
+        if self._looked_up or self.given.is_floating_point():
+            return False
+        return indices is self.given or (indices.shape == self.given.shape and bool((indices == self.given).all()))
 
     def _embed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        self._looked_up = True
         if self._embedded is not None:
             return self._embedded
         result: Tensor = func(*args, **kwargs)

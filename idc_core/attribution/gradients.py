@@ -23,11 +23,16 @@ from torch import Tensor, nn
 
 from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool1d, MaxPool2d, MaxPool3d
 from idc_core.attribution.registry import attribution_method
+from idc_core.devices import device_of
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
-from idc_core.lrp.interception import INPUT
+from idc_core.lrp.captures import INPUT
 from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.parameters import Parameter, whole_number
 from idc_core.progress import Progress, report
+from idc_core.tracing.batching import check_parts, is_array
+from idc_core.tracing.parts import kept_tokens, part_of
+from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.transfers import brought_back, to_device
 
 PASS_BYTES = 24 * 2**20
 """Activations that one pass may hold; gradients double them."""
@@ -44,6 +49,7 @@ class Batch:
     layer: nn.Module | None  # the module whose output is attributed to; None for the input
     inputs: Tensor  # (n, ...), as the baseline
     baseline: Tensor
+    held: Tensor | None  # tokens behind the inputs, from which the network computes masks; the baseline has the same
     target: Tensor  # (n,)
     rows: int  # inputs that one pass of captum may hold
 
@@ -92,9 +98,10 @@ def gradient_method(name: str, *, label: str, **card: Any) -> Callable[[Call], C
 def _gradient_x_input(batch: Batch) -> Tensor:
     from captum.attr import InputXGradient, LayerGradientXActivation
 
-    if batch.layer is None:
-        return _tensor(InputXGradient(batch.network).attribute(batch.inputs, target=batch.target))
-    return _tensor(LayerGradientXActivation(batch.network, batch.layer).attribute(batch.inputs, target=batch.target))
+    method = (
+        InputXGradient(batch.network) if batch.layer is None else LayerGradientXActivation(batch.network, batch.layer)
+    )
+    return _tensor(method.attribute(batch.inputs, batch.target, batch.held))
 
 
 @gradient_method(
@@ -114,7 +121,9 @@ def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
         else LayerIntegratedGradients(batch.network, batch.layer)
     )
     return _tensor(
-        method.attribute(batch.inputs, batch.baseline, batch.target, n_steps=steps, internal_batch_size=_rows(batch))
+        method.attribute(
+            batch.inputs, batch.baseline, batch.target, batch.held, n_steps=steps, internal_batch_size=_rows(batch)
+        )
     )
 
 
@@ -136,11 +145,11 @@ def _deeplift(batch: Batch) -> Tensor:
             f"DeepLift cannot pass through {', '.join(batch.network.unreadable)}; it knows {', '.join(READABLE)}. "
             "Choose integrated gradients or a rule of relevance propagation."
         )
-    found = _tensor(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, target=batch.target))
+    found = _tensor(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
     _check_complete(batch, found)
     if batch.layer is not None:
         method = LayerDeepLift(batch.network, batch.layer)
-        found = _tensor(method.attribute(batch.inputs, batch.baseline, target=batch.target))
+        found = _tensor(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
     return found
 
 
@@ -189,7 +198,7 @@ def _conductance(batch: Batch, steps: int) -> Tensor:
         return _integrated_gradients(batch, steps)
     return _tensor(
         LayerConductance(batch.network, batch.layer).attribute(
-            batch.inputs, batch.baseline, batch.target, n_steps=steps, internal_batch_size=_rows(batch)
+            batch.inputs, batch.baseline, batch.target, batch.held, n_steps=steps, internal_batch_size=_rows(batch)
         )
     )
 
@@ -209,36 +218,48 @@ def _run(
 ) -> dict[str, NDArray[Any]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     check_layers(model, layers)
+    check_parts(model, layers)
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
-    given = as_tensor(model, inputs)
+    given, device = as_tensor(model, inputs), device_of(model)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
-        network = CaptumNetwork(model, given[:1])
+        network = CaptumNetwork(model, to_device(given[:1], device))
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", 1)))
-        wanted = _classes(network, given, target)
-        for begin in range(0, len(given), size):
-            part = given[begin : begin + size]
+        wanted = _classes(network, given, target, device)
+
+        def attributed(places: slice) -> dict[str, Tensor]:
+            part, values_of = to_device(given[places], device), {}
             start = network.floats(torch.zeros_like(part) if not part.is_floating_point() else part * 0 + baseline)
             for layer, module in modules.items():
                 point = network.floats(part).requires_grad_()
-                classes = network(point).argmax(1) if wanted is None else wanted[begin : begin + size]
+                held = network.held(part)
+                classes = network(point, held).argmax(1) if wanted is None else wanted[places]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
                     values = _attribute(
-                        call, label, Batch(network, module, point, start, classes, rows), layer, settings
+                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings
                     )
+                meant = part_of(layer)
+                values = values if meant is None else meant.relevant(values, kept_tokens(model, part))
                 words = layer == INPUT and not part.is_floating_point()
-                found[layer].append((values.sum(-1) if words else values).detach().cpu().numpy())
-            report(on_progress, min(begin + size, len(given)), len(given), "inputs attributed")
+                values_of[layer] = values.sum(-1) if words else values
+            return values_of
+
+        for places, arrays in brought_back(Pieces(size)(len(given), attributed)):
+            for layer, array in arrays.items():
+                found[layer].append(array)
+            report(on_progress, places.stop, len(given), "inputs attributed")
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
 def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
     try:
         return call(batch, **settings)
+    except torch.OutOfMemoryError:
+        raise
     except (RuntimeError, AssertionError) as error:
         # What captum and autograd say of networks without gradients and of layers that the score does not need.
         raise UnsupportedOperationError(
@@ -248,22 +269,25 @@ def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str
 
 
 def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
-    """Return inputs as a tensor on the network's device and, if they are not whole numbers, of its dtype."""
+    """Return inputs as a tensor where they are and, if they are not whole numbers, of the network's dtype."""
     inputs = getattr(inputs, "inputs", inputs)
     shape = tuple(getattr(inputs, "shape", ()))
-    if not isinstance(inputs, Tensor | np.ndarray) or not shape or not shape[0]:
+    if not is_array(inputs) or not shape or not shape[0]:
         raise DataError(
             "Expected a tensor, an array or a data set with at least one input, "
-            f"not {type(inputs).__name__}{f' of shape {shape}' if hasattr(inputs, 'shape') else ''}."
+            f"not {type(inputs).__name__}{f' of shape {shape}' if hasattr(inputs, 'shape') else ''}. "
+            "Inputs by name are for rules of relevance propagation."
         )
-    found = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(inputs)
+    found = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(np.asarray(inputs))
     parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
     if parameter is not None:
-        found = found.to(parameter.device, parameter.dtype if found.is_floating_point() else None)
+        found = found.to(parameter.dtype) if found.is_floating_point() else found
     return found
 
 
-def _classes(network: CaptumNetwork, inputs: Tensor, target: str | int | Iterable[int]) -> Tensor | None:
+def _classes(
+    network: CaptumNetwork, inputs: Tensor, target: str | int | Iterable[int], device: torch.device
+) -> Tensor | None:
     """Return the class to explain of every input; None for the predicted one."""
     if isinstance(target, str):
         if target != "predicted":
@@ -271,18 +295,18 @@ def _classes(network: CaptumNetwork, inputs: Tensor, target: str | int | Iterabl
         return None
     wanted = torch.as_tensor(list(target) if isinstance(target, Iterable) and not hasattr(target, "shape") else target)
     with torch.no_grad():
-        classes = network(network.floats(inputs[:1])).shape[1]
+        classes = network.scores_of(to_device(inputs[:1], device)).shape[1]
     if wanted.is_floating_point() or wanted.dim() > 1 or (wanted.dim() and len(wanted) != len(inputs)):
         raise SettingError(f"Expected one target class, or one for each of {len(inputs)} inputs, not {target!r:.80}.")
     if not bool(((wanted >= 0) & (wanted < classes)).all()):
         raise SettingError(f"target classes must lie in 0..{classes - 1}, the network's outputs.")
-    return wanted.to(inputs.device).long().expand(len(inputs))
+    return wanted.to(device).long().expand(len(inputs))
 
 
 def _check_complete(batch: Batch, found: Tensor) -> None:
     with torch.no_grad():
         rows = torch.arange(len(found), device=found.device)
-        scores, before = batch.network(batch.inputs), batch.network(batch.baseline)
+        scores, before = batch.network(batch.inputs, batch.held), batch.network(batch.baseline, batch.held)
         gained = (scores - before)[rows, batch.target]
         missed = (found.flatten(1).sum(1) - gained).abs().max()
         largest = torch.maximum(scores.abs().max(), before.abs().max())

@@ -12,7 +12,7 @@ from torch import nn
 
 from idc_core.attribution import gradients  # noqa: F401 - they enter METHODS
 from idc_core.attribution.registry import METHODS, MethodCard, attribution_method
-from idc_core.lrp.interception import INPUT
+from idc_core.lrp.captures import INPUT
 from idc_core.parameters import Value
 from idc_core.progress import Progress
 

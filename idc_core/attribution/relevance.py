@@ -1,16 +1,20 @@
 """Layer-wise relevance of inputs: which neurons, pixels and words a decision came from."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.explained import Explain, explaining
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.session import lock_of
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import trace
+from idc_core.tracing.transfers import brought_back
 
 
 def relevance(
@@ -21,6 +25,7 @@ def relevance(
     epsilon: float | None = None,
     target: str | int | Iterable[int] = "predicted",
     *,
+    explain: Explain | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Any,
@@ -30,18 +35,24 @@ def relevance(
     Parameters
     ----------
     model : Module
-        Any network that returns scores of shape (n, classes), before or after a softmax.
+        Any network that returns scores of shape (n, classes), before or after a softmax, alone or in a dictionary,
+        record or tuple (under a name such as "logits", else the first tensor); of other shapes see `explain`.
     inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
-        What the network reads.
+        What the network reads. Of several inputs a mapping from their names to arrays with equal rows, the main one
+        first: relevance of "input" is that of the first, the others are constants.
     layers : sequence of str
         Names from ``named_modules()``; "input" gives the heatmap. Token inputs: one number per token.
     rule : str or RelevanceSettings
-        How an output's relevance is shared among its inputs: "z", "epsilon", "gamma", "alpha-beta", "composite" or
-        another name from `RULES`, which describes each.
+        How an output's relevance is shared among its inputs: "z", "epsilon", "gamma", "alpha-beta", "composite",
+        "attnlrp", "value-path" or another name from `RULES`, which describes each.
     epsilon : float, optional
-        Stabiliser of the epsilon rule and the composite; default 1e-6.
+        Stabiliser of the epsilon rule and the composite, default 1e-6, and of the rules for transformers, default 0.
     target : "predicted", int, or int of shape (n,)
         The class whose score before the softmax is explained.
+    explain : str or callable, optional
+        For a network that returns more than one row of scores per input: "mean-pixels", "mean-tokens", "first-token",
+        "last-token", "token-N", or a function from what it returns to scores (n, classes). See
+        `idc_core.explained.explaining`, with which every other function of the engine takes it.
     batch_size : int, optional
         Default: chosen from the network's size.
     on_progress : Progress, optional
@@ -66,12 +77,30 @@ def relevance(
     Equation 1 of Gerasimou et al. (ICSE 2020); one backward pass serves all layers and ends at the earliest of them.
     Where a max pooling ties, the winners share equally. A layer that runs several times gets the sum over its uses.
     An output that the network also uses without its activation function is taken before that function.
+
+    Inside a network every rule treats a softmax and products of two activations as AttnLRP does (Achtibat et al., ICML
+    2024): the softmax is expanded to first order, R_i = x_i (R_i - s_i sum R), and the factors of a product, such as
+    attention weights and values, queries and keys, or a gate and what it lets through, take half of the relevance each.
+    What the expansion leaves over is a bias: it is lost with "absorb" and spread over the row with "redistribute". With
+    "value-path" (Ali et al., ICML 2022) the softmax's output is constant. Deviations of normalisations are constants,
+    also where a network writes the normalisation itself, and so is every divisor; element-wise functions of one value,
+    ``x * sigmoid(x)`` among them, hand relevance on unchanged. The weights that `nn.MultiheadAttention` returns beside
+    its output are constants.
     """
     settings = RelevanceSettings.of(rule, epsilon=epsilon, **parameters)
     layers = (layers,) if isinstance(layers, str) else tuple(layers)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     batches = trace(model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress)
-    for batch in batches:
-        for layer, value in batch.relevance.items():
-            found[layer].append(value.cpu().numpy())
-    return {layer: np.concatenate(parts) for layer, parts in found.items()}
+    with ExitStack() as whole:
+        if explain is not None:
+            whole.enter_context(lock_of(model))  # nobody else's pass is to see what is explained here
+            whole.enter_context(explaining(model, explain))
+        for _, arrays in brought_back((None, batch.relevance) for batch in batches):
+            for layer, array in arrays.items():
+                found[layer].append(array)
+    joined: dict[str, NDArray[Any]] = {}
+    for layer, parts in found.items():
+        # What came in one batch is not copied, unless layers share their numbers, as one and its dropout do.
+        alone = len(parts) == 1 and not any(np.may_share_memory(parts[0], other) for other in joined.values())
+        joined[layer] = parts[0] if alone else np.concatenate(parts)
+    return joined

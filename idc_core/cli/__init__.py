@@ -9,22 +9,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from idc_core import devices
 from idc_core.cli import (
     analyze,
+    check,
     check_network,
     confusion,
     differential,
     experiment,
+    import_run,
     inspect,
     listing,
+    own_paths,
+    preparing,
+    report,
+    runs,
     studio,
     train,
     verify,
 )
-from idc_core.cli.arguments import FileToRead, Parser
+from idc_core.cli.arguments import DEVICE, FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 from idc_core.files import cache_folder, sweep
+from idc_core.threads import wait_briefly
 
 FAILED = 2
 INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
@@ -42,12 +50,16 @@ class Command(Protocol):
 
 COMMANDS: dict[str, Command] = {
     "analyze": analyze,
+    "check": check,
     "check-network": check_network,
     "confusion": confusion,
     "differential": differential,
     "experiment": experiment,
+    "import-run": import_run,
     "inspect": inspect,
     "list": listing,
+    "report": report,
+    "runs": runs,
     "studio": studio,
     "train": train,
     "verify": verify,
@@ -65,8 +77,13 @@ def make_parser() -> Parser:
     for command in COMMANDS.values():
         command.add_parser(subparsers)
     _add_setup(parser)
-    for one in subparsers.choices.values():
+    for name, one in subparsers.choices.items():
         _add_setup(one)
+        if name not in ("import-run", "list", "runs", "train"):
+            _add_device(one)
+        if name not in ("check", "import-run", "list", "runs", "train"):
+            own_paths.add_options(one, data=name in own_paths.WITHOUT_DATA)
+            preparing.add_preparation(one)
     return parser
 
 
@@ -75,6 +92,11 @@ def _add_setup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--setup", type=FileToRead(), action="append", metavar="FILE", default=argparse.SUPPRESS, help=told
     )
+
+
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    told = f"where networks run: {DEVICE.example}; auto is the first GPU if there is one (the config file's, else cpu)"
+    parser.add_argument("--device", type=DEVICE, metavar="NAME", help=told)
 
 
 def _take_setups(argv: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -98,8 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status: 0 for success, 2 for a mistake (explained in a sentence on stderr), 130 for Ctrl-C.
     """
-    # Read once, when torch is imported: OpenMP threads that spin make two busy processes six times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_briefly()
     try:
         setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
         for setup in setups:
@@ -107,10 +128,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             open_setup(setup)
         arguments = make_parser().parse_args(others)
-        arguments.setup = setups
+        arguments.setup, arguments.words = setups, others
         cache_folder()  # refused before the work, even where a command may not come to need it
         sweep()
-        status = COMMANDS[arguments.command].run(arguments)
+        with devices.using(getattr(arguments, "device", None)):
+            arguments.paths = own_paths.open_paths(arguments)
+            status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status
     except IdcError as error:

@@ -5,17 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 import time
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
+from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.errors import DataError
 from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M
 
 if TYPE_CHECKING:
-    from idc_core.analysis.analysis import Analysis
+    from idc_core.analysis.result import Analysis
+    from idc_core.clustering.kmeans import Clusters
     from idc_core.datasets import Dataset
-    from idc_core.models import ModelCard
+    from idc_core.engines import Engine
+    from idc_core.models import ModelCard, Network
+    from idc_core.progress import Progress
+    from idc_core.runs import PlannedAnalysis
 
 JSON_FORMAT = 1
 """Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
@@ -31,6 +40,14 @@ def add_parser(subparsers: Subparsers) -> None:
         "shows the names of models, data sets and layers.",
         allow_abbrev=False,
     )
+    add_options(parser)
+    parser.add_argument("--fresh", action="store_true", help="analyse anew, even where the same analysis is kept")
+    parser.add_argument("--json", type=FileToWrite(), metavar="FILE", help="also write everything to FILE")
+    add_engine(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is analysed, and how."""
     add = parser.add_argument
     add("--model", type=Name("models"), default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
     add(
@@ -63,53 +80,106 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--original", action="store_true", help=program)
     add("--limit-train", type=Number(INPUTS), metavar="N", help="use only the first N training inputs")
     add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N test inputs")
-    add("--json", type=FileToWrite(), metavar="FILE", help="also write everything to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Analyse, print the result, write it where asked, and return the exit status."""
     started = time.perf_counter()
-    from idc_core.analysis.analysis import analyze
-    from idc_core.clustering.methods import CLUSTERINGS
-    from idc_core.datasets import load_dataset
-    from idc_core.models import load_model
-
+    import_module("idc_core.models")
+    engine = engine_of(arguments)
     seconds = {"import": time.perf_counter() - started}
     with ProgressLine() as progress:
+        model, train, test, layer = open_setup(arguments, seconds, progress)
+        plan = planned(arguments, model.card, train, test, layer).planned(lambda: model)
         started = time.perf_counter()
-        model = load_model(arguments.model)
-        seconds["load model"] = time.perf_counter() - started
-        card = model.card
-        tests = card.dataset if arguments.data is None else arguments.data
-        layer = card.default_layer if arguments.layer is None else arguments.layer
-        check_fit(card, tests)
-        check_layers(model, [layer])
-        CLUSTERINGS[arguments.clustering].check(arguments.clusters)
-        started = time.perf_counter()
-        # The clusters describe what the network was trained on, whatever tests are put to it.
-        train = load_dataset(card.dataset, "train", arguments.limit_train, on_progress=progress)
-        test = load_dataset(tests, "test", arguments.limit_test, on_progress=progress)
-        seconds["load data"] = time.perf_counter() - started
-        analysis = analyze(
-            model,
-            train,
-            test,
-            layer,
-            m=arguments.m,
-            rule=arguments.rule,
-            epsilon=arguments.epsilon,
-            clusters=arguments.clusters,
-            drop_zeros=arguments.drop_zeros,
-            clustering=arguments.clustering,
-            original=arguments.original,
-            on_progress=progress,
-        )
-    document = make_document(arguments, card, train, test, analysis, seconds | analysis.seconds)
+        found = None if arguments.fresh else plan.found()
+        if found is None:
+            if engine is None:
+                analysis = plan.kept(progress, fresh=arguments.fresh, on_problem=_tell)
+            else:
+                analysis = _on_engine(arguments, engine, model, train, test, layer, progress)
+            seconds |= analysis.seconds
+        else:
+            analysis = found
+            seconds["read the kept analysis"] = time.perf_counter() - started
+    document = make_document(arguments, model.card, train, test, analysis, seconds)
     print(render(document))
+    if found is not None:
+        print("\nThis analysis was made before and is kept; --fresh makes it anew.")
     if arguments.json is not None:
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
         print(f"\nwritten to {arguments.json}")
     return 0
+
+
+def _on_engine(
+    arguments: argparse.Namespace,
+    open_engine: Callable[[], Engine],
+    model: Network,
+    train: Dataset,
+    test: Dataset,
+    layer: str,
+    progress: Progress,
+) -> Analysis:
+    """Analyse on an engine; the result is not kept."""
+    from idc_core.coverage.idc import IDC
+    from idc_core.engines.analysis import analyze_on
+
+    criterion = IDC(model, layer, arguments.m, **_chosen(arguments))
+    learnt = source_of(arguments, model, train, "train", arguments.limit_train)
+    tests = source_of(arguments, model, test, "test", arguments.limit_test)
+    with open_engine() as engine:
+        return analyze_on(engine, criterion, learnt, tests, test, on_progress=progress)
+
+
+def open_setup(
+    arguments: argparse.Namespace, seconds: dict[str, float], progress: Progress
+) -> tuple[Network, Dataset, Dataset, str]:
+    """Check what the options say of each other, and return network, training inputs, tests and layer.
+
+    How long it took to load them is entered in `seconds`.
+    """
+    from idc_core.clustering.methods import CLUSTERINGS
+    from idc_core.datasets import load_dataset
+    from idc_core.models import load_model
+
+    started = time.perf_counter()
+    model = load_model(arguments.model)
+    seconds["load model"] = time.perf_counter() - started
+    card = model.card
+    tests = card.dataset if arguments.data is None else arguments.data
+    layer = card.default_layer if arguments.layer is None else arguments.layer
+    check_fit(card, tests)
+    check_layers(model, [layer])
+    CLUSTERINGS[arguments.clustering].check(arguments.clusters)
+    started = time.perf_counter()
+    # The clusters describe what the network was trained on, whatever tests are put to it.
+    train = load_dataset(card.dataset, "train", arguments.limit_train, on_progress=progress)
+    test = load_dataset(tests, "test", arguments.limit_test, on_progress=progress)
+    seconds["load data"] = time.perf_counter() - started
+    return model, train, test, layer
+
+
+def planned(
+    arguments: argparse.Namespace, card: ModelCard, train: Dataset, test: Dataset, layer: str
+) -> PlannedAnalysis:
+    """Return the analysis that the options ask for."""
+    from idc_core.datasets import DATASETS
+    from idc_core.runs import PlannedAnalysis
+
+    parts = arguments.limit_test is not None or arguments.limit_train != DATASETS[card.dataset].learns_from
+    return PlannedAnalysis(card, train, test, layer, arguments.m, _chosen(arguments), parts)
+
+
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the method by the names that `analyze` takes."""
+    names = ("rule", "epsilon", "clusters", "drop_zeros", "clustering", "original")
+    return {name: getattr(arguments, name) for name in names}
+
+
+def _tell(problem: DataError) -> None:
+    """Say that the analysis cannot be kept; it is shown all the same."""
+    print(problem, file=sys.stderr)
 
 
 def make_document(
@@ -127,6 +197,8 @@ def make_document(
     import numpy
     import torch
 
+    from idc_core.clustering.kmeans import sketch_sentence
+
     neurons = [
         {
             "rank": rank,
@@ -137,6 +209,7 @@ def make_document(
             "boundaries": [float(value) for value in found.boundaries],
             "counts": [int(count) for count in found.counts],
             "silhouettes": {str(k): float(value) for k, value in found.silhouettes.items()},
+            **_sketched(found),
         }
         for rank, (neuron, found) in enumerate(zip(analysis.important, analysis.clusters, strict=True), 1)
     ]
@@ -144,8 +217,8 @@ def make_document(
         "format": JSON_FORMAT,
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
         "model": {"name": card.name, "label": card.label, "fingerprint": card.fingerprint},
-        "train": {"name": train.name, "inputs": len(train), "fingerprint": train.fingerprint},
-        "test": {"name": test.name, "inputs": len(test), "fingerprint": test.fingerprint},
+        "train": _described(train),
+        "test": _described(test),
         "settings": {
             "layer": analysis.layer,
             "m": analysis.m,
@@ -161,11 +234,33 @@ def make_document(
         "rmse": analysis.rmse,
         "importance": [float(value) for value in analysis.importance],
         "neurons": neurons,
+        "sketch": sketch_sentence([one.sketch for one in analysis.clusters], len(analysis.train_activations)),
         "covered": int(analysis.covered),
         "total": int(analysis.total),
         "idc": float(analysis.score),
         "seconds": {step: float(value) for step, value in seconds.items()},
     }
+
+
+def _sketched(found: Clusters) -> dict[str, Any]:
+    """Return how far a neuron's clusters can be from the exact ones, where a sketch of its values was clustered."""
+    bounds = found.sketch
+    if bounds is None:
+        return {}
+    return {
+        "sketch": {
+            "cells": bounds.cells,
+            "width": bounds.width,
+            "centroids": [float(value) for value in bounds.centroids],
+            "boundaries": [float(value) for value in bounds.boundaries],
+            "silhouettes": {str(k): float(value) for k, value in bounds.silhouettes.items()},
+        }
+    }
+
+
+def _described(data: Dataset) -> dict[str, Any]:
+    notes = list(data.notes)
+    return {"name": data.name, "inputs": len(data), "fingerprint": data.fingerprint, "notes": notes}
 
 
 def render(document: dict[str, Any]) -> str:
@@ -181,8 +276,9 @@ def render(document: dict[str, Any]) -> str:
         (
             f"{document['model']['label']}, layer {settings['layer']}, m = {settings['m']}\n"
             f"fitted on {train['inputs']:,} training inputs of {train['name']}, "
-            f"examined with {test['inputs']:,} tests of {test['name']}: {_quality(document)}",
-            table(neurons, ">>>><"),
+            f"examined with {test['inputs']:,} tests of {test['name']}: {_quality(document)}"
+            + (f"\ntests read as: {'; '.join(test['notes'])}" if test["notes"] else ""),
+            table(neurons, ">>>><") + (f"\n{document['sketch']}" if document["sketch"] else ""),
             f"covered {document['covered']:,} of {document['total']:,} cells: IDC {_percent(document['idc'])}",
             table(steps, "<>"),
         )

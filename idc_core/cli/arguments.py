@@ -7,17 +7,20 @@ checks before it loads data.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from idc_core import files
+from idc_core.cli.library_names import in_library, library_names
+from idc_core.cli.own_paths import NETWORKS, OwnPath, as_path, kind_of
 from idc_core.cli.registries import KINDS
 from idc_core.errors import IdcError, SettingError
-from idc_core.limits import BITS
+from idc_core.limits import BITS, SIDE
 from idc_core.parameters import Parameter, Value, shown
 from idc_core.registry import Registry
 
@@ -88,6 +91,7 @@ class Numbers(Argument):
 class Name(Argument, Container[str]):
     """A name of a registry, by the word that `list` takes for it, or one of some words beside it.
 
+    For a network or a data set a name of the library may be given (see `library_names`), or a path (see `own_paths`).
     Given as `choices` too where the help lists the names: all are let through there, and only then looked up.
     """
 
@@ -102,18 +106,31 @@ class Name(Argument, Container[str]):
         """Yield the names; most registries need torch, so this is for a help text or a mistake."""
         return iter((*KINDS[self.kind].entries, *self.more))
 
-    def read(self, text: str) -> str:
-        """Return the name."""
+    def read(self, text: str) -> str | OwnPath:
+        """Return the name, or the path in its place."""
         entries = KINDS[self.kind].entries
-        if text not in entries and text not in self.more:
-            _refuse_name(self.kind, text, entries)
-        return text
+        if text in entries or text in self.more:
+            return text
+        name, equals, file = text.partition("=")
+        if self.kind == NETWORKS and equals and name in entries and (path := as_path(self.kind, file)):
+            return replace(path, architecture=name)
+        if own := in_library(self.kind, text, entries):
+            return own
+        if path := as_path(self.kind, text):
+            return path
+        _refuse_name(self.kind, text, entries)
+
+
+def _is_there(path: Path | str) -> bool:
+    """Whether a file or folder is there; not where its name is too long."""
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def _refuse_name(kind: str, text: str, entries: Mapping[str, Any]) -> NoReturn:
     if isinstance(entries, Registry):
         entries[text]
-    raise SettingError(f"There is no {KINDS[kind].one} {shown(text)}; the {KINDS[kind].one}s are {', '.join(entries)}")
+    names = dict.fromkeys((*entries, *library_names(kind)))
+    raise SettingError(f"There is no {KINDS[kind].one} {shown(text)}; the {KINDS[kind].one}s are {', '.join(names)}")
 
 
 @dataclass(frozen=True)
@@ -143,6 +160,10 @@ class Text(Argument):
         return text
 
 
+DEVICE = Text(r"auto|cpu|mps|cuda(:\d{1,4})?", "auto, cpu, cuda, cuda:1 or mps")
+"""Where networks run."""
+
+
 @dataclass(frozen=True)
 class Texts(Argument):
     """Different names with commas between them."""
@@ -153,6 +174,21 @@ class Texts(Argument):
         if not all(name.strip() for name in names) or len(set(names)) < len(names):
             raise SettingError(f"must be different names with commas between them, not {shown(text)}")
         return names
+
+
+@dataclass(frozen=True)
+class Decimals(Argument):
+    """Numbers with commas between them, some of which may be equal."""
+
+    parameter: Parameter
+
+    def read(self, text: str) -> tuple[Value, ...]:
+        """Return the numbers."""
+        values = tuple(self.parameter.said(part) for part in text.split(","))
+        if None in values:
+            wanted = f"numbers from {self.parameter.low:g} to {self.parameter.high:g} with commas between them"
+            raise SettingError(f"must be {wanted}, such as 0.5,0.25, not {shown(text)}")
+        return tuple(value for value in values if value is not None)
 
 
 @dataclass(frozen=True)
@@ -182,6 +218,55 @@ class FileToRead(Argument):
 
 
 @dataclass(frozen=True)
+class FileToOpen(Argument):
+    """A setup file, or a network or data of the person's own: a file or folder that is there."""
+
+    def read(self, text: str) -> Path | OwnPath:
+        """Return a setup file's path, or whose path it is."""
+        path = Path(text).expanduser().absolute()
+        if path.suffix == ".py" or not _is_there(path):
+            return FileToRead().read(text)
+        return OwnPath(kind_of(path), path)
+
+
+@dataclass(frozen=True)
+class FileOrFolder(Argument):
+    """A file or a folder that is there."""
+
+    def read(self, text: str) -> Path:
+        """Return its path."""
+        return Path(text) if _is_there(Path(text)) and Path(text).is_dir() else FileToRead().read(text)
+
+
+@dataclass(frozen=True)
+class FolderToRead(Argument):
+    """A folder that is there."""
+
+    def read(self, text: str) -> Path:
+        """Return its path."""
+        try:
+            is_there = bool(text) and Path(text).is_dir()
+        except OSError:  # its name is too long
+            is_there = False
+        if not is_there:
+            raise SettingError(f"names {shown(text)}, which is no folder: name another one")
+        return Path(text).absolute()
+
+
+@dataclass(frozen=True)
+class Size(Argument):
+    """Rows and columns, such as ``32x32``."""
+
+    def read(self, text: str) -> tuple[int, int]:
+        """Return both."""
+        sides = [SIDE.said(part) for part in text.split("x")]
+        if len(sides) != 2 or None in sides:
+            wanted = f"rows and columns from {SIDE.low} to {SIDE.high:,}, such as 32x32"
+            raise SettingError(f"must be {wanted}, not {shown(text)}")
+        return int(sides[0] or 0), int(sides[1] or 0)
+
+
+@dataclass(frozen=True)
 class FileToWrite(Argument):
     """A file that can be written, in a folder that is there."""
 
@@ -205,13 +290,15 @@ class FolderToWrite(Argument):
 
 @dataclass(frozen=True)
 class Network(Argument):
-    """A network: its name, ``NAME=FILE`` for other weights, or ``NAME:BITS`` for a coarser copy."""
+    """A network: its name or path, ``NAME=FILE`` for other weights, or ``NAME:BITS`` for a coarser copy."""
 
-    def read(self, text: str) -> str:
-        """Return the text."""
+    def read(self, text: str) -> str | OwnPath:
+        """Return the text, or the path in its place."""
         name, equals, file = text.partition("=")
-        name, colon, bits = (name, "", "") if equals else text.partition(":")
-        Name("models").read(name)
+        name, colon, bits = (name, "", "") if equals else text.rpartition(":") if ":" in text else (text, "", "")
+        if file.endswith(".safetensors") and not _is_there(file.removesuffix("safetensors") + "json"):
+            return Name(NETWORKS).read(text)  # weights without a card, which may be a person's own
+        found = Name(NETWORKS).read(name)
         if equals:
             FileToRead().read(file)
         if colon and BITS.said(bits) is None:
@@ -219,7 +306,7 @@ class Network(Argument):
                 f"Expected NAME:BITS with a whole number of bits from {BITS.low} to {BITS.high}, such as {name}:4, "
                 f"not {shown(text)}"
             )
-        return text
+        return replace(found, rest=f"{colon}{bits}") if isinstance(found, OwnPath) else found + text[len(name) :]
 
 
 class Distinct(argparse.Action):

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from idc_core.cli.arguments import Name
+from idc_core import files
+from idc_core.cli.arguments import FileToWrite, Name
 from idc_core.cli.console import ProgressLine, Subparsers, table
+
+if TYPE_CHECKING:
+    from idc_core.analysis.network_check import LayerCheck, NetworkCheck, Trial
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -20,6 +27,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--model", type=Name("models"), metavar="NAME", help="the network (the first one of the setup files)"
     )
+    parser.add_argument("--json", type=FileToWrite(), metavar="FILE", help="write all that was found to this file, too")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,15 +39,33 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.model or next(iter(own), "lenet5-digits")
     with ProgressLine() as progress:
         found = check_network(name, on_progress=progress)
-    facts = [("NETWORK", name), *found.facts]
-    layers = [("LAYER", "OUTPUT", "RELEVANCE"), *((one.name, one.shape, one.relevance) for one in found.layers)]
-    trials = [("TEST", "TARGET", "PREDICTION", "CONFIDENCE"), *found.trials]
-    likely = found.mistakes or ("none",)
-    parts = (
-        table(facts, "<<"),
-        table(layers, "<<<"),
-        table(trials, "><<>"),
-        "\n".join(("LIKELY MISTAKES", *(f"- {one}" for one in likely))),
-    )
-    print("\n\n".join(parts))
+    print("\n\n".join(_parts(found)))
+    if arguments.json:
+        text = json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+        files.write_whole(arguments.json, text.encode())
     return 0
+
+
+def _parts(found: NetworkCheck) -> list[str]:
+    """Return the tables and lists that are printed."""
+    (_, name), *facts = found.facts()
+    none = "" if found.mistakes else "\n- none"
+    stopped = list(dict.fromkeys(one.stopped for one in found.layers if one.stopped))
+    return [
+        table([("NETWORK", name), *facts], "<<"),
+        table([("LAYER", "OUTPUT", "RELEVANCE"), *(_layer(one, stopped) for one in found.layers)], "<<<"),
+        *(f"({number}) {sentence}" for number, sentence in enumerate(stopped, start=1)),
+        table([("TEST", "TARGET", "PREDICTION", "CONFIDENCE", ""), *(_trial(one) for one in found.trials)], "><<><"),
+        "\n".join(("LIKELY MISTAKES", *(f"- {one.seen}\n  {one.remedy}" for one in found.mistakes))) + none,
+    ]
+
+
+def _layer(one: LayerCheck, stopped: list[str]) -> tuple[str, str, str]:
+    from idc_core.analysis.checking.findings import said_shape
+
+    return one.name, said_shape(one.shape), f"no ({stopped.index(one.stopped) + 1})" if one.stopped else "yes"
+
+
+def _trial(one: Trial) -> tuple[str, ...]:
+    confidence = "" if one.confidence is None else f"{100 * one.confidence:.1f} %"
+    return f"{one.position:,}", one.target, one.prediction, confidence, "wrong" if one.correct is False else ""

@@ -6,16 +6,23 @@ import argparse
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
+from idc_core.cli.engines import add_engine, engine_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import INPUTS, ROWS, SCALED
 from idc_core.parameters import Parameter, shown
+from idc_core.runs import ADDRESS, ErrorSettings, digest, planned_class_errors, planned_statistics, query, settings_of
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
+    from idc_core.datasets import Dataset
+    from idc_core.engines import Engine
+    from idc_core.models import ModelCard, Network
+    from idc_core.runs import ErrorSettings, Planned
 
 OVER_THE_LIMIT = 1
 """Exit status where a named pair is over its limit."""
@@ -85,24 +92,30 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N tests")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write everything to FILE")
     add("--csv", type=FileToWrite(), metavar="FILE", help="also write all pairs to FILE")
+    add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Find class-level errors, print the ranked pairs, and return the exit status."""
-    from idc_core.confusion import find_errors
-
     with ProgressLine() as progress:
-        evidence, title = _own(arguments) if arguments.own is not None else _of_network(arguments, progress)
-        groups, limits = _asked(arguments, evidence.class_names)
-        evidence = evidence.grouped(groups)
-        found = find_errors(
-            evidence,
-            arguments.threshold,
-            normalise=arguments.normalise,
-            filtered=not arguments.unfiltered,
-            kind=arguments.kind,
-            on_progress=progress,
-        )
+        if arguments.own is not None:
+            evidence, title = _own(arguments)
+            evidence, limits = _grouped(arguments, evidence)
+            found = _compare(evidence, _settings(arguments, ()), progress)
+        else:
+            open_engine = engine_of(arguments)
+            if open_engine is not None and arguments.groups:
+                raise SettingError("--groups needs activations of every input: leave it out with --engine.")
+            model, data, layers = _opened(arguments, progress)
+            settings = _settings(arguments, layers)
+            if open_engine is None:
+                evidence, title = _of_network(model, data, layers, progress)
+                evidence, limits = _grouped(arguments, evidence)
+                found = _planned(arguments, model.card, data, evidence, settings).kept(progress)
+            else:
+                evidence, title = _counted(arguments, open_engine, model, data, layers, progress)
+                limits = _asked(arguments, evidence.class_names)[1]
+                found = _compare(evidence, settings, progress)
     over = _check(found, arguments.measure, limits)
     print(render(found, title, arguments.top, over))
     if arguments.json is not None:
@@ -116,31 +129,107 @@ def run(arguments: argparse.Namespace) -> int:
 def _own(arguments: argparse.Namespace) -> tuple[Evidence, str]:
     from idc_core.confusion import own_evidence
 
-    for option, value in (("--data", arguments.data), ("--layers", arguments.layers)):
+    for option, value in (
+        ("--data", arguments.data),
+        ("--layers", arguments.layers),
+        ("--engine", arguments.engine),
+        ("--address", arguments.address),
+    ):
         if value is not None:
             raise SettingError(f"{option} is for networks: leave it out with --own.")
     return own_evidence(arguments.own, scaled=arguments.scaled), str(arguments.own)
 
 
-def _of_network(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[Evidence, str]:
-    from idc_core.confusion import collect_statistics, countable_layers, network_evidence
+def _opened(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[Network, Dataset, tuple[str, ...]]:
+    """Return the network, the tests, and the layers whose neurons count."""
+    from idc_core.confusion import countable_layers
     from idc_core.datasets import DATASETS, load_dataset
     from idc_core.models import load_model
 
     model = load_model(arguments.model)
-    own = DATASETS[model.card.dataset]
     name = model.card.dataset if arguments.data is None else arguments.data
     check_fit(model.card, name)
     layers = countable_layers(model) if arguments.layers is None else arguments.layers
     check_layers(model, layers)
-    _asked(arguments, own.class_names)
-    data = load_dataset(name, "test", arguments.limit_test, on_progress=progress)
-    statistics = collect_statistics(model, data, layers, on_progress=progress)
-    title = (
-        f"{model.card.label}, {len(data):,} tests of {name}, {statistics.values.shape[1]:,} neurons of "
-        f"{', '.join(layers)}"
+    _asked(arguments, DATASETS[model.card.dataset].class_names)
+    return model, load_dataset(name, "test", arguments.limit_test, on_progress=progress), layers
+
+
+def _of_network(model: Network, data: Dataset, layers: tuple[str, ...], progress: ProgressLine) -> tuple[Evidence, str]:
+    """Return a network's predictions with what its neurons showed, and a title."""
+    from idc_core.confusion import network_evidence
+    from idc_core.datasets import DATASETS
+
+    statistics = planned_statistics(model.card, lambda: model, data, layers).kept(progress)
+    evidence = network_evidence(statistics, data, DATASETS[model.card.dataset].class_names)
+    return evidence, _title(model, data, layers, evidence)
+
+
+def _counted(
+    arguments: argparse.Namespace,
+    open_engine: Callable[[], Engine],
+    model: Network,
+    data: Dataset,
+    layers: tuple[str, ...],
+    progress: ProgressLine,
+) -> tuple[Evidence, str]:
+    """Return what `_of_network` returns, of counts that an engine has made."""
+    from idc_core.confusion import counted_evidence
+    from idc_core.datasets import DATASETS
+    from idc_core.engines.class_errors import count_on
+
+    source = source_of(arguments, model, data, "test", arguments.limit_test)
+    with open_engine() as engine:
+        found = count_on(engine, source, layers, arguments.threshold, on_progress=progress)
+    names = DATASETS[model.card.dataset].class_names
+    evidence = counted_evidence(found.counts, found.predicted.joined(), data, names)
+    return evidence, _title(model, data, layers, evidence)
+
+
+def _title(model: Network, data: Dataset, layers: tuple[str, ...], evidence: Evidence) -> str:
+    return (
+        f"{model.card.label}, {len(data):,} tests of {data.name}, {evidence.neurons:,} neurons of {', '.join(layers)}"
     )
-    return network_evidence(statistics, data, own.class_names), title
+
+
+def _settings(arguments: argparse.Namespace, layers: tuple[str, ...]) -> ErrorSettings:
+    from idc_core.runs import ErrorSettings
+
+    return ErrorSettings(
+        layers,
+        arguments.threshold,
+        normalise=arguments.normalise,
+        filtered=not arguments.unfiltered,
+        kind=arguments.kind,
+        groups=arguments.groups or "",
+    )
+
+
+def _grouped(arguments: argparse.Namespace, evidence: Evidence) -> tuple[Evidence, list[tuple[int, int, float]]]:
+    """Return the evidence with its groups joined, and the limits on pairs of what is left."""
+    groups, limits = _asked(arguments, evidence.class_names)
+    return evidence.grouped(groups), limits
+
+
+def _compare(evidence: Evidence, settings: ErrorSettings, progress: ProgressLine) -> ClassErrors:
+
+    return planned_class_errors(evidence, settings, ()).make(progress)
+
+
+def _planned(
+    arguments: argparse.Namespace, card: ModelCard, data: Dataset, evidence: Evidence, settings: ErrorSettings
+) -> Planned[ClassErrors]:
+    """Plan the comparison as a run; the dashboard opens it where all settings but layers and groups are as usual."""
+    import numpy as np
+
+    from idc_core.runs import ErrorSettings
+
+    usual = arguments.limit_test is None and replace(settings, layers=(), groups="") == ErrorSettings()
+    parts = {"model": card.name, "data": data.name, "layer": card.default_layer}
+    address = query(**parts, counted=",".join(settings.layers), groups=settings.groups) if usual else ""
+    run = settings_of(card, None, data, card.default_layer, None, **settings.told, **{ADDRESS: address})
+    key = (card.fingerprint, data.fingerprint, digest(np.arange(len(data), dtype=np.int64)))
+    return planned_class_errors(evidence, settings, key, run)
 
 
 def _asked(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from idc_core import files
 from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.layer_parts import split_layer
 from idc_core.parameters import shown
 
 if TYPE_CHECKING:
@@ -103,13 +104,14 @@ def check_fit(card: ModelCard, tests: str) -> None:
 def check_layers(model: nn.Module, layers: Iterable[str]) -> None:
     """Raise ModelError, before any work, where a network has no such layer."""
     names = [name for name, _ in model.named_modules() if name]
-    unknown = next((layer for layer in layers if layer not in names), None)
+    unknown = next((layer for layer in layers if layer not in names and split_layer(layer)[0] not in names), None)
     if unknown is not None:
         raise ModelError(f"The network has no layer {shown(unknown)}; its layers are {', '.join(names)}.")
 
 
 def write_whole(path: Path, content: str | bytes, option: str) -> None:
     """Write a file so that a reader never sees half of it; SettingError, naming the option, if it cannot be written."""
+    files.sweep_folder(path.parent)  # outside the cache folder nobody else removes what a killed command left
     try:
         files.write_whole(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
+TOLD = (
+    *("models", "choose", "seeds", "seed", "cell", "constraint", "set", "guide", "lambda1", "lambda2", "step"),
+    *("iterations", "threshold", "bound", "objective"),
+)
+"""Options that a search follows from, for the list of runs."""
 
 VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
 
@@ -101,6 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.datasets import load_dataset
     from idc_core.generation import differential_search
     from idc_core.generation.constraints import as_seeds
+    from idc_core.runs import Planned, settings_of
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")
@@ -113,22 +119,29 @@ def run(arguments: argparse.Namespace) -> int:
         check_fit(models[0].card, data)
         test = load_dataset(data, "test", on_progress=progress)
         positions = _seeds(arguments, models[0], test, progress)
-        guidance = _guidance(arguments, models, test, progress)
-        found = differential_search(
-            models,
-            test.inputs[positions],
-            constraint,
-            arguments.lambda1,
-            0.0 if arguments.guide == "none" else arguments.lambda2,
-            arguments.step,
-            arguments.iterations,
-            arguments.threshold,
-            arguments.seed,
-            guidance=guidance,
-            objective=arguments.objective,
-            bound=arguments.bound,
-            on_progress=progress,
-        )
+
+        def search(on_progress: Progress | None) -> Disagreements:
+            return differential_search(
+                models,
+                test.inputs[positions],
+                constraint,
+                arguments.lambda1,
+                0.0 if arguments.guide == "none" else arguments.lambda2,
+                arguments.step,
+                arguments.iterations,
+                arguments.threshold,
+                arguments.seed,
+                guidance=_guidance(arguments, models, test, progress),
+                objective=arguments.objective,
+                bound=arguments.bound,
+                on_progress=on_progress,
+            )
+
+        told = {name: getattr(arguments, name) for name in TOLD if getattr(arguments, name) is not None}
+        prints = tuple(model.card.fingerprint for model in models)
+        key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *sorted(told.items()))
+        run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **told)
+        found = Planned("searches", key, search, run).kept(progress)
     seeds = as_seeds(test.inputs[positions]).numpy()[found.seed_index]
     names = list(arguments.models)
     print(render(names, found, seeds))

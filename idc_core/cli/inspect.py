@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
+from idc_core.cli.engines import add_engine, engine_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import ERROR, INPUTS, RATE, ROWS, SEED
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
+    from idc_core.engines import Engine
     from idc_core.inspection import Hypothesis, Inspection
+    from idc_core.models import Network
     from idc_core.progress import Progress
+
+TOLD = ("split", "limit", "layers", "families", "measures", "error", "seed")
+"""Options that an inspection follows from, for the list of runs."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -54,19 +60,28 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add("--keep", type=Text(), metavar="NAME", help="keep the run in the database of inspections under this name")
     add("--out", type=FileToWrite(), metavar="FILE", help="also write every score to FILE as CSV")
+    add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Inspect, print the strongest associations, keep and write what was asked for, and return the exit status."""
     from idc_core.datasets import load_dataset
     from idc_core.inspection import discoveries, inspect, library
-    from idc_core.models import load_model
+    from idc_core.models import MODELS, load_model
+    from idc_core.runs import Planned, settings_of
 
     several = len(arguments.measures) > 1 or len(arguments.layers or ()) > 1
     if arguments.epochs and (several or arguments.keep is not None):
         raise SettingError(
             "--epochs takes one measure and one layer, and keeps no run: leave out the others, and --keep."
         )
+    if arguments.epochs and MODELS[arguments.model].complete:
+        raise SettingError(
+            f"{arguments.model} comes with its weights alone, without epochs of a training: leave --epochs out."
+        )
+    engine = engine_of(arguments)
+    if engine is not None and (arguments.error is not None or arguments.epochs):
+        raise SettingError("--error and --epochs read records in order, in one process: leave them out, or --engine.")
     model = load_model(arguments.model)
     check_layers(model, arguments.layers or ())
     check_fit(model.card, arguments.data or model.card.dataset)
@@ -77,16 +92,31 @@ def run(arguments: argparse.Namespace) -> int:
         hypotheses = library(data, arguments.families)
         if arguments.epochs:
             return _follow(arguments, data, hypotheses, progress)
-        found = inspect(
-            model,
-            data,
-            hypotheses,
-            arguments.measures,
-            arguments.layers,
-            error=arguments.error,
-            seed=arguments.seed,
-            on_progress=progress,
+
+        def measure(on_progress: Progress | None) -> Inspection:
+            if engine is not None:
+                return _on_engine(arguments, engine, model, data, on_progress)
+            return inspect(
+                model,
+                data,
+                hypotheses,
+                arguments.measures,
+                arguments.layers,
+                error=arguments.error,
+                seed=arguments.seed,
+                on_progress=on_progress,
+            )
+
+        told = {name: getattr(arguments, name) for name in TOLD if getattr(arguments, name) is not None}
+        key = (
+            "command",
+            model.card.fingerprint,
+            data.fingerprint,
+            [one.name for one in hypotheses],
+            tuple(sorted(told.items())),
         )
+        run = settings_of(model.card, None, data, model.card.default_layer, None, **told)
+        found = Planned("inspections", key, measure, run).kept(progress)
     passed = discoveries(found, arguments.rate)
     lines = _best(found)[: arguments.most]
     heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "SIGNIFICANT")
@@ -106,6 +136,30 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.out, found.frame().to_csv(index=False), "--out")
         print(f"written to {arguments.out}")
     return 0
+
+
+def _on_engine(
+    arguments: argparse.Namespace,
+    open_engine: Callable[[], Engine],
+    model: Network,
+    data: Dataset,
+    progress: Progress | None,
+) -> Inspection:
+    from idc_core.engines.inspections import inspect_on
+
+    source = source_of(arguments, model, data, arguments.split, arguments.limit)
+    with open_engine() as engine:
+        return inspect_on(
+            engine,
+            source,
+            model,
+            data,
+            arguments.families,
+            arguments.measures,
+            arguments.layers,
+            seed=arguments.seed,
+            on_progress=progress,
+        )
 
 
 def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress) -> int:

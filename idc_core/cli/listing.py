@@ -6,6 +6,7 @@ import argparse
 
 from idc_core.cli.arguments import Word
 from idc_core.cli.console import Subparsers, table
+from idc_core.cli.library_names import enter_library
 from idc_core.cli.registries import KINDS
 
 
@@ -23,6 +24,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a table per kind and return the exit status."""
+    for kind in KINDS if arguments.kind is None else (arguments.kind,):
+        enter_library(kind)
     chosen = KINDS if arguments.kind is None else {arguments.kind: KINDS[arguments.kind]}
     print("\n\n".join(table([(name.upper(), *kind.columns), *kind.rows], "<<<") for name, kind in chosen.items()))
     return 0

@@ -18,8 +18,16 @@ def _carded(name: str, entry: Any) -> Row:
     return _described(name, entry.card)
 
 
+def _run_kind(name: str, entry: Any) -> Row:
+    return name, entry.label, f"Main figure: {entry.scores[0].label}."
+
+
 def _experiment(name: str, entry: Any) -> Row:
     return name, "", entry.help
+
+
+def _limit(name: str, entry: Any) -> Row:
+    return name, "", entry.__doc__.splitlines()[0]
 
 
 def _model(name: str, entry: Any) -> Row:
@@ -67,6 +75,9 @@ KINDS = {
     "seeds": Registered("idc_core.generation", "SEEDS", "way to choose seeds"),
     "families": Registered("idc_core.inspection", "FAMILIES", "family"),
     "measures": Registered("idc_core.inspection", "MEASURES", "measure"),
+    "limits": Registered("idc_core.gate", "LIMITS", "kind of limit", _limit),
+    "engines": Registered("idc_core.engines", "ENGINES", "engine"),
+    "runs": Registered("idc_core.runs", "RUN_KINDS", "kind of run", _run_kind),
     "experiments": Registered("idc_core.cli.experiments", "EXPERIMENTS", "experiment", _experiment),
 }
 """Every registry by the word that `list` takes. Its module is imported when it is listed: most of them need torch."""

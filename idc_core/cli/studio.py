@@ -1,16 +1,18 @@
-"""`studio`: open the dashboard, with the networks and data of setup files."""
+"""`studio`: open the dashboard, with the networks and data of setup files and of other files."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
-from idc_core.cli.arguments import Distinct, FileToRead, Number
+from idc_core.cli.arguments import Distinct, FileToOpen, Number
 from idc_core.cli.console import Subparsers
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
@@ -30,12 +32,12 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "files",
-        type=FileToRead(),
+        type=FileToOpen(),
         nargs="*",
         action=Distinct,
         default=[],
         metavar="FILE",
-        help="setup files, as --setup FILE",
+        help="setup files, as --setup FILE, and networks and data from files and folders",
     )
     parser.add_argument(
         "--port", type=Number(PORT), default=PORT.default, metavar="N", help="port on this computer (%(default)s)"
@@ -46,17 +48,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Start the server and return its exit status when it ends."""
     _check_port(arguments.port)
     address, environment = f"http://{ADDRESS}:{arguments.port}", dict(os.environ)
-    files = [*arguments.setup, *arguments.files]
+    own = [file for file in arguments.files if isinstance(file, str)]  # names of what was given by a path
+    files = [*arguments.setup, *(file for file in arguments.files if not isinstance(file, str))]
+    models: list[str] = []
     if files:
         from idc_core import setup_files
 
-        for file in arguments.files:
+        for file in files[len(arguments.setup) :]:
             setup_files.open_setup(file)
         found = setup_files.opened()
         environment[setup_files.VARIABLE] = os.pathsep.join(str(one.path) for one in found)
-        model = next((name for one in found for name in one.models), None)
-        if model is not None:
-            address += f"/?{urlencode({'model': model})}"
+        models += [name for one in found for name in one.models]
+    if arguments.paths:
+        from idc_core.cli.own_server_files import VARIABLE, try_all
+
+        environment[VARIABLE] = json.dumps(arguments.paths)
+        models = [*try_all(own), *models]
+    if models:
+        address += f"/?{urlencode({'model': models[0]})}"
     print(f"Opening the dashboard on {address} (Ctrl-C stops it).", flush=True)
     options = (
         f"--server.address={ADDRESS}",
@@ -67,11 +76,14 @@ def run(arguments: argparse.Namespace) -> int:
     )
     command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
+    before = signal.signal(signal.SIGTERM, lambda *_: server.terminate())  # who ends this ends the server
     try:
         return server.wait()
     except KeyboardInterrupt:
         server.wait()
         raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_port(port: int) -> None:

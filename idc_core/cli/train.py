@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from idc_core.cli.arguments import Distinct, FolderToWrite, Name, Number, Word
+from idc_core.cli.arguments import DEVICE, Distinct, FolderToWrite, Name, Number
 from idc_core.cli.console import ProgressLine, Subparsers
 from idc_core.limits import EPOCH, SEED
 
@@ -22,9 +22,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add("name", type=Name("models"), metavar="NAME", help="the network, for example lenet5-digits")
     seed = "fixes first weights, order and dropout (%(default)s)"
     add("--seed", type=Number(SEED), default=0, metavar="N", help=seed)
-    add(
-        "--device", type=Word(("cpu", "cuda")), default="cpu", metavar="{cpu,cuda}", help="where to train (%(default)s)"
-    )
+    add("--device", type=DEVICE, default="cpu", metavar="NAME", help="where to train (%(default)s)")
     add(
         "--out",
         type=FolderToWrite(),
@@ -47,8 +45,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train, say what was reached and where it was written, and return the exit status."""
     from idc_core.models import CheckpointRecorder, train
+    from idc_core.models.card import WEIGHTS_FOLDER
     from idc_core.models.checkpoints import SHIPPED_FOLDER, kept_folder
-    from idc_core.models.weights import WEIGHTS_FOLDER
 
     name, recorder, out = arguments.name, None, arguments.out
     if arguments.checkpoints is not None or arguments.shipped:

@@ -72,7 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
         found = inspect(
             model, data, [hypothesis], [arguments.measure], [layer], seed=arguments.seed, on_progress=progress
         )
-        units = grid(found, arguments.measure, model.card.name, layer).units_of(0)[: arguments.units]
+        ranked = grid(found, arguments.measure, model.card.name, layer).units_of(0)
+        if 2 * arguments.units > len(ranked):
+            raise SettingError(
+                f"--units is {arguments.units}, but {layer} has {len(ranked)} units, of which at most half can be "
+                f"compared with random ones: give --units {max(1, len(ranked) // 2)}, or another --layer."
+            )
+        units = ranked[: arguments.units]
         told = verify(
             model,
             layer,

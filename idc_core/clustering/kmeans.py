@@ -25,8 +25,35 @@ MAX_MAGNITUDE = 1e100
 Split = Callable[[Points, list[int]], dict[int, Ints]]
 """A way to part points into the given numbers of clusters: for each possible one its edges (0, ..., n)."""
 
-_MIN_NONZERO = 10  # the original program's limit: below it a neuron gets one centroid, 0
+MIN_NONZERO = 10  # the original program's limit: below it a neuron gets one centroid, 0
 _BLOCKS = 64  # granularity of the bounds on boundary positions; more blocks cost more than they prune
+
+
+@dataclass(frozen=True)
+class SketchBounds:
+    """How far clusters of a sketch can be from those of all values, as `idc_core.clustering.sketched` proves."""
+
+    cells: int  # of the sketch, that hold values
+    width: float  # the widest, in the unit of the activations
+    centroids: Floats  # (k,), how far each centroid can be from the exact one
+    boundaries: Floats  # (k - 1,), the same of the boundaries
+    silhouettes: dict[int, float]  # the same of the mean silhouettes
+    inertia: dict[int, float]  # the same of the inertia
+
+
+def sketch_sentence(bounds: Sequence[SketchBounds | None], values: int) -> str:
+    """Say how far clusters of several neurons can be from the exact ones; "" where all of them are exact."""
+    used = [one for one in bounds if one is not None]
+    if not used:
+        return ""
+    centroids = max(float(one.centroids.max()) for one in used)
+    boundaries = max(float(one.boundaries.max(initial=0.0)) for one in used)
+    silhouettes = max((value for one in used for value in one.silhouettes.values()), default=0.0)
+    return (
+        f"Clusters are those of a sketch of {values:,} values per neuron. "
+        f"Proven bounds on the distance to exact k-means: centroids {centroids:.2g}, boundaries {boundaries:.2g} "
+        f"(unit of the activations), silhouettes {silhouettes:.2g}."
+    )
 
 
 @dataclass(frozen=True)
@@ -43,6 +70,7 @@ class Clusters:
     """Sum of squared distances to the cluster's centroid, for the same numbers of clusters and for `k`."""
     counts: Ints  # (k,), how many of the clustered values each cluster holds
     n_values: int  # how many values were clustered
+    sketch: SketchBounds | None = None  # where a sketch of the values was clustered
 
     @property
     def k(self) -> int:
@@ -85,15 +113,15 @@ class Partitions:
     def choose(self, clusters: Sequence[int]) -> Clusters:
         """Return the partition with the best silhouette, as `cluster` does for these numbers of clusters."""
         if not self.partitions:
-            return _one_at_zero(self.ordered)
-        possible = [k for k in check_clusters(clusters) if k in self.partitions]
-        silhouettes = {k: self.partitions[k].silhouette for k in possible}
-        k = max(possible, key=lambda k: (silhouettes[k], k), default=max(self.partitions))
+            return one_at_zero(self.ordered)
+        k, possible = best_number(self.partitions, clusters)
         best = self.partitions[k]
+        first = np.cumsum(best.counts)[:-1]
+        below, above = self.ordered[first - 1].astype(np.float64), self.ordered[first].astype(np.float64)
         return Clusters(
             centroids=best.centroids,
-            boundaries=_boundaries(self.ordered, best),
-            silhouettes=silhouettes,
+            boundaries=boundaries_between(best, below, above),
+            silhouettes={k: self.partitions[k].silhouette for k in possible},
             inertia={k: self.partitions[k].inertia for k in possible or [k]},
             counts=best.counts,
             n_values=len(self.ordered),
@@ -108,18 +136,25 @@ def partition(
     ordered = _check_values(values)
     if drop_zeros:
         ordered = ordered[ordered != 0]
-        if len(ordered) < _MIN_NONZERO:
+        if len(ordered) < MIN_NONZERO:
             return Partitions(ordered, {})
     points = Points.of(ordered)
     possible = [k for k in tried if k <= points.n] or [points.n]
     return Partitions(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
 
 
-def _boundaries(ordered: NDArray[np.generic], found: Partition) -> Floats:
-    """Return the values up to which each cluster but the last one reaches."""
+def best_number(partitions: dict[int, Partition], clusters: Sequence[int]) -> tuple[int, list[int]]:
+    """Return the number of clusters with the best silhouette, of equals the larger, and those that were possible."""
+    possible = [k for k in check_clusters(clusters) if k in partitions]
+    return max(possible, key=lambda k: (partitions[k].silhouette, k), default=max(partitions)), possible
+
+
+def boundaries_between(found: Partition, below: Floats, above: Floats) -> Floats:
+    """Return the values up to which each cluster but the last one reaches.
+
+    `below` (k - 1,) are their largest values, `above` (k - 1,) the smallest ones of the clusters that follow.
+    """
     midpoints: Floats = (found.centroids[:-1] + found.centroids[1:]) / 2
-    first = np.cumsum(found.counts)[:-1]
-    below, above = ordered[first - 1].astype(np.float64), ordered[first].astype(np.float64)
     parting = (below <= midpoints) & (midpoints < above)
     return np.where(parting, midpoints, np.minimum((below + above) / 2, np.nextafter(above, -np.inf)))
 
@@ -141,6 +176,14 @@ def check_clusters(clusters: Iterable[int]) -> list[int]:
 
 def _check_values(values: ArrayLike) -> NDArray[np.generic]:
     """Return the values in ascending order, in their own type."""
+    array = check_kind(values)
+    ordered = np.sort(array)  # puts nan last, so the two ends tell whether everything is finite
+    check_range(array, float(ordered[0]), float(ordered[-1]))
+    return ordered
+
+
+def check_kind(values: ArrayLike) -> NDArray[np.generic]:
+    """Return values as an array, and refuse what is not one neuron's activations."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.ndim != 1:
         raise SettingError(
@@ -149,18 +192,21 @@ def _check_values(values: ArrayLike) -> NDArray[np.generic]:
         )
     if not len(array):
         raise SettingError("Expected activations to cluster, got none; fit on some training inputs.")
-    ordered = np.sort(array)  # puts nan last, so the two ends tell whether everything is finite
-    if not (float(ordered[0]) >= -MAX_MAGNITUDE and float(ordered[-1]) <= MAX_MAGNITUDE):
+    return array
+
+
+def check_range(array: NDArray[np.generic], low: float, high: float) -> None:
+    """Refuse values that are not finite, or too large; `low` and `high` are the ends in sorted order."""
+    if not (low >= -MAX_MAGNITUDE and high <= MAX_MAGNITUDE):
         nan, inf = int(np.isnan(array).sum()), int(np.isinf(array).sum())
         large = int((np.abs(array.astype(np.float64)) > MAX_MAGNITUDE).sum()) - inf
         raise SettingError(
             f"Expected finite activations of at most {MAX_MAGNITUDE:g}, got {nan} nan, {inf} infinite and "
             f"{large} larger ones among {len(array)}; check the weights and the scale of the inputs."
         )
-    return ordered
 
 
-def _one_at_zero(nonzero: NDArray[np.generic]) -> Clusters:
+def one_at_zero(nonzero: NDArray[np.generic]) -> Clusters:
     """Return what the original program makes of a neuron with too few non-zero activations."""
     inertia = float(np.square(nonzero, dtype=np.float64).sum())
     return Clusters(np.zeros(1), np.zeros(0), {}, {1: inertia}, np.array([len(nonzero)]), len(nonzero))
@@ -240,7 +286,7 @@ def _best_boundaries(points: Points, candidates: list[Ints]) -> Ints:
     value = points.sum[candidates[0]] ** 2 / points.count[candidates[0]]
     choices = []
     for columns, rows in pairwise(candidates):
-        value, choice = _extend(points, columns, value, rows)
+        value, choice = extend(points, columns, value, rows)
         choices.append(choice)
     rest = points.sum[-1] - points.sum[candidates[-1]]
     value = value + rest**2 / (points.count[-1] - points.count[candidates[-1]])
@@ -252,7 +298,7 @@ def _best_boundaries(points: Points, candidates: list[Ints]) -> Ints:
     return np.array(boundaries[::-1], dtype=np.int64)
 
 
-def _extend(points: Points, columns: Ints, value: Floats, rows: Ints) -> tuple[Floats, Ints]:
+def extend(points: Points, columns: Ints, value: Floats, rows: Ints) -> tuple[Floats, Ints]:
     """Add a cluster: for every row the best value[c] + (cluster columns[c]..row), and the c that gives it.
 
     The best column never decreases with the row (the cost is concave Monge), so rows are solved level by

@@ -20,7 +20,9 @@ from idc_core.clustering.kmeans import (
     partition,
 )
 from idc_core.clustering.points import Ints, Partition, Points
+from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.errors import SettingError
+from idc_core.guarded import limits
 from idc_core.registry import Registry
 
 _STEPS = 100  # of expectation maximisation; started at the k-means optimum it needs about ten
@@ -35,6 +37,7 @@ class Clustering:
     help: str
     split: Split  # parts the points
     takes_k: bool = True  # whether it can be told how many clusters to find
+    sketched: bool = False  # whether very many values are clustered by a sketch, with proven bounds
 
     def check(self, clusters: Sequence[int]) -> None:
         """Refuse numbers that cannot be, and a number chosen by hand where the way finds the number itself."""
@@ -45,8 +48,15 @@ class Clustering:
                 f"Leave the number to it, or choose another way to cluster."
             )
 
-    def partition(self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False) -> Partitions:
-        """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.partition`."""
+    def partition(
+        self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False
+    ) -> Partitions | SketchedPartitions:
+        """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.partition`.
+
+        From ``sketch_from`` values on, a number of the config file, k-means parts a sketch of them.
+        """
+        if self.sketched and np.size(values) >= limits().sketch_from:
+            return SketchedPartitions.of(values, clusters, drop_zeros)
         return partition(values, clusters if self.takes_k else self.numbers(clusters), drop_zeros, self.split)
 
     def numbers(self, clusters: Sequence[int]) -> Sequence[int]:
@@ -63,23 +73,29 @@ CLUSTERINGS: Registry[Clustering] = Registry("clustering")
 """Ways to cluster by name, entered by `clustering`; "k-means" is the paper's."""
 
 
-def clustering(name: str, *, label: str, help: str, takes_k: bool = True) -> Callable[[Split], Split]:
+def clustering(
+    name: str, *, label: str, help: str, takes_k: bool = True, sketched: bool = False
+) -> Callable[[Split], Split]:
     """Enter a way to cluster into `CLUSTERINGS`.
 
     The decorated function ``split(points, ks) -> {k: edges}`` parts `Points`, the different values in ascending order,
     into every number of clusters in `ks` that is possible. Edges are ascending int64 (k + 1,) from 0 to ``points.n``:
     cluster i holds the points from edge i to edge i + 1. `takes_k`: whether it can be told how many clusters to find.
+    `sketched`: whether very many values are clustered by a sketch, whose bounds are proven for k-means.
     """
 
     def enter(split: Split) -> Split:
-        CLUSTERINGS.enter(name, Clustering(name, label, help, split, takes_k))
+        CLUSTERINGS.enter(name, Clustering(name, label, help, split, takes_k, sketched))
         return split
 
     return enter
 
 
 clustering(
-    "k-means", label="k-means", help="Squared distances to the centroids are as small as they can be; the paper's way."
+    "k-means",
+    label="k-means",
+    help="Squared distances to the centroids are as small as they can be; the paper's way.",
+    sketched=True,
 )(optimal_edges)
 
 

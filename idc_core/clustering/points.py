@@ -37,9 +37,19 @@ class Points:
         """Collapse equal neighbours of sorted values and sum up."""
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         weight = np.diff(starts, append=len(ordered)).astype(np.float64)
-        origin = float(ordered[len(ordered) // 2])
-        value = ordered[starts].astype(np.float64) - origin
-        mean = float((value * weight).sum()) / len(ordered)
+        return cls._summed(ordered[starts].astype(np.float64), weight, float(ordered[len(ordered) // 2]), len(ordered))
+
+    @classmethod
+    def weighted(cls, values: Floats, weight: Floats) -> "Points":
+        """Sum up ascending values that occur as often as their weight says."""
+        count = np.cumsum(weight)
+        middle = int(np.searchsorted(count, count[-1] / 2))
+        return cls._summed(values, weight, float(values[middle]), int(count[-1]))
+
+    @classmethod
+    def _summed(cls, values: Floats, weight: Floats, origin: float, number: int) -> "Points":
+        value = values - origin
+        mean = float((value * weight).sum()) / number
         centred = value - mean
         moments = (weight, weight * centred, weight * centred * centred)
         count, total, square = (np.concatenate(([0.0], np.cumsum(moment))) for moment in moments)
@@ -91,11 +101,17 @@ def _mean(value: Floats, weight: Floats) -> float:
 def _silhouette_sum(value: Floats, weight: Floats, other: Floats) -> float:
     """Sum of (other - own) / max(other, own) over a cluster; 0 where both are 0.
 
-    `own` is the mean distance of a point to the other points of its cluster, from prefix sums; `other` the
-    mean distance to the points of the nearest other cluster.
+    `own` is the mean distance of a point to the other points of its cluster; `other` the mean distance to the points of
+    the nearest other cluster.
     """
-    count, total = np.cumsum(weight), np.cumsum(weight * value)
-    own = (value * (2 * count - count[-1]) + (total[-1] - 2 * total)) / (count[-1] - 1)
+    own = own_distances(value, weight)
     larger = np.maximum(other, own)
     scores = np.divide(other - own, larger, out=np.zeros_like(own), where=larger > 0)
     return float((scores * weight).sum())
+
+
+def own_distances(value: Floats, weight: Floats) -> Floats:
+    """Return the mean distance of every point of a cluster to the other points, from prefix sums."""
+    count, total = np.cumsum(weight), np.cumsum(weight * value)
+    own: Floats = (value * (2 * count - count[-1]) + (total[-1] - 2 * total)) / (count[-1] - 1)
+    return own

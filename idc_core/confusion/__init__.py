@@ -3,12 +3,14 @@
 from idc_core.confusion.bias import Triplet, average_bias, most_biased, near_cutoff, third_classes
 from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Curve, Evaluation, Reported, cost_effectiveness, cutoff, evaluate, suspects
-from idc_core.confusion.evidence import Evidence, grouped_names, network_evidence, parse_groups
+from idc_core.confusion.evidence import Evidence, counted_evidence, grouped_names, network_evidence, parse_groups
 from idc_core.confusion.ground_truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
 from idc_core.confusion.predictions_file import own_evidence
 from idc_core.confusion.probability_matrix import ActivationCounts, activation_probability, count_again
 from idc_core.confusion.report import ClassErrors, find_errors
-from idc_core.confusion.scaled_activation import Statistics, collect_statistics, countable_layers
+from idc_core.confusion.scaled_activation import Statistics, collect_statistics
+from idc_core.confusion.verdicts import Verdicts
+from idc_core.tracing.neurons import countable_layers
 
 __all__ = [
     "ActivationCounts",
@@ -19,6 +21,7 @@ __all__ = [
     "Reported",
     "Statistics",
     "Triplet",
+    "Verdicts",
     "activation_probability",
     "average_bias",
     "average_disparity",
@@ -27,6 +30,7 @@ __all__ = [
     "cost_effectiveness",
     "count_again",
     "countable_layers",
+    "counted_evidence",
     "cutoff",
     "evaluate",
     "find_errors",

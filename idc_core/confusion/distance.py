@@ -117,11 +117,11 @@ def cluster_order(distance: NDArray[np.floating]) -> Ints:
     known = np.flatnonzero(np.isfinite(np.diag(distance))).astype(np.int64)
     if len(known) < 3:
         return known
-    from scipy.cluster.hierarchy import leaves_list, linkage
+    from idc_core.scipy_parts import hierarchy
 
     pairs = np.asarray(distance, np.float64)[np.ix_(known, known)][np.triu_indices(len(known), 1)]
-    tree = linkage(pairs, "average", optimal_ordering=len(known) <= MOST_OPTIMAL)
-    order: Ints = known[leaves_list(tree)]
+    tree = hierarchy.linkage(pairs, "average", optimal_ordering=len(known) <= MOST_OPTIMAL)
+    order: Ints = known[hierarchy.leaves_list(tree)]
     return order
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.ground_truth import check_labels, check_together
+from idc_core.confusion.probability_matrix import ActivationCounts
 from idc_core.confusion.scaled_activation import Statistics
 from idc_core.errors import DataError, SettingError
 
@@ -107,14 +108,25 @@ def network_evidence(statistics: Statistics, data: Dataset, class_names: Sequenc
     True classes are taken along only where the data set's classes are the network's. DataError if the network does not
     separate classes, or the statistics are of other inputs.
     """
+    true = _true_classes(len(statistics.values), data, class_names)
+    return Evidence(tuple(class_names), statistics.predictions, true, values=statistics.values)
+
+
+def counted_evidence(
+    counts: ActivationCounts, predicted: NDArray[np.int64], data: Dataset, class_names: Sequence[str]
+) -> Evidence:
+    """Return the evidence of counts over a data set, at their threshold; as `network_evidence`."""
+    true = _true_classes(len(predicted), data, class_names)
+    return Evidence(tuple(class_names), predicted, true, probability=counts.probability)
+
+
+def _true_classes(count: int, data: Dataset, class_names: Sequence[str]) -> NDArray[Any] | None:
+    """Return the true classes where they are the network's, of as many inputs as were run."""
     if len(class_names) < 2:
         raise DataError("This network answers with a number: there are no classes that it could confuse.")
-    if len(statistics.values) != len(data):
-        raise DataError(
-            f"There are activations of {len(statistics.values):,} inputs; expected the {len(data):,} tests."
-        )
-    own = tuple(class_names) == tuple(data.class_names)
-    return Evidence(tuple(class_names), statistics.predictions, data.targets if own else None, values=statistics.values)
+    if count != len(data):
+        raise DataError(f"There are activations of {count:,} inputs; expected the {len(data):,} tests.")
+    return data.targets if tuple(class_names) == tuple(data.class_names) else None
 
 
 def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:

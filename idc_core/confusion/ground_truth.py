@@ -52,6 +52,18 @@ def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWE
     return _shares(right & said, ~right & said, right, fewest)
 
 
+def inputs_behind(true: ArrayLike, classes: int) -> Floats:
+    """Return how many inputs a confusion by direction is the share of, float64 (classes, classes).
+
+    [a, b] counts the inputs of class a; with several labels those with a and without b. Labels as in `type1_confusion`.
+    """
+    right = check_labels(true, classes, "true labels")
+    if right.ndim == 2:
+        return _product(right, ~right)
+    found: Floats = np.repeat(count_classes(right, classes).astype(np.float64)[:, None], classes, axis=1)
+    return found
+
+
 def pair_confusion(directional: NDArray[np.floating]) -> Floats:
     """Return the confusion of every two classes: the mean of both directions, or one where the other is missing.
 

@@ -13,8 +13,15 @@ from idc_core.confusion.bias import average_bias
 from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Evaluation, cutoff, evaluate, suspects
 from idc_core.confusion.evidence import Evidence
-from idc_core.confusion.ground_truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
+from idc_core.confusion.ground_truth import (
+    average_disparity,
+    inputs_behind,
+    pair_confusion,
+    type1_confusion,
+    type2_confusion,
+)
 from idc_core.confusion.probability_matrix import THRESHOLD, count_again
+from idc_core.confusion.verdicts import DisparityVerdict, Verdicts, judge, judge_disparity
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress
 
@@ -30,7 +37,7 @@ class ClassErrors:
     `images` (classes,) counts the inputs predicted as each class; None where only a probability matrix (neurons,
     classes) is known. A small `distance` suggests confusion, NaN for a class that no input is predicted as; a large
     `bias` suggests unequal treatment, None with fewer than three classes. From labels, else None: `confusion` by
-    direction and by pair, `disparity`, and the scores compared with them.
+    direction and by pair, `inputs` behind each direction, `disparity`, and the scores compared with them.
     """
 
     class_names: tuple[str, ...]
@@ -41,6 +48,7 @@ class ClassErrors:
     distance: Floats
     bias: Floats | None
     directional: Floats | None
+    inputs: Floats | None
     confusion: Floats | None
     disparity: Floats | None
     confusion_found: Evaluation | None
@@ -89,6 +97,18 @@ class ClassErrors:
     def truly_biased(self, pairs: Ints) -> NDArray[np.bool_] | None:
         """Return whether labels show more disparity than the truth's cut-off, bool (k,); None without labels."""
         return _beyond(self.disparity, self.bias_found, pairs)
+
+    def verdicts(self, pairs: Ints) -> Verdicts | None:
+        """Return how surely labels say that pairs (k, 2) are confused; None without labels."""
+        if self.directional is None or self.inputs is None or self.confusion_found is None:
+            return None
+        return judge(self.directional, self.inputs, pairs, self.confusion_found.truth_cutoff)
+
+    def disparity_verdict(self, pair: tuple[int, int]) -> DisparityVerdict | None:
+        """Return what is behind a pair's disparity; None without labels."""
+        if self.directional is None or self.inputs is None or self.bias_found is None:
+            return None
+        return judge_disparity(self.directional, self.inputs, pair)
 
     def shared_neurons(self, first: int, second: int, most: int = 20) -> Ints:
         """Return the neurons that both classes activate and the others do not, int64 (k,).
@@ -148,13 +168,14 @@ def find_errors(
     if defined < 2:
         raise DataError(f"Expected inputs predicted as two or more classes; there is {defined}.")
     bias = average_bias(distance, filtered=filtered, on_progress=on_progress) if defined > 2 else None
-    directional = confusion = disparity = None
+    directional = inputs = confusion = disparity = None
     if evidence.true is not None and evidence.predicted is not None:
         directional = (
             type1_confusion(evidence.true, evidence.predicted, len(evidence.class_names))
             if kind == "type1"
             else type2_confusion(evidence.true, evidence.predicted)
         )
+        inputs = inputs_behind(evidence.true, len(evidence.class_names))
         confusion = pair_confusion(directional)
         disparity = average_disparity(directional) if len(distance) > 2 else None
     return ClassErrors(
@@ -166,6 +187,7 @@ def find_errors(
         distance=distance,
         bias=bias,
         directional=directional,
+        inputs=inputs,
         confusion=confusion,
         disparity=disparity,
         confusion_found=_compared(distance, confusion, "low", deviations, share),

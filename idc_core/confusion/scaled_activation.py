@@ -1,7 +1,9 @@
 """How strongly an input activates each neuron, scaled to 0..1 over the layer, as DeepInspect has it."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,15 @@ from torch import Tensor, nn
 
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
 from idc_core.lrp.interception import Faster
+from idc_core.lrp.named_inputs import Batch, call, described
 from idc_core.lrp.session import undisturbed, watching
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import Inputs, batches
-from idc_core.tracing.trace import neuron_activation, neuron_axes
+from idc_core.scores import scores_of
+from idc_core.tracing.batching import Inputs, Portion, batches, source
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.parts import part_of
+from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.transfers import brought_back
 
 Floats = NDArray[np.float32]
 
@@ -35,12 +42,6 @@ class Statistics:
     def predictions(self) -> NDArray[np.int64]:
         """The class with the highest score, int64 (n,)."""
         return np.asarray(self.scores.argmax(1), np.int64)
-
-
-def countable_layers(model: nn.Module) -> tuple[str, ...]:
-    """Return the names of a network's convolutions and linear layers, in the order of ``named_modules()``."""
-    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
-    return tuple(name for name, module in model.named_modules() if name and isinstance(module, kinds))
 
 
 def collect_statistics(
@@ -88,15 +89,41 @@ def stream_statistics(
     """Yield, batch by batch, one array (n, neurons) a layer, and the scores; as `collect_statistics`."""
     if not layers:
         raise ModelError("Expected at least one layer whose neurons are counted; none was named.")
-    total = len(inputs) if hasattr(inputs, "__len__") else 0
+    part = next((layer for layer in layers if part_of(layer)), None)
+    if part is not None:
+        raise UnsupportedOperationError(
+            f"Layer {part!r} is a part of a layer, but the range that outputs are scaled by is that of a whole layer. "
+            "Choose convolutions and linear layers."
+        )
+    total = source(inputs)[1] or 0
     axes = neuron_axes(model, layers)
-    for start, batch, _ in batches(model, inputs, layers, batch_size=batch_size):
-        ranges = _OutputRanges(axes, len(batch))
-        with undisturbed(model), watching(model, layers, ranges), torch.no_grad():
-            scores = _run(model, batch)
-        yield [_numpy(ranges.scaled(layer)) for layer in layers], _numpy(scores)
-        done = start + len(batch)
+    for done, arrays in brought_back(_scaled(model, inputs, axes, batch_size)):
+        for layer in layers:
+            if not arrays["finite", layer]:
+                raise DataError(f"Layer {layer!r} gives outputs that are not finite; check the weights and the inputs.")
+        yield [arrays["mean", layer] for layer in layers], arrays["scores", ""]
         report(on_progress, done, max(total, done), "inputs through the network")
+
+
+def _scaled(
+    model: nn.Module, inputs: Inputs, axes: dict[str, int], batch_size: int | None
+) -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
+    """Yield how many inputs are done, and what each layer and the scores showed on the last of them."""
+    pieces = Pieces(sys.maxsize)
+
+    def run(batch: Portion, rows: slice) -> dict[tuple[str, str], Tensor]:
+        part = batch.part(rows).inputs
+        ranges = _OutputRanges(axes, len(part))
+        with undisturbed(model), watching(model, list(axes), ranges), torch.no_grad():
+            found = {("scores", ""): _run(model, part).float()}
+        for layer in axes:
+            mean, found["finite", layer] = ranges.scaled(layer)
+            found["mean", layer] = mean.float()
+        return found
+
+    for batch in batches(model, inputs, list(axes), batch_size=batch_size):
+        for rows, found in pieces(len(batch.inputs), partial(run, batch)):
+            yield batch.start + rows.stop, found
 
 
 class _OutputRanges:
@@ -118,32 +145,27 @@ class _OutputRanges:
         low, high = output.amin(others), output.amax(others)
         self._uses[layer].append((low, high, neuron_activation(output, self._axes[layer])))
 
-    def scaled(self, layer: str) -> Tensor:
-        """Return the mean scaled output of each neuron, (n, neurons); uses of a layer are like positions."""
+    def scaled(self, layer: str) -> tuple[Tensor, Tensor]:
+        """Return the mean scaled output of each neuron, (n, neurons), and whether all outputs are finite.
+
+        Uses of a layer are like positions.
+        """
         lows, highs, means = zip(*self._uses[layer], strict=True)
         low, high = torch.stack(lows).amin(0), torch.stack(highs).amax(0)
-        if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
-            raise DataError(f"Layer {layer!r} gives outputs that are not finite; check the weights and the inputs.")
+        finite = (torch.isfinite(low) & torch.isfinite(high)).all()
         span = (high - low)[:, None]
         mean = means[0] if len(means) == 1 else torch.stack(means).mean(0)
-        return torch.where(span > 0, (mean - low[:, None]) / torch.where(span > 0, span, 1.0), 0.0)
+        return torch.where(span > 0, (mean - low[:, None]) / torch.where(span > 0, span, 1.0), 0.0), finite
 
 
-def _run(model: nn.Module, batch: Tensor) -> Tensor:
+def _run(model: nn.Module, batch: Batch) -> Tensor:
     try:
         with Faster():
-            scores = model(batch)
-    except IdcError:
+            scores = scores_of(call(model, batch))
+    except (IdcError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        raise ModelError(
-            f"The network failed on inputs of shape {tuple(batch.shape)}: {type(error).__name__}: {error}"
-        ) from error
+        raise ModelError(f"The network failed on {described(batch)}: {type(error).__name__}: {error}") from error
     if not isinstance(scores, Tensor) or scores.dim() != 2 or len(scores) != len(batch):
         raise ModelError(f"The network must return scores of shape ({len(batch)}, classes) for these inputs.")
     return scores
-
-
-def _numpy(value: Tensor) -> Floats:
-    found: Floats = value.detach().float().cpu().numpy()
-    return found

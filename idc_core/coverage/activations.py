@@ -12,7 +12,10 @@ from torch import Tensor, nn
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.trace import TraceBatch, Traces, neuron_activation, neuron_axes, trace
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.trace import TraceBatch, trace
+from idc_core.tracing.traces import Traces
+from idc_core.tracing.transfers import brought_back
 
 Floats = NDArray[np.floating[Any]]
 
@@ -81,9 +84,18 @@ def activation_batches(
         yield from _cut(inputs, layers, on_progress)
         return
     axes = neuron_axes(model, layers)
-    for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress):
-        parts = {layer: _numpy(neuron_activation(_real(batch.activations[layer]), axes[layer])) for layer in layers}
-        yield _shared(parts, _numpy(batch.scores), batch)
+    reduced = (
+        (
+            batch,
+            {
+                None: _real(batch.scores),  # under no layer's name
+                **{one: neuron_activation(_real(batch.activations[one]), axes[one], batch.kept) for one in layers},
+            },
+        )
+        for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress)
+    )
+    for batch, arrays in brought_back(reduced):
+        yield _shared({layer: arrays[layer] for layer in layers}, arrays[None], batch)
 
 
 def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) -> Iterator[BatchOf]:

@@ -17,11 +17,18 @@ from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
 from idc_core.statistics import kendall, spearman
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.trace import Traces, collect
+from idc_core.tracing.trace import collect
+from idc_core.tracing.traces import Traces
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Method = Literal["spearman", "kendall"]
+
+WHOLE = "all"
+"""Name of the part that holds all tests."""
+
+MANY_PAIRS = 20_000_000
+"""Pairs of a test and a training input beyond which pairwise criteria take seconds: they wait until asked for."""
 
 
 def score_suites(
@@ -74,7 +81,22 @@ class CriterionResult:
     profiles: Profiles
     """What each test covers. Where the criterion has no targets (NLC), what each adds on top of all tests."""
     scores: dict[str, float]  # score of each part of the tests, by the part's name
-    growth: Floats  # (orders, sizes), score of each growing random subset
+    scorer: tuple[StreamedCriterion, Traces] | None = None
+    """The fitted criterion and all tests, where it has no targets to count."""
+
+    def growth(self, subsets: Subsets, *, on_progress: Progress | None = None) -> Floats:
+        """Return the score of each growing random subset of the tests, float64 (orders, sizes)."""
+        if self.scorer is None:
+            counts = [np.cumsum(self.profiles.gains(order))[subsets.sizes - 1] for order in subsets.orders]
+            return np.stack(counts) / (self.profiles.total or 1)
+        criterion, tests = self.scorer
+        found = np.empty((len(subsets.orders), len(subsets.sizes)))
+        for row, order in enumerate(subsets.orders):
+            report(on_progress, row, len(subsets.orders), "random orders of the tests")
+            growing = criterion.fresh()
+            for column, (first, last) in enumerate(zip((0, *subsets.sizes[:-1]), subsets.sizes, strict=True)):
+                found[row, column] = growing.update(tests.only(order[first:last])).score
+        return found
 
 
 def evaluate_criteria(
@@ -82,12 +104,11 @@ def evaluate_criteria(
     train: Inputs,
     tests: Inputs,
     parts: Mapping[str, NDArray[Any]],
-    subsets: Subsets,
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> list[CriterionResult]:
-    """Fit criteria and evaluate them on tests, on parts of them (positions, by name) and on growing random subsets.
+    """Fit criteria and evaluate them on tests and on parts of them (positions, by name).
 
     Training inputs and tests pass through the network once each, `Traces` not at all; of the tests one number per
     neuron is kept. Criteria that are not a `StreamedCriterion` (IDC) make their own passes. Errors are those of
@@ -103,43 +124,28 @@ def evaluate_criteria(
     results = []
     for one in criteria:
         if not isinstance(one, StreamedCriterion):
-            results.append(evaluate_profiles(one.profile(tests, on_progress=on_progress), parts, subsets))
+            results.append(evaluate_profiles(one.profile(tests, on_progress=on_progress), parts))
             continue
         profiles = next(found)
         if profiles.total == 0:
-            results.append(_evaluate_scores(one, held, parts, subsets, on_progress))
+            results.append(_evaluate_scores(one, held, parts, on_progress))
         else:
-            results.append(evaluate_profiles(profiles, parts, subsets))
+            results.append(evaluate_profiles(profiles, parts))
     return results
 
 
-def evaluate_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]], subsets: Subsets) -> CriterionResult:
-    """Return the scores of parts and of growing random subsets, counted from the profiles of all tests."""
-    growth = np.stack([np.cumsum(profiles.gains(order))[subsets.sizes - 1] for order in subsets.orders])
-    scores = {name: profiles.coverage(positions) for name, positions in parts.items()}
-    return CriterionResult(profiles, scores, growth / (profiles.total or 1))
+def evaluate_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]]) -> CriterionResult:
+    """Return the scores of parts, counted from the profiles of all tests."""
+    return CriterionResult(profiles, {name: profiles.coverage(positions) for name, positions in parts.items()})
 
 
 def _evaluate_scores(
-    criterion: StreamedCriterion,
-    tests: Traces,
-    parts: Mapping[str, NDArray[Any]],
-    subsets: Subsets,
-    on_progress: Progress | None,
+    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, NDArray[Any]], on_progress: Progress | None
 ) -> CriterionResult:
-    """Score parts and subsets by a criterion that has no targets."""
-
-    def score(chosen: Traces) -> float:
-        return criterion.fresh().update(chosen).score
-
-    growth = np.empty((len(subsets.orders), len(subsets.sizes)))
-    for row, order in enumerate(subsets.orders):
-        report(on_progress, row, len(subsets.orders), "random orders of the tests")
-        growing = criterion.fresh()
-        for column, (first, last) in enumerate(zip((0, *subsets.sizes[:-1]), subsets.sizes, strict=True)):
-            growth[row, column] = growing.update(tests.only(order[first:last])).score
-    scores = {name: score(tests.only(positions)) for name, positions in parts.items()}
-    return CriterionResult(criterion.fresh().update(tests).profile(tests, on_progress=on_progress), scores, growth)
+    """Score parts by a criterion that has no targets."""
+    scores = {name: criterion.fresh().update(tests.only(positions)).score for name, positions in parts.items()}
+    profiles = criterion.fresh().update(tests).profile(tests, on_progress=on_progress)
+    return CriterionResult(profiles, scores, (criterion, tests))
 
 
 def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:

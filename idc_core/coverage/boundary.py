@@ -33,12 +33,20 @@ class TrainingRanges:
         self.low = np.minimum(self.low, batch.low)
         self.high = np.maximum(self.high, batch.high)
         if self._spread:
-            mean, count = batch.values.mean(0, dtype=np.float64), len(batch.values)
-            step, total = mean - self._mean, self._count + count
-            # Chan, Golub, LeVeque: sums of squares about the means of two parts join without cancellation.
-            within = ((batch.values - mean) ** 2).sum(0)
-            self._squares = self._squares + within + step**2 * (self._count * count / total)
-            self._mean, self._count = self._mean + step * (count / total), total
+            mean = batch.values.mean(0, dtype=np.float64)
+            self._join(len(batch.values), mean, ((batch.values - mean) ** 2).sum(0))
+
+    def merge(self, other: "TrainingRanges") -> None:
+        """Take in the ranges of other inputs."""
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        if self._spread:
+            self._join(other._count, other._mean, other._squares)
+
+    def _join(self, count: int, mean: Floats, squares: Floats) -> None:
+        # Chan, Golub, LeVeque: sums of squares about the means of two parts join without cancellation.
+        step, total = mean - self._mean, self._count + count
+        self._squares = self._squares + squares + step**2 * (self._count * count / total)
+        self._mean, self._count = self._mean + step * (count / total), total
 
     @property
     def deviation(self) -> Floats:

@@ -109,16 +109,36 @@ class Gap:
     """Cells with the neuron in that cluster."""
 
 
-def widest_gap(table: CellTable) -> Gap | None:
-    """Return the neuron and cluster with the smallest share of covered cells; None if all cells are covered."""
-    if table.covered == table.total:
-        return None
-    gaps = [
+def gaps(table: CellTable) -> list[Gap]:
+    """Return every cluster of every neuron with its cells, the smallest share of covered cells first."""
+    found = [
         Gap(position, cluster, int(np.count_nonzero(table.cells[:, position] == cluster)), table.total // size)
         for position, size in enumerate(table.sizes)
         for cluster in range(size)
     ]
-    return min(gaps, key=lambda gap: gap.covered / gap.total)
+    return sorted(found, key=lambda gap: gap.covered / gap.total)
+
+
+def widest_gap(table: CellTable) -> Gap | None:
+    """Return the neuron and cluster with the smallest share of covered cells; None if all cells are covered."""
+    return None if table.covered == table.total else gaps(table)[0]
+
+
+def bordering(table: CellTable) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the uncovered cells (e, m) one step from a covered one, and how many covered cells (e,) each borders on.
+
+    A step moves one neuron to the next lower or higher cluster. Cells that border on most come first.
+    """
+    around = []
+    for rank, size in enumerate(table.sizes):
+        for step in (-1, 1):
+            moved = table.cells.astype(np.int64)
+            moved[:, rank] += step
+            around.append(moved[(moved[:, rank] >= 0) & (moved[:, rank] < size)].astype(np.uint8))
+    codes, borders = np.unique(encode(np.concatenate(around), table.sizes), return_counts=True)
+    empty = ~among(codes, encode(table.cells, table.sizes))
+    order = np.argsort(-borders[empty], kind="stable")
+    return decode(codes[empty][order], table.sizes), borders[empty][order].astype(np.int64)
 
 
 def typical(

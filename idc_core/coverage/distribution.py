@@ -29,6 +29,11 @@ class LayerMoments:
         for found, values in zip(self.found, batch.by_layer(batch.values), strict=True):
             found.add(values)
 
+    def merge(self, other: "LayerMoments") -> None:
+        """Take in the moments of other inputs."""
+        for mine, theirs in zip(self.found, other.found, strict=True):
+            mine.merge(theirs)
+
 
 @criterion(
     "nlc",
@@ -151,5 +156,4 @@ class NLC(StreamedCriterion):
         return gains / self._divisor(neurons)
 
     def _merge(self, other: Self) -> None:
-        for mine, theirs in zip(self._tests.found, other._tests.found, strict=True):
-            mine.merge(theirs)
+        self._tests.merge(other._tests)

@@ -14,13 +14,16 @@ from idc_core.coverage.cells import CellCounts, assign, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
+from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, most_important
 from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.trace import trace
+from idc_core.tracing.transfers import brought_back
 
 DECIMALS = 2
 """To how many places the original program rounds its centroids."""
@@ -58,6 +61,9 @@ class IDC(Criterion):
         dropped in dense layers, and centroids are rounded to two decimals.
     batch_size : int, optional
         Default: chosen from the network's size.
+    in_memory : int, optional
+        Bytes of training activations that `fit` holds in memory; more go to files in the cache folder, which are gone
+        when they are no longer used. Default: ``activations_mib`` of the config file.
     **parameters
         Of the rule, such as `epsilon`, `gamma`, `alpha` and `bias`, as in `RelevanceSettings`.
 
@@ -96,6 +102,7 @@ class IDC(Criterion):
         priority: str = "sum",
         original: bool = False,
         batch_size: int | None = None,
+        in_memory: int | None = None,
         **parameters: Any,
     ) -> None:
         self.model, self.layer, self.m = model, layer, int(M.check(m))
@@ -104,7 +111,7 @@ class IDC(Criterion):
         self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
         self.clustering = CLUSTERINGS[clustering]
         self.clustering.check(self.cluster_numbers)
-        self.batch_size = batch_size
+        self.batch_size, self.in_memory = batch_size, in_memory
         self._axis = neuron_axes(model, [layer])[layer]
         self._counts: CellCounts | None = None
 
@@ -136,6 +143,7 @@ class IDC(Criterion):
             truth=truth,
             exactly=True,
             batch_size=self.batch_size,
+            in_memory=self.in_memory,
             on_progress=on_progress,
         )
         return self.cluster(ranked[self.layer], on_progress=on_progress)
@@ -179,6 +187,7 @@ class IDC(Criterion):
         for place in range(self.m):
             report(on_progress, place, self.m, "neurons clustered")
             found.append(self.clustering.cluster(ranked.activations[:, place], self.cluster_numbers, drop))
+            give_back(ranked.activations)
         self.clusters = tuple(found)
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
@@ -213,9 +222,13 @@ class IDC(Criterion):
 
     def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[Any]]:
         """Yield the activations (batch, m) of the important neurons."""
-        for batch in trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress):
-            active = neuron_activation(batch.activations[self.layer], self._axis).cpu().numpy()
-            yield active[:, self.important]
+        batches = trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress)
+        reduced = (
+            (None, {"active": neuron_activation(batch.activations[self.layer], self._axis, batch.kept)})
+            for batch in batches
+        )
+        for _, arrays in brought_back(reduced):
+            yield arrays["active"][:, self.important]
 
     def fresh(self) -> Self:
         """Return another with the same clusters and nothing covered."""

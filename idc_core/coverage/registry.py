@@ -47,6 +47,8 @@ class Criterion(ABC):
     """A coverage criterion: one interface for streaming, incremental use and a cluster; `criterion` sets the card."""
 
     card: ClassVar[CriterionCard]
+    unmerged: ClassVar[tuple[str, ...]] = ("model",)
+    """Attributes that `merge` does not look at, so that they need not be sent to whom merges."""
 
     @abstractmethod
     def fit(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:

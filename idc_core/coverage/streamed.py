@@ -3,6 +3,7 @@
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import check_layers
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.trace import Traces
+from idc_core.tracing.traces import Traces
 
 Layers = str | Sequence[str]
 
@@ -26,6 +27,24 @@ class Learner(Protocol):
 
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
+
+    def merge(self, other: Any) -> Any:
+        """Take in what another has gathered from the inputs that come next."""
+
+
+@dataclass(eq=False)
+class Learned:
+    """What criteria learn from training inputs, in the order of the criteria: sizes of their layers, and learners."""
+
+    sizes: list[tuple[int, ...]]
+    learners: list[Learner | None]
+
+    def merge(self, other: "Learned") -> Self:
+        """Take in what was learned from the inputs that come next."""
+        for mine, theirs in zip(self.learners, other.learners, strict=True):
+            if mine is not None:
+                mine.merge(theirs)
+        return self
 
 
 class StreamedCriterion(Criterion):
@@ -212,24 +231,38 @@ def fit_all(
 ) -> None:
     """Fit several criteria in one pass over the training inputs; where none learns, it ends after the first batch."""
     streamed = _streamed(criteria, inputs)
-    learners = {criterion: criterion._learner() for criterion in streamed if criterion.learns}
-    sizes: dict[StreamedCriterion, tuple[int, ...]] = {}
-    for batch_of in _batches(streamed, inputs, batch_size, on_progress):
-        for criterion in streamed:
-            batch = batch_of(criterion.layers)
-            sizes[criterion] = batch.sizes
-            learner = learners.get(criterion)
-            if learner is not None:
-                learner.add(batch)
-        if not learners:
-            break
-    for criterion in streamed:
-        if criterion.learns:
-            criterion._adopt(learners[criterion])
-        criterion._begin(sizes[criterion])
+    adopt_all(streamed, learn_all(streamed, inputs, batch_size=batch_size, on_progress=on_progress))
     for other in criteria:
         if not isinstance(other, StreamedCriterion):
             other.fit(inputs, on_progress=on_progress)
+
+
+def learn_all(
+    criteria: Sequence[StreamedCriterion],
+    inputs: Inputs,
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> Learned:
+    """Return what criteria learn from training inputs, or from a part of them; the criteria stay as they are."""
+    learned = Learned([()] * len(criteria), [one._learner() if one.learns else None for one in criteria])
+    for batch_of in _batches(criteria, inputs, batch_size, on_progress):
+        batches = [batch_of(criterion.layers) for criterion in criteria]
+        learned.sizes = [batch.sizes for batch in batches]
+        for learner, batch in zip(learned.learners, batches, strict=True):
+            if learner is not None:
+                learner.add(batch)
+        if not any(criterion.learns for criterion in criteria):
+            break
+    return learned
+
+
+def adopt_all(criteria: Sequence[StreamedCriterion], learned: Learned) -> None:
+    """Give criteria what they have learned, and forget the tests."""
+    for criterion, sizes, learner in zip(criteria, learned.sizes, learned.learners, strict=True):
+        if criterion.learns:
+            criterion._adopt(learner)
+        criterion._begin(sizes)
 
 
 def update_all(

@@ -47,6 +47,11 @@ class TrainingTraces:
         self._traces.append(batch.values)
         self._classes.append(_classes(batch, self.per_class))
 
+    def merge(self, other: "TrainingTraces") -> None:
+        """Keep the traces of the inputs that come next."""
+        self._traces += other._traces
+        self._classes += other._classes
+
     def joined(self) -> tuple[NDArray[Any], Ints]:
         """Return the traces (n, d) and their classes (n,)."""
         return np.concatenate(self._traces), np.concatenate(self._classes)
@@ -65,6 +70,11 @@ class ClassMoments:
         for label in np.unique(classes).tolist():
             self.classes.setdefault(label, Moments()).add(batch.values[classes == label])
 
+    def merge(self, other: "ClassMoments") -> None:
+        """Take in the moments of other inputs."""
+        for label, found in other.classes.items():
+            self.classes.setdefault(label, Moments()).merge(found)
+
 
 def _classes(batch: ActivationBatch, per_class: bool) -> Ints:
     return batch.predictions if per_class else np.zeros(len(batch.values), np.int64)
@@ -74,6 +84,7 @@ class _SurpriseCriterion(TargetCriterion):
     """Share of the buckets of (lower, upper] that the tests' surprise falls into."""
 
     learns = True
+    unmerged = ("model", "_adequacy")
     per_class = True
     _adequacy: Adequacy
     _fingerprint = ""

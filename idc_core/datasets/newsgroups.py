@@ -60,22 +60,23 @@ def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(_words(text))
+        counts.update(words_of(text))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return _SPECIAL + tuple(word for word, _ in ranked[:VOCABULARY_WORDS])
 
 
-def encode_texts(texts: Sequence[str], vocabulary: Sequence[str]) -> NDArray[np.int64]:
-    """Return ids int64 (n, 200) of the first 200 words of each text; 1 outside the vocabulary, 0 after the end."""
+def encode_texts(texts: Sequence[str], vocabulary: Sequence[str], length: int = LENGTH) -> NDArray[np.int64]:
+    """Return ids int64 (n, length) of the first words of each text; 1 outside the vocabulary, 0 after the end."""
     ids = {word: index for index, word in enumerate(vocabulary)}
-    tokens = np.full((len(texts), LENGTH), PADDING, np.int64)
+    tokens = np.full((len(texts), length), PADDING, np.int64)
     for row, text in zip(tokens, texts, strict=True):
-        found = [ids.get(word, UNKNOWN) for word in _words(text)[:LENGTH]]
+        found = [ids.get(word, UNKNOWN) for word in words_of(text)[:length]]
         row[: len(found)] = found
     return tokens
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in small letters."""
     return _WORD.findall(text.lower())
 
 

@@ -9,18 +9,16 @@ from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from idc_core.datasets.dataset import Dataset, Items, Task
 from idc_core.datasets.entry import DatasetEntry
+from idc_core.datasets.gathered import gathered
+from idc_core.datasets.naming import Naming, apart
 from idc_core.datasets.own_arrays import as_array, checked_inputs, checked_targets
 from idc_core.errors import DataError
 from idc_core.own_code import run_own, said_source, source_of
-from idc_core.progress import Progress, report
+from idc_core.progress import Progress
 
 EXPECTED = "return (inputs, targets), a torch Dataset, or an idc Dataset"
-_REPORTED = 64
 
 
 class OwnReader:
@@ -41,6 +39,7 @@ class OwnReader:
     def __init__(self, name: str, read: Callable[..., Any], task: Task | None, class_names: tuple[str, ...]) -> None:
         self.name, self.read, self.task, self.class_names = name, read, task, class_names
         self._kept: dict[str, Items] = {}
+        self._naming: Naming | None = None
         self._lock = threading.RLock()
         self._takes = sum(
             one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -52,7 +51,7 @@ class OwnReader:
         with self._lock:
             if split not in self._kept:
                 found = self._read(split, limit if self._takes > 1 else None, on_progress)
-                if limit is not None and self._takes > 1:
+                if limit is not None and self._takes > 1 and not found.whole:
                     return self._with_vocabulary(_first(found, limit))
                 self._kept[split] = found
             return self._with_vocabulary(_first(self._kept[split], limit))
@@ -60,11 +59,15 @@ class OwnReader:
     def names(self) -> tuple[str, ...]:
         """Return the class names: those given, those that the data bring, or "0" to the highest class."""
         with self._lock:
+            if not self.class_names and self._takes > 1:
+                self("train", 1, None)  # files tell their classes with the first input
+            if self.class_names:
+                return self.class_names
             highest = -1
             for split in ("train", "test"):
                 targets = self(split, None, None).targets
-                if self.class_names or targets.dtype.kind == "f":
-                    return self.class_names
+                if targets.dtype.kind == "f":
+                    return ()
                 highest = max(highest, int(targets.max()))
             self.class_names = tuple(str(number) for number in range(highest + 1))
             return self.class_names
@@ -76,6 +79,7 @@ class OwnReader:
         items = run_own(
             doing, file, lambda: self._apart(self.read(*given[: self._takes]), where, limit, on_progress), DataError
         )
+        items = self._with_naming(items, where)
         targets = checked_targets(items.targets, where, self.task, self.class_names)
         if len(items.inputs) != len(targets):
             raise DataError(f"{where} has {len(items.inputs)} inputs and {len(targets)} targets; expected as many.")
@@ -88,12 +92,22 @@ class OwnReader:
         """Take apart what the person's function returned, unchecked."""
         if isinstance(found, Dataset):
             self.task, self.class_names = self.task or found.task, self.class_names or found.class_names
-            return Items(found.inputs, found.targets, found.vocabulary, found.texts)
+            return Items(
+                found.inputs,
+                found.targets,
+                found.vocabulary,
+                found.texts,
+                notes=found.notes,
+                special=found.special,
+                naming=found.naming,
+            )
         if isinstance(found, Items):
+            self.class_names = self.class_names or found.class_names
             return found
         if isinstance(found, tuple | list) and len(found) == 2:
             columns = tuple(str(name) for name in getattr(found[0], "columns", ()))
-            return Items(as_array(found[0]), as_array(found[1]), columns)
+            inputs: Any = found[0] if isinstance(found[0], Mapping) else as_array(found[0])
+            return Items(inputs, as_array(found[1]), columns)
         names = getattr(found, "classes", None)
         if isinstance(names, tuple | list) and not self.class_names:
             self.class_names = tuple(str(name) for name in names)
@@ -101,8 +115,22 @@ class OwnReader:
         if len(tensors) == 2:
             return Items(as_array(tensors[0]), as_array(tensors[1]))
         if hasattr(found, "__getitem__") and hasattr(found, "__len__") and not isinstance(found, Mapping | str):
-            return _gathered(found, where, limit, on_progress)
+            return gathered(found, where, limit, on_progress)
         raise DataError(f"{where}: `read` returned {type(found).__name__}; {EXPECTED}.")
+
+    def _with_naming(self, items: Items, where: str) -> Items:
+        """Take inputs by name apart; what the others are is the same in both splits."""
+        given: Any = items.inputs
+        if isinstance(given, Mapping):
+            arrays = {name: as_array(value) for name, value in given.items()}
+            inputs, naming = apart(arrays, items.special[0], where)
+            padding = next((other.padding for other in naming.others if other.way == "mask"), items.special[0])
+            items = replace(items, inputs=inputs, naming=naming, special=(padding, *items.special[1:]))
+        if self._naming is not None and items.naming != self._naming:
+            found, before = (one.said if one else "" for one in (items.naming, self._naming))
+            raise DataError(f"{where}: {found or 'one input'}, but it was read before that {before or 'there is one'}.")
+        self._naming = items.naming
+        return items
 
     def _with_vocabulary(self, items: Items) -> Items:
         """Give token ids without a vocabulary their numbers as words, for all that either split holds."""
@@ -144,30 +172,4 @@ class OwnData(DatasetEntry):
 def _first(items: Items, limit: int | None) -> Items:
     if limit is None or limit >= len(items.targets):
         return items
-    return Items(items.inputs[:limit], items.targets[:limit], items.vocabulary, items.texts[:limit])
-
-
-def _gathered(found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
-    """Read a torch Dataset, or any sequence of (input, target), item by item."""
-    count = len(found) if limit is None else min(limit, len(found))
-    inputs: NDArray[Any] | None = None
-    targets = []
-    for place in range(count):
-        item = found[place]
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise DataError(f"{where}: item {place} is a {type(item).__name__}; expected (input, target).")
-        one = as_array(item[0])
-        if inputs is None:
-            inputs = np.empty((count, *one.shape), one.dtype)
-        if one.shape != inputs.shape[1:]:
-            raise DataError(
-                f"{where}: item {place} has the shape {one.shape} and the first one {inputs.shape[1:]}; make all "
-                "inputs equally large."
-            )
-        inputs[place] = one
-        targets.append(as_array(item[1]))
-        if place % _REPORTED == 0:
-            report(on_progress, place, count, "items read")
-    if inputs is None:
-        raise DataError(f"{where} is empty; expected at least one input.")
-    return Items(inputs, np.stack(targets))
+    return replace(items, inputs=items.inputs[:limit], targets=items.targets[:limit], texts=items.texts[:limit])

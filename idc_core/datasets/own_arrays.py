@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Task
+from idc_core.datasets.streamed import StreamedInputs
 from idc_core.errors import DataError
 
 _CHANNELS = (1, 3)
@@ -46,6 +47,8 @@ def checked_inputs(given: NDArray[Any], where: str) -> NDArray[Any]:
     DataError
         If they are anything else.
     """
+    if isinstance(given, StreamedInputs):
+        return given
     if given.dtype.kind not in "fiub" or given.ndim < 2:
         raise DataError(
             f"{where} has inputs of type {given.dtype} and shape {given.shape}; expected numbers with one row per "

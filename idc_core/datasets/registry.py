@@ -1,7 +1,6 @@
 """The list of datasets, and the one function that loads them."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
@@ -10,7 +9,7 @@ from idc_core.datasets.dataset import Dataset, Split, Task, content_fingerprint
 from idc_core.datasets.entry import DatasetEntry, Loader, Quantity
 from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import DataError
-from idc_core.own_code import next_edition
+from idc_core.own_code import looks_like_path, next_edition
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 
@@ -18,10 +17,6 @@ Read = TypeVar("Read", bound=Callable[..., Any])
 
 DATASETS: dict[str, DatasetEntry] = {}
 """Every dataset by its name, in the order in which menus show them."""
-
-
-FORMATS: dict[str, Callable[[Path, Split, int | None, Progress | None], Dataset]] = {}
-"""Readers of files by their ending, as ".npz"; "/" is a folder."""
 
 
 def shipped(
@@ -71,7 +66,9 @@ def dataset(
 
     The function may take (split, limit) or (split, limit, on_progress) instead, and may return a torch Dataset whose
     items are (input, target), a `Dataset` or `Items`. Inputs are pictures (n, C, H, W), token ids (n, length), whole
-    numbers from 0, or float vectors (n, features).
+    numbers from 0, or float vectors (n, features). For a network with several inputs they are a mapping from the names
+    of its forward's parameters to arrays, the main one first; the others must follow from it: see
+    `idc_core.datasets.naming`.
 
     Parameters
     ----------
@@ -126,7 +123,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A key of `DATASETS`, or the path of a file whose ending is in `FORMATS`.
+        A key of `DATASETS`, or the path of a file or folder, which `idc_core.datasets.opening.open_data` enters.
     split : {"test", "train"}
         Which split.
     limit : int, optional
@@ -147,7 +144,12 @@ def load_dataset(
     CancelledError
         If `on_progress` returned False.
     """
-    read = None if name in DATASETS else _reader_of_file(name)
+    if name not in DATASETS:
+        if not looks_like_path(name):
+            raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")
+        from idc_core.datasets.opening import open_data  # which enters what it opens here
+
+        name = open_data(name).name
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
     if limit is not None and not is_whole(limit, 1):
@@ -155,8 +157,6 @@ def load_dataset(
             f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {shown(limit)}."
         )
     most = None if limit is None else int(limit)
-    if read is not None:
-        return read(Path(name), split, most, on_progress)
     entry = DATASETS[name]
     items = entry.load(split, most, on_progress)
     ids = np.arange(len(items.targets), dtype=np.int64)
@@ -173,15 +173,7 @@ def load_dataset(
         texts=items.texts,
         ids=ids,
         fingerprint=content_fingerprint(items, entry.class_names),
+        notes=items.notes,
+        special=items.special,
+        naming=items.naming,
     )
-
-
-def _reader_of_file(name: str) -> Callable[[Path, Split, int | None, Progress | None], Dataset]:
-    """Return the reader of a file by its ending; DataError where the name is neither a data set nor such a file."""
-    path = Path(name)
-    ending = "/" if path.is_dir() else path.suffix.lower()
-    if ending in FORMATS:
-        return FORMATS[ending]
-    if ending == ".py":
-        raise DataError(f"{name} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
-    raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")

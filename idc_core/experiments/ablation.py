@@ -10,14 +10,21 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from idc_core.devices import device_of
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
-from idc_core.lrp.interception import INPUT, CaptureTraits, Watch
+from idc_core.lrp.captures import INPUT, CaptureTraits
+from idc_core.lrp.interception import Watch
+from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import BATCH_BYTES, MOST_INPUTS, place, probe
-from idc_core.tracing.trace import neuron_axes
+from idc_core.tracing.batch_size import inputs_at_once
+from idc_core.tracing.batching import is_array, place, probe, whole
+from idc_core.tracing.neurons import axis_in, neuron_axes
+from idc_core.tracing.parts import Kept, kept_tokens, part_of
+from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.transfers import brought_back
 
 MOST_COUNTS = 13
 """How many numbers of silenced neurons are tried unless they are given."""
@@ -91,6 +98,8 @@ def ablate(
 ) -> Ablation:
     """Measure a network with neurons of a layer set to zero after its activation function; convolutions have channels.
 
+    Features of one token (``NAME@class``) are set to zero at that token alone, a head (``NAME@heads``) at all tokens.
+
     `important` lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of
     the layer in at most `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first
     ``max(counts)`` of `important`; a larger number of random neurons of one seed contains the smaller.
@@ -99,7 +108,7 @@ def ablate(
     batch run as one pass that shares what comes before the layer (``torch.vmap``), unless an operation of the network
     cannot be run so; then they run one by one, with the same results.
     """
-    inputs = getattr(inputs, "inputs", inputs)
+    inputs = whole(inputs)
     wanted = _targets(inputs, targets, task)
     check_layers(model, [layer])
     if layer == INPUT:
@@ -112,11 +121,14 @@ def ablate(
     silent, which = _plan(order, numbers, listed, network.neurons)
     size = batch_size or network.batch_size(len(silent))
     totals = np.zeros(len(silent))
-    for begin in range(0, len(inputs), size):
-        batch = place(model, inputs[begin : begin + size])
-        scores = network.run(batch, silent.to(batch.device)).cpu()
-        totals += _hits(scores, wanted[begin : begin + size], task)
-        report(on_progress, begin + len(batch), len(inputs), "tests with neurons silenced")
+    silent = silent.to(device_of(model))
+
+    def silenced(rows: slice) -> dict[str, Tensor]:
+        return {"scores": network.run(place(model, inputs[rows]), silent)}
+
+    for rows, arrays in brought_back(Pieces(size)(len(inputs), silenced)):
+        totals += _hits(torch.from_numpy(arrays["scores"]), wanted[rows], task)
+        report(on_progress, rows.stop, len(inputs), "tests with neurons silenced")
     values = totals / len(inputs) if task == "classification" else np.sqrt(totals / len(inputs))
     found = np.where(which >= 0, values[which], np.nan)
     return Ablation(
@@ -134,7 +146,7 @@ def ablate(
 
 
 def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
-    if not isinstance(inputs, Tensor | np.ndarray) or not inputs.ndim or not len(inputs):
+    if not (isinstance(inputs, NamedInputs) or (is_array(inputs) and inputs.ndim)) or not len(inputs):
         kind = type(inputs).__name__
         raise DataError(f"Expected a tensor, an array or a data set with at least one input, not {kind}.")
     if task not in ("classification", "regression"):
@@ -207,37 +219,41 @@ class _Silenced:
     together: bool
 
     def batch_size(self, sets: int) -> int:
-        """Return how many inputs keep one pass within `BATCH_BYTES`."""
-        footprint = self.before + self.after * (sets if self.together else 1)
-        return max(1, min(MOST_INPUTS, BATCH_BYTES // max(1, footprint)))
+        """Return how many inputs one pass takes."""
+        return inputs_at_once(max(1, self.before + self.after * (sets if self.together else 1)))
 
-    def run(self, batch: Tensor, silent: Tensor) -> Tensor:
+    def run(self, batch: Batch, silent: Tensor) -> Tensor:
         """Return the scores of every set of silent neurons, (sets, n, classes), from bool (sets, neurons)."""
+        kept = kept_tokens(self.model, batch)
         with undisturbed(self.model):
             if self.together:
-                scores: Tensor = torch.vmap(lambda one: self._pass(batch, one))(silent)
+                scores: Tensor = torch.vmap(lambda one: self._pass(batch, one, kept))(silent)
                 return scores
-            return torch.stack([self._pass(batch, one) for one in silent])
+            return torch.stack([self._pass(batch, one, kept) for one in silent])
 
-    def _pass(self, batch: Tensor, silent: Tensor) -> Tensor:
+    def _pass(self, batch: Batch, silent: Tensor, kept: Kept) -> Tensor:
+        part = part_of(self.layer)
+
         def silence(layer: str, value: Tensor) -> Tensor:
             shape = [1] * value.dim()
-            shape[self.axis] = self.neurons
-            return value.masked_fill(silent.reshape(shape), 0)
+            shape[axis_in(value.dim(), self.axis) if part is None else part.axis] = self.neurons
+            quiet = silent.reshape(shape)
+            return value.masked_fill(quiet if part is None else quiet & part.places(value, kept), 0)
 
         watch = Watch(None, self.traits, change=silence)
         with watching(self.model, [self.layer], watch):
             return run_watched(self.model, batch, watch)
 
 
-def _prepare(model: nn.Module, one: Tensor, layer: str) -> _Silenced:
+def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
     """Try the network on one input, and whether several sets can run in one pass."""
-    _, traits = probe(model, one, [layer], None)
-    axis = neuron_axes(model, [layer])[layer]
+    traits = probe(model, one, [layer], None).traits
+    axis, part = neuron_axes(model, [layer])[layer], part_of(layer)
     seen: list[tuple[int, int]] = []
 
     def look(name: str, value: Tensor) -> Tensor:
-        seen.append((value.shape[axis] if value.dim() > 1 else 1, watch.elements))
+        place = axis_in(value.dim(), axis) if part is None else part.axis
+        seen.append((value.shape[place] if value.dim() > 1 else 1, watch.elements))
         return value
 
     watch = Watch(None, traits, change=look)
@@ -247,7 +263,7 @@ def _prepare(model: nn.Module, one: Tensor, layer: str) -> _Silenced:
     after = watch.elements - before + neurons
     apart = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, False)
     together = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, True)
-    trial = torch.tensor([[False] * neurons, [True] * neurons], device=one.device)
+    trial = torch.tensor([[False] * neurons, [True] * neurons], device=main_of(one).device)
     expected = apart.run(one, trial)
     try:
         found = together.run(one, trial)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis.analysis import Analysis
+from idc_core.analysis.result import Analysis
 from idc_core.coverage.cell_table import tabulate
 from idc_core.generation import Pool, Reached, choose_seeds, noise_to_cell, reach_cell
 from idc_core.generation.cell_search import CellSpace

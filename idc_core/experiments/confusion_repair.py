@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.confusion import collect_statistics, countable_layers
 from idc_core.confusion.class_pair import confused_in
 from idc_core.confusion.evidence import Evidence
 from idc_core.confusion.ground_truth import pair_confusion, type1_confusion
 from idc_core.confusion.report import find_errors
-from idc_core.confusion.scaled_activation import collect_statistics, countable_layers
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError
 from idc_core.experiments.random_neurons import Seeds

@@ -30,7 +30,8 @@ from idc_core.progress import Progress, report
 from idc_core.suites import original, perturbed, select_tests, union
 from idc_core.suites.responses import predict
 from idc_core.suites.suite import Suite
-from idc_core.tracing.trace import Traces, collect
+from idc_core.tracing.trace import collect
+from idc_core.tracing.traces import Traces
 
 FORMAT = 1
 """Goes up when the numbers of a record change."""
@@ -246,10 +247,11 @@ class CriterionScores:
         for m, codes in zip(ms, self._codes(states, self._originals, ms), strict=True):
             numbers = np.unique(codes, return_inverse=True)[1].reshape(-1, 1)
             cells = total([one.k for one in states.clusters[:m]])
-            found[f"idc{m}"] = evaluate_profiles(Profiles.of_codes(numbers, cells), {}, subsets).growth
+            found[f"idc{m}"] = evaluate_profiles(Profiles.of_codes(numbers, cells), {}).growth(subsets)
         criteria = self._unfitted()
         results = evaluate_criteria(
-            list(criteria.values()), self._trained, self._originals, {}, subsets, on_progress=self.on_progress
+            list(criteria.values()), self._trained, self._originals, {}, on_progress=self.on_progress
         )
-        found |= {name: one.growth for name, one in zip(criteria, results, strict=True)}
+        for name, one in zip(criteria, results, strict=True):
+            found[name] = one.growth(subsets, on_progress=self.on_progress)
         return {"sizes": subsets.sizes.tolist(), "scores": {name: rows_.tolist() for name, rows_ in found.items()}}

@@ -1,6 +1,6 @@
 """RQ1 of the DeepImportance paper: whether important neurons move more than others when relevant pixels change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from idc_core.datasets import Dataset
+from idc_core.datasets.dataset import PLAIN
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
-from idc_core.lrp.interception import INPUT
+from idc_core.lrp.captures import INPUT
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
 from idc_core.perturbation.inputs import SHARE, largest_weights, share_of
 from idc_core.progress import Progress
-from idc_core.tracing.trace import neuron_activation, neuron_axes, trace
-
-UNKNOWN = 1
-"""Token of a word outside the vocabulary, which stands in for the words that are taken out; 0 is padding."""
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.trace import TraceBatch, trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,15 +160,16 @@ def measure(
     def changed() -> Iterator[Tensor]:
         watched = trace(model, test, [INPUT, layer], settings, batch_size=batch_size, on_progress=on_progress)
         for batch in watched:
-            before.append(_per_neuron(batch.activations[layer], axis))
+            before.append(_per_neuron(batch, layer, axis))
             inputs, relevance = batch.activations[INPUT], batch.relevance[INPUT]
-            perturbed, chosen = (replace_words if text else flip_pixels)(inputs, relevance, share)
+            if text:
+                perturbed, chosen = replace_words(inputs, relevance, share, test.special)
+            else:
+                perturbed, chosen = flip_pixels(inputs, relevance, share)
             counts.append(chosen.cpu().numpy())
             yield perturbed
 
-    after = [
-        _per_neuron(batch.activations[layer], axis) for batch in trace(model, changed(), [layer], batch_size=batch_size)
-    ]
+    after = [_per_neuron(batch, layer, axis) for batch in trace(model, changed(), [layer], batch_size=batch_size)]
     return Changes(
         layer,
         np.concatenate(before),
@@ -179,8 +179,9 @@ def measure(
     )
 
 
-def _per_neuron(value: Tensor, axis: int) -> NDArray[np.float32]:
-    return np.asarray(neuron_activation(value, axis).float().cpu().numpy(), np.float32)
+def _per_neuron(batch: TraceBatch, layer: str, axis: int) -> NDArray[np.float32]:
+    active = neuron_activation(batch.activations[layer], axis, batch.kept)
+    return np.asarray(active.float().cpu().numpy(), np.float32)
 
 
 def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor, Tensor]:
@@ -195,18 +196,21 @@ def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor
     return flipped.reshape(images.shape), chosen.sum(1)
 
 
-def replace_words(tokens: Tensor, relevance: Tensor, share: float) -> tuple[Tensor, Tensor]:
+def replace_words(
+    tokens: Tensor, relevance: Tensor, share: float, special: Sequence[int] = PLAIN
+) -> tuple[Tensor, Tensor]:
     """Replace the most relevant words of texts by the token of unknown words.
 
-    Tokens are int64 (n, length); padding (0) and unknown words (1) are left alone. Return them with the number of
-    replaced words, int64 (n,): at most `share` of a text's words, rounded down, at least one.
+    Tokens are int64 (n, length); what is no word, `special` as in `Dataset`, is left alone. Return them with the number
+    of replaced words, int64 (n,): at most `share` of a text's words, rounded down, at least one.
     """
-    words = (tokens > UNKNOWN).sum(1)
-    weight = torch.where(tokens > UNKNOWN, relevance.abs(), 0)
+    are_words = torch.isin(tokens, torch.tensor(special, device=tokens.device), invert=True)
+    words = are_words.sum(1)
+    weight = torch.where(are_words, relevance.abs(), 0)
     chosen = largest_weights(
         weight, torch.tensor([share_of(int(count), share) for count in words], device=tokens.device)
     )
-    return torch.where(chosen, UNKNOWN, tokens), chosen.sum(1)
+    return torch.where(chosen, special[1], tokens), chosen.sum(1)
 
 
 def compare_neurons(changes: Changes, important: ArrayLike, seeds: Seeds = 5) -> RQ1:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis.analysis import Analysis
+from idc_core.analysis.result import Analysis
 from idc_core.cache import ArrayFolder, runs_folder
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, encode

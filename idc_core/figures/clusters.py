@@ -19,7 +19,8 @@ from idc_core.figures.style import finish, finish_panels, panels
 BINS = 40
 """Bars a histogram has."""
 
-_TOP, _MARK = 170.0, 60.0  # heights of the centroids' diamonds and of a test's star, in per cent on a logarithmic axis
+_TOP = 170.0  # height of the centroids' diamonds, in per cent on a logarithmic axis
+_MARK_BELOW = 0.35  # height of a test's star, as a share of theirs
 
 
 def histograms(
@@ -32,30 +33,44 @@ def histograms(
     numbers: Sequence[int] | None = None,
     selected: tuple[int, int] | None = None,
     marked: NDArray[np.floating] | None = None,
+    together: NDArray[np.floating] | None = None,
+    logarithmic: bool = True,
+    clickable: bool = True,
     dark: bool = False,
 ) -> go.Figure:
     """Draw how often each activation occurs, with centroids and the boundaries between clusters.
 
     Bars are the training inputs, `train` (n, m), an outline the tests, `test` (t, m). Bars and the diamonds at the top
     of the centroids carry, as `customdata`, the neuron, by default its place, and the cluster. `selected` is the panel
-    and the cluster to frame; `marked` (m,) the activations of one test, drawn as stars.
+    and the cluster to frame; `marked` (m,) the activations of one test, drawn as stars; `together` (k, m) those of
+    tests that are selected together, drawn as a line. `logarithmic` is of the shares; `clickable` says so.
     """
     colours = palette(dark)
     figure, places = panels(neurons)
     names = range(len(clusters)) if numbers is None else numbers
+    edges_of = [bin_edges(train[:, index], test[:, index]) for index in range(len(clusters))]
+    top = _TOP
+    if not logarithmic:
+        shares = [bin_shares(part[:, index], edges) for index, edges in enumerate(edges_of) for part in (train, test)]
+        top = 1.1 * float(np.nanmax(shares))
     for index, (one, where) in enumerate(zip(clusters, places, strict=True)):
-        panel = _Panel(figure, where, colours, one, int(names[index]), index == 0)
-        edges = _edges(train[:, index], test[:, index])
+        edges = edges_of[index]
+        panel = _Panel(figure, where, colours, one, int(names[index]), index == 0, top)
         panel.shares(train[:, index], test[:, index], edges)
+        if together is not None and len(together):
+            panel.together(together[:, index], edges)
         # Lines are traces rather than shapes, so that the legend can name them.
         panel.lines(one.centroids, "centroid", colours.error, "solid", "skip")  # the diamonds tell, and take clicks
         panel.lines(one.boundaries, "boundary", colours.ink, "dot", "all")
-        panel.handles()
+        panel.handles(clickable)
         if marked is not None:
             panel.star(float(marked[index]))
         if selected is not None and selected[0] == index:
             panel.shade(selected[1], edges)
     figure.update_layout(bargap=0)
+    if not logarithmic:
+        figure.update_yaxes(range=[0, 1.08 * top])
+        return finish_panels(figure, places, "activation", "share of inputs (%)", title, colours)
     floor = 50.0 / max(len(train), len(test), 1)  # half an input: below every bar that is drawn
     figure.update_yaxes(type="log", tickvals=[0.001, 0.01, 0.1, 1, 10, 100], range=[np.log10(floor), 2.45])
     return finish_panels(figure, places, "activation", "share of inputs (%)", title, colours)
@@ -71,6 +86,7 @@ class _Panel:
     clusters: Clusters
     neuron: int
     legend: bool
+    top: float  # height of the centroids' diamonds
 
     def shares(self, train: NDArray[np.floating], test: NDArray[np.floating], edges: NDArray[np.float64]) -> None:
         """Draw how often activations occur: bars for the training inputs, an outline for the tests."""
@@ -78,7 +94,7 @@ class _Panel:
         cluster = np.searchsorted(self.clusters.boundaries, middles)
         self.figure.add_bar(
             x=middles,
-            y=_share(train, edges),
+            y=bin_shares(train, edges),
             width=np.diff(edges),
             name="training inputs",
             legendgroup="train",
@@ -91,7 +107,7 @@ class _Panel:
         )
         self.figure.add_scatter(
             x=middles,
-            y=_share(test, edges),
+            y=bin_shares(test, edges),
             mode="lines",
             name="tests",
             legendgroup="test",
@@ -101,11 +117,26 @@ class _Panel:
             **self.where,
         )
 
+    def together(self, values: NDArray[np.floating], edges: NDArray[np.float64]) -> None:
+        """Draw how often activations of tests that are selected together occur."""
+        self.figure.add_scatter(
+            x=(edges[1:] + edges[:-1]) / 2,
+            y=bin_shares(values, edges),
+            mode="lines+markers",
+            name=f"selected tests ({len(values)})",
+            legendgroup="together",
+            showlegend=self.legend,
+            line={"shape": "hvh", "color": self.colours.error, "width": 2.4},
+            marker={"symbol": "circle", "size": 5, "color": self.colours.error},
+            hovertemplate="activation %{x:.3g}<br>%{y:.1f} % of the selected tests<extra></extra>",
+            **self.where,
+        )
+
     def lines(self, places: NDArray[np.float64], name: str, colour: str, dash: str, hover: str) -> None:
         """Draw vertical lines as one trace."""
         self.figure.add_scatter(
             x=np.repeat(places, 3),
-            y=np.tile([1e-6, _TOP, np.nan], len(places)),
+            y=np.tile([1e-6, self.top, np.nan], len(places)),
             mode="lines",
             name=name,
             line={"color": colour, "dash": dash, "width": 2},
@@ -116,11 +147,12 @@ class _Panel:
             **self.where,
         )
 
-    def handles(self) -> None:
+    def handles(self, clickable: bool) -> None:
         """Draw a diamond on top of every centroid: a bar can be too low to be clicked."""
+        click = "<br>click to select it" if clickable else ""
         self.figure.add_scatter(
             x=self.clusters.centroids,
-            y=np.full(self.clusters.k, _TOP),
+            y=np.full(self.clusters.k, self.top),
             mode="markers",
             showlegend=False,
             customdata=[[self.neuron, cluster] for cluster in range(self.clusters.k)],
@@ -130,7 +162,7 @@ class _Panel:
                 "color": self.colours.error,
                 "line": {"color": self.colours.ink, "width": 1},
             },
-            hovertemplate="cluster %{customdata[1]}, centroid %{x:.4g}<br>click to select it<extra></extra>",
+            hovertemplate=f"cluster %{{customdata[1]}}, centroid %{{x:.4g}}{click}<extra></extra>",
             **self.where,
         )
 
@@ -138,7 +170,7 @@ class _Panel:
         """Mark the activation of the selected test."""
         self.figure.add_scatter(
             x=[activation],
-            y=[_MARK],
+            y=[_MARK_BELOW * self.top],
             mode="markers",
             name="selected test",
             legendgroup="marked",
@@ -167,7 +199,7 @@ class _Panel:
         )
 
 
-def _edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArray[np.float64]:
+def bin_edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArray[np.float64]:
     """Bin edges that hold the activations of both, even where all are equal."""
     values = train if len(test) == 0 else np.concatenate([train, test])
     low, high = float(values.min()), float(values.max())
@@ -176,7 +208,7 @@ def _edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArray[n
     return np.linspace(low, high, BINS + 1)
 
 
-def _share(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def bin_shares(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Per cent of the values in each bin."""
     counts = np.histogram(values, edges)[0]
     # An empty bin has no place on a logarithmic axis.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
@@ -16,8 +15,11 @@ from idc_core.coverage.growth import Growth
 from idc_core.figures.colourings import Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
-from idc_core.figures.style import FONT, band, finish
+from idc_core.figures.style import FONT, band, finish, logarithmic_x
 from idc_core.figures.wording import balanced
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
 _MOST_ROW_LABELS: Final = 32
@@ -39,6 +41,8 @@ def grid_rows(
 
     `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too.
     """
+    import pandas as pd
+
     chosen = find_colouring(colouring)
     tiles = hold(grid, table, shared)
     category = chosen.categorise(tiles)
@@ -82,13 +86,14 @@ def coverage_grid(
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
     selected: tuple[str, str] | None = None,
+    together: Sequence[tuple[str, str]] = (),
     clickable: bool = True,
     dark: bool = False,
 ) -> dict[str, Any]:
     """Describe the grid of combinations as an ECharts option.
 
-    Its first series is the heatmap; selections give tiles, counted row by row. `selected` (row label, column label) is
-    outlined.
+    Its first series is the heatmap, tile by tile, row by row. `selected` (row label, column label) is outlined,
+    `together` are tiles to frame lightly; `clickable` says whether the pointer shows that a click does something.
     """
     colours = palette(dark)
     rows = grid_rows(grid, table, colouring, class_names, shared)
@@ -100,8 +105,10 @@ def coverage_grid(
     room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
     roomy = max(grid.axes.shape(grid.sizes)) <= _MOST_ROOMY
     series = [_tiles(clickable, roomy, colours)]
+    if together:
+        series.append(_outline("together", together, colours.ink, 2 if roomy else 1))
     if selected is not None:
-        series.append(_outline(selected, roomy, colours))
+        series.append(_outline("selected", [selected], colours.error, 3 if roomy else 2))
     return {
         "title": {
             "text": "\n".join(lines),
@@ -198,8 +205,7 @@ def grid_height(grid: Grid) -> int:
 
 
 def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
-    """Draw the tiles; every one has a name of its own, or a click would select a whole column."""
-    outlined = {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}}
+    """Draw the tiles, each with a name of its own."""
     return {
         "type": "heatmap",
         "name": "cells",
@@ -207,28 +213,29 @@ def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
         "encode": {"x": "column", "y": "row", "value": "category", "itemName": "cell"},
         "label": {"show": True, "formatter": "{@mark}", "fontSize": 11 if roomy else 8, "color": ON_FILL},
         "itemStyle": {"borderColor": colours.line, "borderWidth": 1 if roomy else 0.5},
-        "emphasis": outlined,
-        "select": outlined,
-        "selectedMode": "single" if clickable else False,
+        "emphasis": {"itemStyle": {"borderColor": colours.ink, "borderWidth": 2}},
+        "cursor": "pointer" if clickable else "default",
     }
 
 
-def _outline(selected: tuple[str, str], roomy: bool, colours: Palette) -> dict[str, Any]:
-    """Frame the selected tile with a series of its own: a specification cannot set selections."""
-    row, column = selected
+def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: int) -> dict[str, Any]:
+    """Frame tiles with a series of its own: a specification cannot set selections."""
     return {
         "type": "heatmap",
-        "name": "selected",
+        "name": name,
         "silent": True,
         "animation": False,
         "z": 5,
-        "data": [{"value": [column, row, 0]}],
-        "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colours.error, "borderWidth": 3 if roomy else 2},
+        "data": [{"value": [column, row, 0]} for row, column in tiles],
+        "itemStyle": {"color": "rgba(0,0,0,0)", "borderColor": colour, "borderWidth": width},
     }
 
 
-def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) -> go.Figure:
-    """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one."""
+def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = False, dark: bool = False) -> go.Figure:
+    """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one.
+
+    `logarithmic` is of the number of tests.
+    """
     colours = palette(dark)
     share = 100.0 / total
     figure = go.Figure()
@@ -250,4 +257,6 @@ def growth_curve(growth: Growth, total: int, title: str, *, dark: bool = False) 
         )
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")
+    if logarithmic:
+        logarithmic_x(figure)
     return finish(figure, title, colours, height=390)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
-from idc_core.figures.style import band, bar_panels, finish, finish_panels, panels
+from idc_core.figures.style import band, bar_panels, finish, finish_panels, logarithmic_x, panels
 
 STYLES = ("solid", "dash", "dot")
 """Dashes of the orders that stand out, first to last."""
@@ -42,11 +42,13 @@ def growth_panels(
     shares: Sequence[bool],
     title: str,
     *,
+    logarithmic: bool = False,
     dark: bool = False,
 ) -> go.Figure:
     """Draw a panel per criterion with its score over growing random subsets: the mean, and a band from least to most.
 
-    `growth` (criteria, orders, s) has a score for each number of tests in `sizes` (s,); `shares` are in per cent.
+    `growth` (criteria, orders, s) has a score for each number of tests in `sizes` (s,); `shares` are in per cent;
+    `logarithmic` is of the number of tests.
     """
     colours = palette(dark)
     figure, places = panels(criteria)
@@ -67,16 +69,25 @@ def growth_panels(
         figure.update_yaxes(ticksuffix=unit, exponentformat="none", **place)
     figure.update_xaxes(rangemode="tozero", tickformat=",d")
     figure.update_yaxes(rangemode="tozero", tickformat="~s", nticks=5)
+    if logarithmic:
+        logarithmic_x(figure)
     finish_panels(figure, places, "number of tests", "", title, colours)
     return figure.update_layout(margin_b=56)
 
 
 def fault_curves(
-    detection: FaultDetection, labels: Mapping[str, str], marked: Sequence[str], title: str, *, dark: bool = False
+    detection: FaultDetection,
+    labels: Mapping[str, str],
+    marked: Sequence[str],
+    title: str,
+    *,
+    logarithmic: bool = False,
+    dark: bool = False,
 ) -> go.Figure:
     """Draw the share of the misclassified tests among the first tests of every order.
 
-    At most `STYLES` orders, named by their keys in `marked`, stand out; the others are drawn thin.
+    At most `STYLES` orders, named by their keys in `marked`, stand out; the others are drawn thin. `logarithmic` is of
+    the number of tests.
     """
     colours = palette(dark)
     figure = go.Figure()
@@ -109,5 +120,7 @@ def fault_curves(
         )
     figure.update_xaxes(title="tests run", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="misclassified tests detected (%)", range=[0, 102])
+    if logarithmic:
+        logarithmic_x(figure)
     finish(figure, title, colours, height=420)
     return figure.update_layout(margin_b=110)

@@ -10,7 +10,7 @@ from idc_core.errors import SettingError
 from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.input_images import GAP, SMALLEST_SIDE, pictures
 from idc_core.figures.palette import palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, logarithmic_x
 
 
 def triplet(
@@ -29,9 +29,12 @@ def triplet(
 
 
 def disagreements_by_step(
-    iterations: NDArray[np.int64], seeds: int, most: int, title: str, *, dark: bool = False
+    iterations: NDArray[np.int64], seeds: int, most: int, title: str, *, logarithmic: bool = False, dark: bool = False
 ) -> go.Figure:
-    """Draw the share of the seeds with a disagreement after 0 to `most` steps; `iterations` (n,) are those it took."""
+    """Draw the share of the seeds with a disagreement after 0 to `most` steps; `iterations` (n,) are those it took.
+
+    `logarithmic` is of the steps.
+    """
     if not 1 <= seeds >= len(iterations):
         raise SettingError(f"Expected at most one disagreement per seed, got {len(iterations)} from {seeds} seeds.")
     colours = palette(dark)
@@ -51,5 +54,7 @@ def disagreements_by_step(
     )
     figure.update_xaxes(title="steps", range=[0, most], tickformat=",d", rangemode="tozero")
     figure.update_yaxes(title="seeds with a disagreement (%)", range=[0, 102])
+    if logarithmic:
+        logarithmic_x(figure)
     finish(figure, title, colours, height=300)
     return figure.update_layout(margin_b=52)

@@ -26,6 +26,9 @@ _SHEET_GAP = 10
 _LETTERS = 13  # height of a caption's letters
 _LINE = 17  # distance of its lines
 _LOSSY_QUALITY = 85
+_GLANCE_QUALITY = 20
+_LINES = (56, 112)  # rows and columns of a small picture of a time series
+_INKS = ("#1b2024", "#0072b2", "#b35806", "#007a5a")  # of its channels
 
 
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
@@ -39,6 +42,32 @@ def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDA
         inputs = inputs.mean(1, keepdims=True)
     pixels = (np.clip(inputs, 0.0, 1.0) * 255.0).round().astype(np.uint8).transpose(0, 2, 3, 1)
     return enlarge(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), smallest)
+
+
+def lines(series: NDArray[np.floating], relevance: NDArray[np.floating] | None = None) -> NDArray[np.uint8]:
+    """Draw time series (n, channels, steps) as small pictures of lines (n, 56, 112, 3), each in its own range.
+
+    Relevance of the same shape, summed over channels, colours the ground below each step.
+    """
+    if series.ndim != 3:
+        raise SettingError(f"Lines need inputs of shape (n, channels, steps); got {series.shape}.")
+    height, width = _LINES
+    drawn = []
+    for number, one in enumerate(series):
+        ground = np.full((width, 3), 255, np.uint8)
+        if relevance is not None:
+            per_step = relevance[number].sum(0)
+            coloured = relevance_colours(per_step[None], float(np.abs(per_step).max()) or 1.0)[0]
+            ground = coloured[np.arange(width) * one.shape[1] // width]
+        picture = Image.fromarray(np.repeat(ground[None], height, axis=0))
+        pen = ImageDraw.Draw(picture)
+        low, high = float(one.min()), float(one.max())
+        across = (np.arange(one.shape[1]) + 0.5) * width / one.shape[1]
+        for channel, values in enumerate(one):
+            down = 4 + (height - 9) * (1 - (values - low) / ((high - low) or 1.0))
+            pen.line(list(zip(across.tolist(), down.tolist(), strict=True)), _INKS[channel % len(_INKS)])
+        drawn.append(np.asarray(picture))
+    return np.stack(drawn)
 
 
 def factor(width: int, smallest: int = SMALLEST_SIDE) -> int:
@@ -145,4 +174,11 @@ def webp(image: NDArray[np.uint8], most: int) -> bytes:
     if exact.tell() <= most:
         return exact.getvalue()
     Image.fromarray(image).save(photograph, "WEBP", quality=_LOSSY_QUALITY)
+    return photograph.getvalue()
+
+
+def glance(image: NDArray[np.uint8]) -> bytes:
+    """Write a picture (H, W, 3) as a small WebP, good enough to be looked at for a moment."""
+    photograph = io.BytesIO()
+    Image.fromarray(image).save(photograph, "WEBP", quality=_GLANCE_QUALITY)
     return photograph.getvalue()

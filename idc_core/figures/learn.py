@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -129,12 +130,16 @@ def cells(
     colours = palette(dark)
     top = 1.25
     edges = [np.concatenate([[-0.08], bounds, [top]]) for bounds in boundaries]
-    figure = go.Figure()
+    shapes, labels = [], []
     for across in range(len(edges[0]) - 1):
         for upwards in range(len(edges[1]) - 1):
             held = int((assigned == (across, upwards)).all(axis=1).sum())
             corner = (edges[0][across], edges[1][upwards], edges[0][across + 1], edges[1][upwards + 1])
-            _cell(figure, corner, f"cell {across}-{upwards}", held, colours)
+            shape, label = _cell(corner, f"cell {across}-{upwards}", held, colours)
+            shapes.append(shape)
+            labels.append(label)
+    # All at once: plotly checks those that are there again for each that is added.
+    figure = go.Figure(layout={"shapes": shapes, "annotations": labels})
     given = len(activations) - own
     figure.add_scatter(
         x=activations[:, 0],
@@ -160,27 +165,30 @@ def cells(
     return figure
 
 
-def _cell(figure: go.Figure, corner: tuple[float, float, float, float], name: str, held: int, colours: Palette) -> None:
+def _cell(
+    corner: tuple[float, float, float, float], name: str, held: int, colours: Palette
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Draw one cell: filled and counted where a test is in it, empty otherwise."""
     left, bottom, right, upper = corner
     words = f"{held} test{'s' if held > 1 else ''}" if held else "empty"
-    figure.add_shape(
-        type="rect",
-        x0=left,
-        y0=bottom,
-        x1=right,
-        y1=upper,
-        layer="below",
-        line={"color": colours.muted, "width": 1.5, "dash": "solid" if held else "dot"},
-        fillcolor=colours.counts[0] if held else "rgba(0,0,0,0)",
-    )
-    figure.add_annotation(
-        x=left,
-        y=upper,
-        xanchor="left",
-        yanchor="top",
-        showarrow=False,
-        align="left",
-        text=f"{name}<br>{words}",
-        font={"size": 12, "color": ON_FILL if held else colours.ink},
-    )
+    shape = {
+        "type": "rect",
+        "x0": left,
+        "y0": bottom,
+        "x1": right,
+        "y1": upper,
+        "layer": "below",
+        "line": {"color": colours.muted, "width": 1.5, "dash": "solid" if held else "dot"},
+        "fillcolor": colours.counts[0] if held else "rgba(0,0,0,0)",
+    }
+    label = {
+        "x": left,
+        "y": upper,
+        "xanchor": "left",
+        "yanchor": "top",
+        "showarrow": False,
+        "align": "left",
+        "text": f"{name}<br>{words}",
+        "font": {"size": 12, "color": ON_FILL if held else colours.ink},
+    }
+    return shape, label

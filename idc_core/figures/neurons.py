@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette, rgb, signed_fill
-from idc_core.figures.style import SHORT, finish, finish_panels, panels
+from idc_core.figures.style import SHORT, finish, finish_panels, panels, rings
 
 MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
@@ -47,11 +47,13 @@ def ranking(
 ) -> go.Figure:
     """Draw several numbers of each neuron below each other, the chosen neurons with a pattern as well as a colour.
 
-    Of more than `MOST_BARS` in `order` the first and the last ones are drawn, and the selected one; `customdata` of a
-    bar is its neuron.
+    Others that are 0 in every row are left out. Of more than `MOST_BARS` in `order` the first and the last ones are
+    drawn, and the selected one. The axis says how many are not drawn. `customdata` of a bar is its neuron.
     """
     colours = palette(dark)
-    shown, names = _columns(order, selected)
+    silent = ~np.any([row.values[order] != 0 for row in rows], axis=0)
+    silent &= ~np.isin(order, important) & (order != (-1 if selected is None else selected))
+    shown, names = _columns(order[~silent], selected)
     chosen = np.isin(shown, important)
     figure = make_subplots(
         len(rows), 1, shared_xaxes=True, vertical_spacing=0.3 / len(rows), subplot_titles=[row.title for row in rows]
@@ -81,7 +83,10 @@ def ranking(
         showticklabels=True,
         tickangle=-90 if len(names) > MOST_BARS // 3 else 0,
     )
-    figure.update_xaxes(title=f"neuron, by {rows[0].title[0].lower()}{rows[0].title[1:]}", row=len(rows))
+    missing = {"in the middle": int((~silent).sum()) - len(shown), "that are 0 in every row": int(silent.sum())}
+    said = " and ".join(f"{number} {which}" for which, number in missing.items() if number)
+    by = f"neuron, by {rows[0].title[0].lower()}{rows[0].title[1:]}"
+    figure.update_xaxes(title=f"{by}<br>not drawn: {said}" if said else by, row=len(rows))
     framed = None if selected is None else names.index(str(selected))
     # The frame's name needs the room above its bar.
     side = "right" if framed is not None and 2 * framed < len(names) else "left"
@@ -155,19 +160,20 @@ def activation_relevance(
     *,
     ids: NDArray[np.int64] | None = None,
     selected: int | None = None,
+    together: Sequence[int] | NDArray[np.int64] = (),
     seed: int = 0,
     dark: bool = False,
 ) -> go.Figure:
     """Draw relevance against activation, (n, m) each, in a small panel for each chosen neuron.
 
     Tests that are not `correct` (n,) get another colour and mark; `ids` (n,), by default their positions, become the
-    `customdata` of the marks.
+    `customdata` of the marks. `selected` is one test to mark, `together` are tests to ring.
     """
     colours = palette(dark)
     figure, places = panels(neurons)
     right = np.ones(len(activations), dtype=np.bool_) if correct is None else correct
     numbers = np.arange(len(activations)) if ids is None else ids
-    shown = _sample(right, seed, most_points(len(neurons)))
+    shown = drawn_tests(right, seed, most_points(len(neurons)))
     groups = (
         (shown & right, "correct" if correct is not None else "test", colours.accent, "circle-open", 5),
         (shown & ~right, "misclassified", colours.error, "x", 7),
@@ -187,6 +193,14 @@ def activation_relevance(
                     hovertemplate="test %{customdata}<br>activation %{x:.3g}<br>relevance %{y:.3g}<extra></extra>",
                     **where,
                 )
+        if len(together):
+            figure.add_scatter(
+                x=activations[together, index],
+                y=relevance[together, index],
+                showlegend=index == 0,
+                **rings(len(together), colours),
+                **where,
+            )
         if selected is not None:
             name = f"test {numbers[selected]}"
             figure.add_scatter(
@@ -204,8 +218,8 @@ def activation_relevance(
     return finish_panels(figure, places, "activation", "relevance", title, colours)
 
 
-def _sample(right: NDArray[np.bool_], seed: int, most: int) -> NDArray[np.bool_]:
-    """Choose the tests to draw: a seeded sample in which half are misclassified, where there are enough."""
+def drawn_tests(right: NDArray[np.bool_], seed: int, most: int) -> NDArray[np.bool_]:
+    """Choose which tests are drawn, bool (n,): a seeded sample, half of it misclassified where there are enough."""
     shown = np.zeros(len(right), dtype=np.bool_)
     rng = np.random.default_rng(seed)
     wrong, fine = rng.permutation(np.flatnonzero(~right)), rng.permutation(np.flatnonzero(right))

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from idc_core.figures.palette import CLASSES, Palette, palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, rings
 
 MOST_GROUPS: Final = len(CLASSES)
 """Groups that are told apart; smaller ones are drawn as one."""
@@ -59,10 +59,14 @@ def plane(
     title: str,
     *,
     selected: int | None = None,
+    together: Sequence[int] | NDArray[np.int64] = (),
     lasso: bool = False,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw inputs (n, 2) on a plane, a colour and a mark a group; marks carry their `ids` as `customdata`."""
+    """Draw inputs (n, 2) on a plane, a colour and a mark a group; marks carry their `ids` as `customdata`.
+
+    `selected` is one point to name, `together` are points to ring.
+    """
     colours = palette(dark)
     figure = go.Figure()
     for index, name in enumerate(groups.names):
@@ -85,6 +89,8 @@ def plane(
             },
             hovertemplate=f"test %{{customdata}}<br>{name}<extra></extra>",
         )
+    if len(together):
+        figure.add_scatter(x=points[together, 0], y=points[together, 1], **rings(len(together), colours))
     if selected is not None:
         figure.add_scatter(
             x=points[selected : selected + 1, 0],

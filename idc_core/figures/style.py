@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -24,37 +25,45 @@ SHORT = 5
 
 def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap: int = 78) -> go.Figure:
     """Give a figure its title, margins and axis lines."""
-    lines = balanced(typeset(title), wrap)
-    figure.update_layout(
-        title={
+    lines = [escape(line, quote=False) for line in balanced(typeset(title), wrap)]
+    quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title": {"font": {"size": 12, "color": colours.muted}}}
+    lined = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
+    style: dict[str, Any] = {
+        "title": {
             "text": "<br>".join(lines),
             "x": 0.008,
             "xanchor": "left",
             "xref": "container",
-            # Plotly anchors the last line of a title.
-            "y": 1 - (6 + 20 * (len(lines) - 1)) / height,
+            # Plotly puts the top of a single line there, but the foot of the first of several.
+            "y": 1 - (6 if len(lines) == 1 else 16) / height,
             "yanchor": "top",
             "yref": "container",
             "font": {"size": 15, "color": colours.ink, "weight": "normal"},
         },
-        height=height,
-        margin={"l": 56, "r": 12, "t": 34 + 20 * len(lines), "b": 92},
+        "height": height,
+        "margin": {"l": 56, "r": 12, "t": 34 + 20 * len(lines), "b": 92},
         # The ground of the page: a saved figure stands alone.
-        paper_bgcolor=colours.ground,
-        plot_bgcolor=colours.ground,
-        font={"color": colours.ink, "size": 13, "family": FONT},
-        template="none",
-        hoverlabel={"bgcolor": colours.ground, "font": {"color": colours.ink}},
-        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
-    )
-    quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title_font": {"size": 12, "color": colours.muted}}
-    figure.update_xaxes(**quiet)
-    figure.update_yaxes(**quiet)
+        "paper_bgcolor": colours.ground,
+        "plot_bgcolor": colours.ground,
+        "font": {"color": colours.ink, "size": 13, "family": FONT},
+        "template": "none",
+        "hoverlabel": {"bgcolor": colours.ground, "font": {"color": colours.ink}},
+        "legend": {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
+    }
+    # Set as a whole: plotly's own updates look every property up and take twenty times as long.
+    figure.layout.template = None
+    layout = figure.layout.to_plotly_json()
+    axes = {"xaxis", "yaxis", *(name for name in layout if name[:5] in ("xaxis", "yaxis"))}
+    figure.layout = _merged(layout, style | dict.fromkeys(axes, quiet | lined))
     for trace in figure.select_traces({"type": "heatmap"}):
-        trace.update(colorbar={"tickfont": quiet["tickfont"], "title": {"font": quiet["title_font"]}})
-    figure.update_xaxes(gridcolor=colours.line, linecolor=colours.line, zerolinecolor=colours.line, automargin=True)
-    figure.update_yaxes(gridcolor=colours.line, linecolor=colours.line, zerolinecolor=colours.line, automargin=True)
+        trace.update(colorbar=quiet)
     return figure
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with others on top, those of dictionaries one by one."""
+    inner = {name: _merged(old[name], value) for name, value in new.items() if isinstance(old.get(name), dict)}
+    return {**old, **new, **inner}
 
 
 def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
@@ -80,6 +89,22 @@ def finish_panels(
     figure.update_xaxes(automargin=False)
     figure.update_yaxes(automargin=False)
     return figure
+
+
+def logarithmic_x(figure: go.Figure) -> go.Figure:
+    """Make the horizontal axes logarithmic, with ticks at 1, 2 and 5; what lies at 0 is left out."""
+    return figure.update_xaxes(type="log", range=None, rangemode=None, dtick="D2")
+
+
+def rings(number: int, colours: Palette) -> dict[str, Any]:
+    """Return the look of rings around the marks of so many tests that are selected together."""
+    return {
+        "mode": "markers",
+        "name": f"selected tests ({number})",
+        "legendgroup": "together",
+        "hoverinfo": "skip",
+        "marker": {"symbol": "circle-open", "size": 13, "color": colours.ink, "line": {"width": 1.5}},
+    }
 
 
 def band(figure: go.Figure, x: NDArray[Any], low: NDArray[Any], high: NDArray[Any], colour: str, **look: Any) -> None:

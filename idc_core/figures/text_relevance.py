@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 
 import numpy as np
@@ -21,22 +21,35 @@ DEEPEST = 0.42
 """How far up the scale a word's ground goes: dark text stays readable on it in either theme (contrast 4.5)."""
 
 
-def words(tokens: Sequence[str], relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> str:
+def words(
+    tokens: Sequence[str],
+    relevance: NDArray[np.floating],
+    limit: float,
+    scheme: str = "red-blue",
+    *,
+    glue: str = " ",
+    marks: Collection[str] = (),
+) -> str:
     """Write words as HTML on a ground of their relevance (n,).
 
     Words for are bold, words against italic with a dotted line; every coloured word has its number as a tooltip,
-    strong ones also behind them.
+    strong ones also behind them. Pieces of words bring their spaces along, so that nothing is between them (`glue`);
+    `marks`, such as the one of the beginning, are small.
     """
     if not len(tokens):
         return "<p>(no words)</p>"
     grounds = relevance_colours(relevance * DEEPEST, limit, scheme)
-    return (
-        f'<p style="line-height:2.1;margin:0">{" ".join(map(_word, tokens, relevance / limit, relevance, grounds))}</p>'
-    )
+    written = [
+        (" " if token.startswith(" ") else "") + _word(token.removeprefix(" "), token.strip() in marks, *of_token)
+        for token, *of_token in zip(tokens, relevance / limit, relevance, grounds, strict=False)
+    ]
+    return f'<p style="line-height:2.1;margin:0">{glue.join(written)}</p>'
 
 
-def _word(token: str, share: float, value: float, ground: NDArray[np.uint8]) -> str:
+def _word(token: str, mark: bool, share: float, value: float, ground: NDArray[np.uint8]) -> str:
     text, number = escape(token), signed(value, "+.3g")
+    if mark:
+        text = f"<small>{text}</small>"
     if abs(share) < FAINT:
         return f'<span title="{number}">{text}</span>'
     sign = "font-weight:600" if value > 0 else "font-style:italic;border-bottom:2px dotted currentColor"

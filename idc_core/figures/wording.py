@@ -1,9 +1,13 @@
-"""Words on figures and pages: negative numbers with a minus, titles in lines of about the same length."""
+"""Numbers and names on figures, pages and reports as a person reads them; titles in lines of about the same length."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
+from decimal import Decimal
+
+LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 _HELD = "\ue000"
 """Stands, while lines are broken, for a blank that no line ends at."""
@@ -23,6 +27,42 @@ def signed(value: float, how: str = "+.2f") -> str:
     return text.lstrip("+-") if not text.strip("+-0.,") else typeset(text)
 
 
+def percent(share: float) -> str:
+    """Write a share of one in per cent, with three digits where it is small."""
+    if share in (0, 1):
+        return f"{100 * int(share)} %"
+    value = 100.0 * share
+    # By way of a decimal, since a power of ten is no way to write a share.
+    return f"{value:.1f} %" if value >= 1 else f"{Decimal(f'{value:.2g}'):f} %"
+
+
+def count(number: int) -> str:
+    """Write a whole number with separators, and in millions and more where it is large."""
+    for size, unit in LARGE:
+        if number >= 10 * size or (size == 1e6 and number >= size):
+            return f"{number / size:.1f} {unit}"
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def cluster_name(cluster: int, clusters: int) -> str:
+    """Name one of a neuron's clusters by its place among them."""
+    if clusters == 1:
+        return "only cluster"
+    if cluster == 0:
+        return "lowest cluster"
+    return "highest cluster" if cluster == clusters - 1 else f"cluster {cluster}"
+
+
+def cell_name(cell: Sequence[int]) -> str:
+    """Write a cell as the cluster indices of its neurons."""
+    return "-".join(str(int(index)) for index in cell)
+
+
 def balanced(text: str, width: int) -> list[str]:
     """Wrap a text into as few lines as `width` allows, none much shorter than the others."""
     text = _TOGETHER.sub(_HELD, text)
@@ -34,3 +74,14 @@ def balanced(text: str, width: int) -> list[str]:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def readable_pieces(tokens: Sequence[str]) -> list[str]:
+    """Return the pieces of words so that they read on with nothing between them: a space stands where a word begins.
+
+    Pieces that go on with a word begin with ``##`` in vocabularies as of BERT; in others what begins a word begins with
+    a space.
+    """
+    if any(token.startswith(" ") for token in tokens):
+        return list(tokens)
+    return [token[2:] if token.startswith("##") and len(token) > 2 else f" {token}" for token in tokens]

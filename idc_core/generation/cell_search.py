@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.analysis.analysis import Analysis
+from idc_core.analysis.result import Analysis
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError

@@ -17,8 +17,8 @@ from idc_core.coverage.registry import Aim, Criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation.cell_search import CellSpace
-from idc_core.generation.objectives import neuron_layers
 from idc_core.progress import Progress
+from idc_core.tracing.neurons import countable_layers
 from idc_core.tracing.trace import collect
 
 Ints = NDArray[np.int64]
@@ -184,7 +184,7 @@ def make_guidance(
     for number, model in enumerate(models):
         if any(model is earlier for earlier in models[:number]):
             continue
-        hidden = neuron_layers(model)
+        hidden = countable_layers(model)
         if not hidden:
             raise UnsupportedOperationError(
                 f"Model {number + 1} has no convolution or dense layer whose neurons a search could aim at; search "

@@ -15,8 +15,11 @@ from idc_core.attribution.captum_adapter import CaptumNetwork
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.registry import Registry
-from idc_core.tracing.batching import place
-from idc_core.tracing.trace import neuron_activation, neuron_axes
+from idc_core.tracing.batching import placed
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.parts import kept_tokens, part_of
+from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.transfers import brought_back
 
 SAFE = 2.0
 """By how much the score of the class must lead in a model that keeps it; beyond, nothing more is asked of it."""
@@ -99,9 +102,9 @@ class SearchedNetwork:
         self.model, self.layers = model, tuple(layers)
         self.axes = neuron_axes(model, self.layers)
         with undisturbed(model), torch.enable_grad():
-            self.opened = CaptumNetwork(model, place(model, example))
+            self.opened = CaptumNetwork(model, placed(model, example))
             self._modules = {layer: self.opened.layer(layer) for layer in self.layers}
-        self.batch_size = batch_size or max(1, min(MOST_INPUTS, PASS_BYTES // (4 * self.opened.elements)))
+        self._pieces = Pieces(batch_size or max(1, min(MOST_INPUTS, PASS_BYTES // (4 * self.opened.elements))))
 
     def scores(self, pictures: Tensor) -> Tensor:
         """Return the scores before the softmax, float32 (n, classes), on the processor."""
@@ -121,20 +124,27 @@ class SearchedNetwork:
         return self._run(pictures, raised)[:2]
 
     def _run(self, pictures: Tensor, raised: Raised | None) -> tuple[Tensor, Tensor, Tensor]:
-        scores, gradients, activations = [], [], []
-        for start in range(0, len(pictures), self.batch_size):
-            rows = slice(start, min(start + self.batch_size, len(pictures)))
+
+        def run(rows: slice) -> dict[str, Tensor]:
             with undisturbed(self.model), torch.set_grad_enabled(raised is not None), ExitStack() as hooks:
-                given = place(self.model, pictures[rows]).requires_grad_(raised is not None)
+                given = placed(self.model, pictures[rows]).requires_grad_(raised is not None)
                 values = {layer: self._listen(layer, hooks) for layer in self.layers}
                 outputs = self.opened(given.clone())
-                parts = [neuron_activation(values[layer][0], self.axes[layer]) for layer in self.layers]
+                parts = [self._active(layer, values[layer][0], given) for layer in self.layers]
                 active = torch.cat(parts, 1) if parts else outputs.new_zeros(len(outputs), 0)
-                if raised is not None:
-                    gradients.append(_gradient(raised(outputs, active, rows).sum(), given))
-            scores.append(outputs.detach().float().cpu())
-            activations.append(active.detach().float().cpu())
-        return torch.cat(scores), torch.cat(gradients) if gradients else torch.zeros(0), torch.cat(activations)
+                slopes = given.new_zeros(0) if raised is None else _gradient(raised(outputs, active, rows).sum(), given)
+            return {"scores": outputs.float(), "slopes": slopes.float(), "active": active.float()}
+
+        found = [arrays for _, arrays in brought_back(self._pieces(len(pictures), run))]
+        scores, slopes, active = (
+            torch.cat([torch.from_numpy(one[name]) for one in found]) for name in ("scores", "slopes", "active")
+        )
+        return scores, slopes, active
+
+    def _active(self, layer: str, value: Tensor, given: Tensor) -> Tensor:
+        """Return one activation per neuron from a layer's output."""
+        part, kept = part_of(layer), kept_tokens(self.model, given)
+        return neuron_activation(value if part is None else part.active(value, kept), self.axes[layer], kept)
 
     def _listen(self, layer: str, hooks: ExitStack) -> list[Tensor]:
         """Return a list that will hold the layer's output after its activation function."""
@@ -156,10 +166,4 @@ def _gradient(value: Tensor, given: Tensor) -> Tensor:
             "The network's scores do not depend on its input by operations that have gradients, so nothing can be "
             "searched with them. Choose another network, or perturb its inputs by noise."
         )
-    return torch.autograd.grad(value, given)[0].detach().float().cpu().contiguous()
-
-
-def neuron_layers(model: nn.Module) -> tuple[str, ...]:
-    """Return the layers whose neurons count where none is named: convolutions and dense layers."""
-    kinds = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
-    return tuple(name for name, module in model.named_modules() if name and isinstance(module, kinds))
+    return torch.autograd.grad(value, given)[0].contiguous()

@@ -15,10 +15,11 @@ from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
 from idc_core.generation.guidance import Aims, Guide, make_guide
-from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork, Terms, neuron_layers
+from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork, Terms
 from idc_core.limits import ITERATIONS
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
+from idc_core.tracing.neurons import countable_layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +351,7 @@ def _guides(
 ) -> list[Guide | None]:
     """Return the guide of each model, None where it has none."""
     if guidance is None:
-        named = {model: neuron_layers(model) for model in models}
+        named = {model: countable_layers(model) for model in models}
         guidance = [NC(model, layers, threshold) for model, layers in named.items() if layers]
     guides: list[Guide | None] = [None] * len(models)
     for criterion in guidance:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.analysis.analysis import Analysis
+from idc_core.analysis.result import Analysis
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.cells import decode, encode
 from idc_core.coverage.closest_inputs import adjacent, closest, spread

@@ -3,11 +3,14 @@
 from idc_core.guarded.archives import Archive, open_archive
 from idc_core.guarded.arrays import ArrayFile, ArrayHeader, open_arrays, pack_arrays, read_array, read_arrays
 from idc_core.guarded.compressed import open_gzip
+from idc_core.guarded.folders import Folder
 from idc_core.guarded.limits import Budget, Limits, config_file, limits
+from idc_core.guarded.members import member
 from idc_core.guarded.opening import File, opened, read_content
+from idc_core.guarded.photos import picture_header, read_photo
 from idc_core.guarded.pictures import read_picture
 from idc_core.guarded.sealed import check_sealed_zip, damaged, is_sealed, open_sealed_text, seal_text, seal_zip
-from idc_core.guarded.texts import read_json, read_number, read_rows, read_text, typed
+from idc_core.guarded.texts import read_json, read_json_lines, read_number, read_rows, read_text, read_toml, typed
 
 __all__ = [
     "Archive",
@@ -15,26 +18,32 @@ __all__ = [
     "ArrayHeader",
     "Budget",
     "File",
+    "Folder",
     "Limits",
     "check_sealed_zip",
     "config_file",
     "damaged",
     "is_sealed",
     "limits",
+    "member",
     "open_archive",
     "open_arrays",
     "open_gzip",
     "open_sealed_text",
     "opened",
     "pack_arrays",
+    "picture_header",
     "read_array",
     "read_arrays",
     "read_content",
     "read_json",
+    "read_json_lines",
     "read_number",
+    "read_photo",
     "read_picture",
     "read_rows",
     "read_text",
+    "read_toml",
     "seal_text",
     "seal_zip",
     "typed",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from idc_core.errors import DataError
@@ -90,6 +91,41 @@ class Archive:
             )
         return content
 
+    def unpack(self, folder: Path) -> None:
+        """Write all members below an empty folder, block by block, as plain files.
+
+        Raises
+        ------
+        DataError
+            If a member is a link, is damaged, holds more than the directory says, or cannot be written.
+        """
+        for name in self.names:
+            if stat.S_ISLNK(self._member(name).external_attr >> 16):
+                raise DataError(f"{self.where}: the member {name[:_MOST_SAID]} is a link; expected plain files.")
+            path = folder.joinpath(*PurePosixPath(name).parts)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as file:
+                    self._write(name, file)
+            except OSError as error:
+                raise DataError(
+                    f"{self.where}: the member {name[:_MOST_SAID]} cannot be unpacked: {error.strerror}."
+                ) from error
+
+    def _write(self, name: str, file: BinaryIO) -> None:
+        left = self.size(name)
+        with self.open(name) as stream:
+            # One byte more than the directory says would be read: then it is refused.
+            while block := stream.read(min(_BLOCK, left + 1)):
+                left -= len(block)
+                if left < 0:
+                    break
+                file.write(block)
+        if left:
+            raise DataError(
+                f"{self.where}: the member {name[:_MOST_SAID]} is not as long as the directory says; copy it again."
+            )
+
     def _member(self, name: str) -> zipfile.ZipInfo:
         if name not in self._members:
             raise DataError(f"{self.where} has no member {name[:_MOST_SAID]}.")
@@ -165,6 +201,7 @@ def _directory(stream: BinaryIO) -> tuple[int, list[int]]:
 
 
 _SMALL = 100_000
+_BLOCK = 1 << 20
 _MOST_NAME, _MOST_SAID = 1000, 200
 _PLAIN = re.compile(r"(?!/|[A-Za-z]:)[^\\\0]+\Z")
 _LOCAL_SIZE = 30

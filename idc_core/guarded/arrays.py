@@ -130,9 +130,14 @@ def read_arrays(file: File, where: str, wanted: Sequence[str] | None = None) -> 
         return {name: arrays.read(name) for name in names}
 
 
-def read_array(file: File, where: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Read an npy file, of a certain shape where one is given; raise `DataError` where it is none."""
-    budget = Budget(where)
+def read_array(
+    file: File, where: str, shape: tuple[int, ...] | None = None, budget: Budget | None = None
+) -> NDArray[Any]:
+    """Read an npy file, of a certain shape where one is given; raise `DataError` where it is none.
+
+    `budget` is what it counts in; default a new one.
+    """
+    budget = budget or Budget(where)
     with opened(file, where) as stream:
         size = size_of(stream)
         if stream.read(2) == b"PK":

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from idc_core.errors import DataError
 from idc_core.guarded.limits import Budget
 
-_MOST_SIDE = 1 << 15
+MOST_SIDE = 1 << 15
+"""Pixels that a side of a picture has at most."""
+
 _PNG = b"\x89PNG\r\n\x1a\n"
 # What the library raises on damaged files, beyond its own errors.
-_FAILURES = (
+FAILURES = (
     OSError,
     SyntaxError,
     ValueError,
@@ -75,22 +77,22 @@ def read_picture(
                     f"{where} is {image.size[0]}x{image.size[1]} pixels, mode {image.mode}; expected "
                     f"{', '.join(expected)}."
                 )
-            if max(image.size) > _MOST_SIDE:
-                raise DataError(f"{where} is {image.size[0]}x{image.size[1]} pixels; at most {_MOST_SIDE:,} a side.")
+            if max(image.size) > MOST_SIDE:
+                raise DataError(f"{where} is {image.size[0]}x{image.size[1]} pixels; at most {MOST_SIDE:,} a side.")
             held = image.size[0] * image.size[1] * 4 * 3  # decoded, converted, and as an array
             budget.take(held, "its pixels")
             if form == "PNG":
-                _check_parts(content, where)
+                check_parts(content, where)
             pixels = np.asarray(image if convert in (None, image.mode) else image.convert(convert))
             budget.give(held)
-    except (*_FAILURES, Image.DecompressionBombError) as error:
+    except (*FAILURES, Image.DecompressionBombError) as error:
         raise DataError(f"{where} is not a whole {form} picture ({error}).") from error
     if pixels.dtype != np.uint8:
         raise DataError(f"{where} has pixels of type {pixels.dtype}; expected 8 bits a channel.")
     return pixels
 
 
-def _check_parts(content: bytes, where: str) -> None:
+def check_parts(content: bytes, where: str) -> None:
     """Compare the checksums of a PNG file's parts: the library leaves those of the pixels alone."""
     place, name = len(_PNG), b""
     while name != b"IEND" and place < len(content):

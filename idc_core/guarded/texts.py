@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -18,7 +19,12 @@ from idc_core.guarded.opening import File, read_content
 
 T = TypeVar("T")
 
+_MARK = b"\xef\xbb\xbf"
+"""What UTF-8 may begin with."""
+
 _MOST_NESTED = 100
+# Python's reader takes time by the square of the parts of a key.
+_MOST_TOML = 1 << 16
 _MOST_SAID = 500
 
 # An empty list is three bytes of JSON and 64 of memory.
@@ -56,7 +62,40 @@ def read_json(file: File, where: str, kind: type[T]) -> T:
     DataError
         If it is no JSON, too large, nested too deeply, has a key twice, a number that is not finite, or another form.
     """
-    content = read_content(file, where, copies=_JSON_COPIES)
+    return typed(_parsed(read_content(file, where, copies=_JSON_COPIES), where), where, kind)
+
+
+def read_json_lines(content: bytes, where: str, budget: Budget) -> Iterator[tuple[int, object]]:
+    """Read JSON values, one per line, each with the number of its line; empty lines are left out.
+
+    Parameters
+    ----------
+    content : bytes
+    where : str
+        What is read, for messages: the beginning of a sentence.
+    budget : Budget
+        What a line takes while it is parsed counts here; what is kept of it, whoever keeps it counts.
+
+    Raises
+    ------
+    DataError
+        If a line is no JSON, with its number, or the conditions of `read_json` are not met.
+    """
+    start, number = len(_MARK) if content.startswith(_MARK) else 0, 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        number += 1
+        line = content[start:end]
+        start = end + 1
+        if line.strip():
+            budget.take(_JSON_COPIES * len(line), f"line {number:,}")
+            budget.give(_JSON_COPIES * len(line))
+            yield number, _parsed(line, f"{where}, line {number:,}")
+
+
+def _parsed(content: bytes, where: str) -> object:
+    """Return the plain values that JSON says."""
     try:
         plain = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
         _check_depth(plain)
@@ -65,7 +104,32 @@ def read_json(file: File, where: str, kind: type[T]) -> T:
             json.dumps(plain, ensure_ascii=False).encode()
     except (ValueError, RecursionError, OverflowError) as error:
         raise DataError(f"{where} cannot be read as JSON ({error}).") from error
-    return typed(plain, where, kind)
+    return plain
+
+
+def read_toml(file: File, where: str) -> dict[str, Any]:
+    """Read a small TOML file as plain values.
+
+    Parameters
+    ----------
+    file : Path, bytes or binary file
+    where : str
+        What is read, for messages: the beginning of a sentence.
+
+    Raises
+    ------
+    DataError
+        If it is no TOML, too large, nested too deeply, or has a number that is not finite.
+    """
+    text = read_text(file, where)
+    if len(text) > _MOST_TOML:
+        raise DataError(f"{where} has {len(text):,} characters; expected at most {_MOST_TOML:,}.")
+    try:
+        found = tomllib.loads(text, parse_float=_finite)
+        _check_depth(found)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} cannot be read as TOML ({str(error)[:_MOST_SAID]}).") from error
+    return found
 
 
 def typed(plain: object, where: str, kind: type[T]) -> T:
@@ -73,7 +137,7 @@ def typed(plain: object, where: str, kind: type[T]) -> T:
     try:
         return msgspec.convert(plain, kind)
     except (msgspec.ValidationError, ValueError, RecursionError, OverflowError) as error:
-        raise DataError(f"{where} is not of the form expected: {str(error)[:_MOST_SAID]}.") from error
+        raise DataError(f"{where} is not of the form expected: {str(error)[:_MOST_SAID].rstrip('.')}.") from error
 
 
 def _check_depth(plain: object) -> None:

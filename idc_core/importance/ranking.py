@@ -122,7 +122,7 @@ def by_method(
     import torch
 
     from idc_core.attribution.methods import METHODS, attribute
-    from idc_core.tracing.trace import neuron_axes, neuron_relevance
+    from idc_core.tracing.neurons import neuron_axes, neuron_relevance
 
     label, n = METHODS[method].label, len(inputs)
     axis = neuron_axes(model, (layer,))[layer]

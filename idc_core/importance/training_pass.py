@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import DataError
+from idc_core.growing import GrowingArrays, row_blocks
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.trace import Traces, neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.tracing.neurons import neuron_activation, neuron_axes, neuron_relevance
+from idc_core.tracing.trace import trace
+from idc_core.tracing.traces import Traces
+from idc_core.tracing.transfers import brought_back
 
 Floats = NDArray[Any]
 
@@ -29,28 +32,45 @@ class RankedLayer:
     importance: NDArray[np.float64]  # (neurons,), relevance of every neuron, summed over the training inputs
     important: NDArray[np.int64]  # (k,), most important first
     activations: Floats
-    """(train inputs, k), of these neurons, in their order; read-only. float32, of a float64 network float64."""
+    """(train inputs, k), of these neurons, in their order; read-only, a large one mapped from a file. float32, of a
+    float64 network float64."""
     dense: bool  # whether the layer's neurons are units, not channels
 
     @classmethod
     def of(
-        cls, traces: Traces, layer: str, m: int, priority: str = "sum", used: NDArray[np.bool_] | None = None
+        cls,
+        traces: Traces,
+        layer: str,
+        m: int,
+        priority: str = "sum",
+        used: NDArray[np.bool_] | None = None,
+        in_memory: int | None = None,
     ) -> RankedLayer:
         """Rank a layer by traces that were collected with relevance, from the inputs that are `used`."""
-        activations, relevance = traces.activations[layer], traces.relevance[layer]
-        if used is not None:
-            activations, relevance = activations[used], relevance[used]
+        ranked, counted = PRIORITIES[priority], GrowingArrays(in_memory)
+        for rows in _used(traces.relevance[layer], used):
+            counted.append(layer, ranked.per_input(rows))
+        # Summed in one go: sums in another order would end in other digits.
+        importance: NDArray[np.float64] = counted.joined(layer).sum(0, dtype=np.float64)
+        counted.drop(layer)
         dense = len(traces.shapes[layer]) == 1
-        return cls._keep(layer, PRIORITIES[priority].total(relevance), [activations], m, dense)
+        return cls._keep(layer, importance, _used(traces.activations[layer], used), m, dense, in_memory)
 
     @classmethod
     def _keep(
-        cls, layer: str, importance: NDArray[np.float64], parts: Sequence[Floats], m: int, dense: bool
+        cls,
+        layer: str,
+        importance: NDArray[np.float64],
+        blocks: Iterable[Floats],
+        m: int,
+        dense: bool,
+        in_memory: int | None,
     ) -> RankedLayer:
         important = most_important(importance, m)
-        activations = np.concatenate([part[:, important] for part in parts])
-        activations.setflags(write=False)
-        return cls(layer, importance, important, activations, dense)
+        kept = GrowingArrays(in_memory)
+        for block in blocks:
+            kept.append(layer, block[:, important])
+        return cls(layer, importance, important, kept.joined(layer), dense)
 
 
 def rank_layers(
@@ -64,6 +84,7 @@ def rank_layers(
     truth: NDArray[np.int64] | None = None,
     exactly: bool = False,
     batch_size: int | None = None,
+    in_memory: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, RankedLayer]:
     """Find the important neurons of several layers in one pass over the training inputs.
@@ -71,37 +92,99 @@ def rank_layers(
     `truth`: int64 (n,), true classes: only inputs that are classified correctly take part.
 
     Which neurons are important is known only at the end of the pass, so until then it holds one float32 an input and
-    neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs. Relevance is summed on the way.
+    neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs; past `in_memory` bytes (default:
+    ``activations_mib`` of the config file) in files. Relevance is summed on the way.
     """
-    ranked, axes = PRIORITIES[priority], neuron_axes(model, layers)
-    parts: dict[str, list[Floats]] = {layer: [] for layer in layers}
-    importance: dict[str, NDArray[np.float64]] = {layer: np.zeros(()) for layer in layers}
-    dense, done = {}, 0
-    batches = trace(
-        model, train, layers, settings or RelevanceSettings(), batch_size=batch_size, on_progress=on_progress
+    sums, held = _summed(
+        model, train, layers, settings, priority, truth, most if exactly else None, batch_size, in_memory, on_progress
     )
-    for batch in batches:
-        done = batch.start + len(batch.scores)
-        used = slice(None) if truth is None else batch.scores.argmax(1).cpu().numpy() == _rows(truth, batch.start, done)
+    found = {}
+    for layer, total in sums.importance.items():
+        blocks, m = held.blocks(layer), min(most, len(total))
+        found[layer] = RankedLayer._keep(layer, total, blocks, m, sums.dense[layer], in_memory)
+        held.drop(layer)
+    return found
+
+
+@dataclass(eq=False)
+class RelevanceSums:
+    """Relevance summed over inputs, by layer."""
+
+    importance: dict[str, NDArray[np.float64]]  # (neurons,)
+    dense: dict[str, bool]  # whether the layer's neurons are units, not channels
+
+    def merge(self, other: RelevanceSums) -> Self:
+        """Take in the sums of the inputs that come next."""
+        for layer in self.importance:
+            self.importance[layer] = self.importance[layer] + other.importance[layer]
+        return self
+
+
+def sum_relevance(
+    model: nn.Module,
+    train: Inputs,
+    layer: str,
+    settings: RelevanceSettings,
+    *,
+    priority: str,
+    truth: NDArray[np.int64] | None,
+    m: int,
+    batch_size: int,
+) -> tuple[RelevanceSums, list[Floats]]:
+    """Sum relevance over a part of the training inputs; return also a layer's activations (inputs, neurons) of it."""
+    sums, held = _summed(model, train, [layer], settings, priority, truth, m, batch_size, None, None)
+    return sums, list(held.blocks(layer))
+
+
+def _summed(
+    model: nn.Module,
+    train: Inputs,
+    layers: Sequence[str],
+    settings: RelevanceSettings | None,
+    priority: str,
+    truth: NDArray[np.int64] | None,
+    most: int | None,
+    batch_size: int | None,
+    in_memory: int | None,
+    on_progress: Progress | None,
+) -> tuple[RelevanceSums, GrowingArrays]:
+    """Sum relevance over inputs and hold their activations by layer; fewer neurons than `most` are refused."""
+    ranked, axes = PRIORITIES[priority], neuron_axes(model, layers)
+    held = GrowingArrays(in_memory)
+    importance: dict[str, NDArray[np.float64]] = {layer: np.zeros(()) for layer in layers}
+    dense: dict[str, bool] = {}
+    done = 0
+
+    def reduced() -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
+        """Yield where each batch starts, and one activation and one relevance per neuron and input."""
+        how = settings or RelevanceSettings()
+        for batch in trace(model, train, layers, how, batch_size=batch_size, on_progress=on_progress):
+            found = {("classes", ""): batch.scores.argmax(1)}
+            for layer in layers:
+                found["active", layer] = neuron_activation(batch.activations[layer], axes[layer], batch.kept)
+                found["relevance", layer] = neuron_relevance(batch.relevance[layer], axes[layer])
+                dense[layer] = batch.activations[layer].dim() == 2
+                if most is not None:
+                    check_m(most, found["active", layer].shape[1])
+            yield batch.start, found
+
+    for start, arrays in brought_back(reduced()):
+        classes = arrays["classes", ""]
+        done = start + len(classes)
+        used = slice(None) if truth is None else classes == _rows(truth, start, done)
         for layer in layers:
-            active = _array(neuron_activation(batch.activations[layer], axes[layer]))
-            if exactly:
-                check_m(most, active.shape[1])
-            relevance = _array(neuron_relevance(batch.relevance[layer], axes[layer]))
-            importance[layer] = importance[layer] + ranked.total(relevance[used])
-            parts[layer].append(active[used])
-            dense[layer] = batch.activations[layer].dim() == 2
+            importance[layer] = importance[layer] + ranked.total(arrays["relevance", layer][used])
+            held.append(layer, arrays["active", layer][used])
     if truth is not None and len(truth) != done:
         raise DataError(f"There are {len(truth)} targets for {done} inputs; expected one per input.")
-    return {
-        layer: RankedLayer._keep(layer, total, parts.pop(layer), min(most, len(total)), dense[layer])
-        for layer, total in importance.items()
-    }
+    return RelevanceSums(importance, dense), held
 
 
-def _array(value: Tensor) -> Floats:
-    found: Floats = (value if value.dtype == torch.float64 else value.float()).cpu().numpy()
-    return found
+def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:
+    """Return the rows of the inputs that are used, block by block."""
+    if used is None:
+        return (rows for _, rows in row_blocks(values))
+    return (rows[used[start : start + len(rows)]] for start, rows in row_blocks(values))
 
 
 def _rows(truth: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:

@@ -22,6 +22,8 @@ from idc_core.errors import DataError
 from idc_core.files import cache_folder, keeping, partial_folder
 from idc_core.guarded import opened
 from idc_core.inspection.hypothesis import Hypothesis, Records
+from idc_core.patches import patch_grid
+from idc_core.tracing.neurons import axis_in
 
 Place = tuple[str, str]
 """A model's name and a layer's."""
@@ -191,7 +193,7 @@ def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
 
 def unit_rows(value: Tensor, axis: int) -> tuple[Tensor, tuple[int, ...]]:
     """Return a layer's output (n, ...) as float32 (n * places, units) and its places: (), (symbols,) or (H, W)."""
-    last = value.movedim(axis, -1)
+    last = value.movedim(axis_in(value.dim(), axis), -1)
     shape = tuple(last.shape[1:-1])
     return last.reshape(-1, last.shape[-1]).float(), shape
 
@@ -200,13 +202,19 @@ def behaviour_rows(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[in
     """Return a behaviour, bool or float32, at a layer's places, (n * places,).
 
     A value per record holds at all its places. A value per place is brought to a coarser layer by what each of its
-    places covers: whether it is true anywhere (binary), the mean (numbers), or the class in the middle.
+    places covers: whether it is true anywhere (binary), the mean (numbers), or the class in the middle. Tokens of a
+    picture are places in its grid of patches; what comes before them, such as the class token, covers all of it.
     """
     own = values.shape[1:]
     if own == shape:
         return values.reshape(-1)
     if not own:
         return np.repeat(values, int(np.prod(shape)))
+    if len(shape) == 1 and len(own) == 2 and (grid := patch_grid(shape[0], *own)) is not None:
+        rows, columns, before = grid
+        patches = _pooled(values, hypothesis, (rows, columns)).reshape(len(values), -1)
+        whole = _pooled(values, hypothesis, (1, 1)).reshape(len(values), 1)
+        return np.concatenate([whole.repeat(before, 1), patches], 1).reshape(-1)
     if shape and len(shape) != len(own):
         raise DataError(
             f"Hypothesis {hypothesis.name!r} has a value at each of {own} places, the layer one at each of {shape}: "

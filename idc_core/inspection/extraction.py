@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from idc_core.datasets import Dataset
 from idc_core.inspection.blocks import Block, BlockStore, Place, present_rows, stack_rows, unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Records
 from idc_core.progress import Progress, report
-from idc_core.tracing.trace import neuron_axes, trace
+from idc_core.tracing.neurons import neuron_axes
+from idc_core.tracing.trace import trace
 
 BLOCK_ROWS = 4096
 """Rows of one block: large enough for fast matrix products, small enough for the caches."""
@@ -40,6 +42,20 @@ def block_ends(count: int, places: int) -> NDArray[np.int64]:
             size = min(2 * size, largest)
         ends.append(min(ends[-1] + size, count))
     return np.array(ends[1:], np.int64)
+
+
+@dataclass(eq=False)
+class UnitSums:
+    """Number, sum and sum of squares of every unit's rows (3, units) by place, about the first row (units,)."""
+
+    about: dict[Place, Tensor]
+    moments: dict[Place, NDArray[np.float64]]
+
+    def merge(self, other: UnitSums) -> None:
+        """Take in the sums over the records that come next."""
+        self.about = {**other.about, **self.about}
+        for place, found in other.moments.items():
+            self.moments[place] = self.moments[place] + found if place in self.moments else found
 
 
 @dataclass(eq=False)
@@ -89,6 +105,31 @@ class Stream:
             self._sources.clear()
             self._evaluate()
         return True
+
+    def only(self, blocks: range) -> None:
+        """Read these blocks next, and no hypothesis elsewhere; moments are of these alone."""
+        self._start(0)
+        if blocks.start:
+            # The first block settles how later ones are cut into batches, on which last digits depend.
+            for name, model in self.models.items():
+                inputs = chain([self.dataset.inputs[self.positions(0)]], self._inputs(blocks.start))
+                self._sources[name] = extract(model, self.layers[name], inputs)
+                next(self._sources[name])
+        self.made = self._counted = blocks.start
+        self._last = None
+        self._moments.clear()
+        self._evaluate()
+        records = self.records(blocks.stop) - self.records(blocks.start)
+        self._evaluation.together = min(self._evaluation.together, records)
+
+    def summed(self) -> UnitSums:
+        """Return the moments of the units over what was read."""
+        return UnitSums(dict(self._about), dict(self._moments))
+
+    def take(self, found: UnitSums) -> None:
+        """Go on after the last block, from moments that were made elsewhere."""
+        self._about, self._moments = found.about, found.moments
+        self.made = self._counted = len(self)
 
     def __len__(self) -> int:
         return len(self.ends)

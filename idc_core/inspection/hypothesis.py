@@ -14,9 +14,6 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError
 from idc_core.registry import Registry
 
-PADDING = 0
-"""The token id that stands where a text has ended."""
-
 PARSES = "parses"
 """The key under which records remember their parses."""
 
@@ -75,7 +72,7 @@ class Records:
     def present(self) -> NDArray[np.bool_]:
         """Where there is something at all: not at a text's padding; bool (n, symbols) or (n, height, width)."""
         if self.is_text:
-            return np.asarray(self.inputs != PADDING)
+            return np.asarray(self.inputs != self.dataset.padding)
         return np.ones((len(self), *self.symbols), bool)
 
 

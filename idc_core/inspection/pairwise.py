@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import special
 from torch import Tensor
 
 from idc_core.inspection.blocks import Block, Place, UnitRows
@@ -25,6 +24,7 @@ from idc_core.inspection.sums import (
     no_association,
     quantile,
 )
+from idc_core.scipy_parts import special
 
 RAREST = 0.01
 """Reading does not go on for a score that needs what surely fewer than this share of the records have."""
@@ -77,6 +77,24 @@ class StoppingRule:
 
 
 @dataclass(eq=False)
+class PairSums:
+    """What a `PairRun` has summed over some of the records; it holds no hypotheses."""
+
+    encoder: Encoder
+    sums: GroupedSums
+    support: NDArray[np.int64]
+    lowest: NDArray[np.float64]
+    highest: NDArray[np.float64]
+
+    def merge(self, other: PairSums) -> None:
+        """Take in the sums over the records that come next."""
+        self.sums.merge(other.sums)
+        self.support = self.support + other.support
+        self.lowest = np.minimum(self.lowest, other.lowest)
+        self.highest = np.maximum(self.highest, other.highest)
+
+
+@dataclass(eq=False)
 class PairRun:
     """One encoder on one layer, for hypotheses of one number of classes; `which` are the columns still open."""
 
@@ -96,8 +114,25 @@ class PairRun:
         measure = self.measures[0]
         own = behaviours[:, torch.from_numpy(self.which)].float()
         self.encoder = measure.encode(units, own, self._classes(), dict(measure.settings))
+        self.begin()
+
+    def begin(self, keep_all: bool = False) -> None:
+        """Start with sums over nothing; all groups are kept for someone who joins them in the records' order."""
+        self.sums = GroupedSums(keep_all=keep_all)
         self.support = np.zeros((2, len(self.hypotheses)), np.int64)
         self.lowest, self.highest = (np.full(len(self.hypotheses), end) for end in (np.inf, -np.inf))
+
+    def summed(self) -> PairSums:
+        """Return the sums over what was read."""
+        assert self.encoder is not None
+        return PairSums(self.encoder, self.sums, self.support, self.lowest, self.highest)
+
+    def take(self, found: PairSums) -> None:
+        """Go on from sums that were made elsewhere; their groups are joined as if they had been read here."""
+        self.encoder, self.support, self.sums = found.encoder, found.support, GroupedSums()
+        for sums, records in zip(found.sums.groups, found.sums.records, strict=True):
+            self.sums.add(sums, records)
+        self.lowest, self.highest = found.lowest, found.highest
 
     def _classes(self) -> int:
         first = self.hypotheses[int(self.which[0])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.inspection.blocks import Block, Place
-from idc_core.inspection.extraction import Stream
-from idc_core.inspection.pairwise import PairRun, StoppingRule
+from idc_core.inspection.extraction import Stream, UnitSums
+from idc_core.inspection.pairwise import PairRun, PairSums, StoppingRule
 from idc_core.inspection.result import ScoreRows
 
 FIRST_CHECK = 16
@@ -24,6 +24,22 @@ CHECK_AGAIN = 1.04, 1.5
 
 Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
 """A block, what hypotheses did at each layer's rows of it, and in how many of its records they are true and false."""
+
+
+@dataclass(eq=False)
+class StateSums:
+    """What an `ExtractionState` has summed over some of the blocks: can be sent, and merged in the blocks' order."""
+
+    runs: list[PairSums]
+    units: UnitSums
+    scores: int
+
+    def merge(self, other: StateSums) -> Self:
+        """Take in the sums over the blocks that come next."""
+        for mine, theirs in zip(self.runs, other.runs, strict=True):
+            mine.merge(theirs)
+        self.units.merge(other.units)
+        return self
 
 
 @dataclass(eq=False)
@@ -61,6 +77,26 @@ class ExtractionState:
                 if tell is not None and any(len(run.which) for run in self.runs):
                     tell(self._scores(sure))
         return self._scores(sure)
+
+    def sum_blocks(self, blocks: range, pilot: int) -> StateSums:
+        """Return the sums over some blocks alone, with the thresholds that the pilot gives."""
+        self._learn(pilot)
+        self.ahead.clear()
+        self.stream.only(blocks)
+        for run in self.runs:
+            run.begin(keep_all=True)
+        for index in blocks:
+            block, behaviours, support = self._block(index)
+            for run in self.runs:
+                run.update(block, behaviours[run.place], support)
+        return StateSums([run.summed() for run in self.runs], self.stream.summed(), self.scores)
+
+    def take(self, found: StateSums) -> None:
+        """Go on after the last block, from sums that were made elsewhere."""
+        for run, sums in zip(self.runs, found.runs, strict=True):
+            run.take(sums)
+        self.stream.take(found.units)
+        self.blocks, self.scores = len(self.stream), found.scores
 
     def _next_check(self, needed: int) -> int:
         """Return after how many blocks to ask again: when the last score should be sure, others rather soon."""

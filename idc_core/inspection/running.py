@@ -56,7 +56,7 @@ class Speed:
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class Job:
     """What all parts of a run have in common."""
 
     models: Mapping[str, nn.Module]
@@ -72,6 +72,8 @@ class _Job:
     on_progress: Progress | None
     on_scores: Callable[[Inspection], None] | None
     about: Mapping[str, Any]
+    hypotheses: Sequence[Hypothesis]
+    measures: Sequence[Measure]
 
 
 def find_measure(measure: str | Measure) -> Measure:
@@ -155,6 +157,45 @@ def inspect(
     change since half the records allow it; a probe without a mistake on few records where the hypothesis holds is
     bounded by the rule of three.
     """
+    job = plan(
+        models,
+        dataset,
+        hypotheses,
+        measures,
+        layers,
+        groups,
+        error=error,
+        confidence=confidence,
+        records=records,
+        seed=seed,
+        pilot=pilot,
+        passes=passes,
+        speed=speed,
+        on_progress=on_progress,
+        on_scores=on_scores,
+    )
+    return inspect_as_planned(job, reading)
+
+
+def plan(
+    models: str | nn.Module | Sequence[str] | Mapping[str, nn.Module],
+    dataset: Dataset,
+    hypotheses: Sequence[Hypothesis],
+    measures: Sequence[str | Measure] = ("pearson",),
+    layers: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[int]] | None = None,
+    *,
+    error: float | None = None,
+    confidence: float = 0.95,
+    records: int | None = None,
+    seed: int = 0,
+    pilot: int = PILOT,
+    passes: int = 300,
+    speed: Speed | None = None,
+    on_progress: Progress | None = None,
+    on_scores: Callable[[Inspection], None] | None = None,
+) -> Job:
+    """Check what is asked of `inspect`, and return everything that it needs; nothing is read yet."""
     speed = speed or Speed()
     found = _models(models)
     chosen = [find_measure(measure) for measure in measures]
@@ -178,7 +219,7 @@ def inspect(
         "speed": asdict(speed),
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
     }
-    job = _Job(
+    return Job(
         found,
         chosen_layers,
         dataset,
@@ -192,14 +233,21 @@ def inspect(
         on_progress,
         on_scores,
         about,
+        hypotheses,
+        chosen,
     )
+
+
+def inspect_as_planned(job: Job, reading: Reading | None = None) -> Inspection:
+    """Score what is planned, as `inspect` does."""
+    about, order, hypotheses = job.about, job.order, job.hypotheses
     held, whole = Reading() if reading is None else reading, False
-    held.begin(about | {"hypotheses": names_of(hypotheses)}, order)
+    held.begin({**about, "hypotheses": names_of(hypotheses)}, order)
     lines, units = ScoreRows(), {}
     try:
-        for number, (some, few) in enumerate(_parts(chosen, hypotheses, speed.share)):
+        for number, (some, few) in enumerate(_parts(job.measures, hypotheses, job.speed.share)):
             if number not in held.parts:
-                held.parts[number] = _part(job, few, some)
+                held.parts[number] = state_of(job, few, some)
             _run(job, held.parts[number], some, lines)
             units = held.parts[number].stream.units()
             if reading is None:
@@ -294,7 +342,7 @@ def _parts(
                 yield (measure,), (hypothesis,)
 
 
-def _run(job: _Job, part: ExtractionState, measures: Sequence[Measure], lines: ScoreRows) -> None:
+def _run(job: Job, part: ExtractionState, measures: Sequence[Measure], lines: ScoreRows) -> None:
     """Compute scores that share one extraction."""
     stream = part.stream
     stream.on_progress = job.on_progress
@@ -310,7 +358,7 @@ def _run(job: _Job, part: ExtractionState, measures: Sequence[Measure], lines: S
             _run_probes(job, stream, measure, lines)
 
 
-def _part(job: _Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> ExtractionState:
+def state_of(job: Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> ExtractionState:
     """Return the state of what shares one extraction, before anything is read."""
     store = None
     if any(isinstance(one, GroupMeasure) for one in measures):
@@ -333,7 +381,7 @@ def _same_kind(hypotheses: Sequence[Hypothesis], measures: Iterable[Measure]) ->
     ]
 
 
-def _pair_runs(job: _Job, stream: Stream, measures: Sequence[PairMeasure]) -> list[PairRun]:
+def _pair_runs(job: Job, stream: Stream, measures: Sequence[PairMeasure]) -> list[PairRun]:
     """Return one run for every layer, encoder and number of classes."""
     places = [(model, layer) for model, layers in job.layers.items() for layer in layers]
     shared: dict[tuple[object, ...], list[PairMeasure]] = {}
@@ -347,7 +395,7 @@ def _pair_runs(job: _Job, stream: Stream, measures: Sequence[PairMeasure]) -> li
     return runs
 
 
-def _run_probes(job: _Job, stream: Stream, measure: GroupMeasure, lines: ScoreRows) -> None:
+def _run_probes(job: Job, stream: Stream, measure: GroupMeasure, lines: ScoreRows) -> None:
     for place in [(model, layer) for model, layers in job.layers.items() for layer in layers]:
         count = stream.block(0).units[place].shape[1]
         groups = job.groups if job.groups is not None else {EVERY_UNIT: range(count)}

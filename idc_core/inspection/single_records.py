@@ -11,7 +11,8 @@ from torch import nn
 from idc_core.datasets import Dataset
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Records
-from idc_core.tracing.trace import neuron_axes, trace
+from idc_core.tracing.neurons import neuron_axes
+from idc_core.tracing.trace import trace
 
 
 @dataclass(frozen=True, eq=False)

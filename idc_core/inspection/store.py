@@ -49,9 +49,9 @@ RATE = 0.05
 """False-discovery rate of the column `discovery`."""
 
 
-def store_path() -> Path:
-    """Return where the database is."""
-    return cache_folder() / "inspection.duckdb"
+def store_path(owner: str = "") -> Path:
+    """Return where the database is; on a server with a login everybody has one of their own."""
+    return cache_folder() / f"inspection{owner and '-'}{owner}.duckdb"
 
 
 def read(

@@ -19,10 +19,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import special
 from torch import Tensor
 
 from idc_core.inspection.blocks import UnitRows
+from idc_core.scipy_parts import special
 
 Sums = dict[str, NDArray[np.float64]]
 """Sums by name; axis -2 is the hypothesis (or 1), axis -1 the unit (or 1)."""
@@ -42,10 +42,11 @@ GROUP_BYTES = 256 * 2**20
 
 @dataclass(eq=False)
 class GroupedSums:
-    """Sums of up to `MOST_GROUPS` groups of records; when there are more, neighbours are joined."""
+    """Sums of up to `MOST_GROUPS` groups of records, or of all; of more groups, neighbours are joined."""
 
     groups: list[Sums] = field(default_factory=list)
     records: list[int] = field(default_factory=list)
+    keep_all: bool = False
 
     @property
     def count(self) -> int:
@@ -79,6 +80,8 @@ class GroupedSums:
         return GroupedSums(groups, list(self.records))
 
     def _join(self) -> None:
+        if self.keep_all:
+            return
         size = sum(value.nbytes for value in self.groups[0].values())
         most = int(np.clip(GROUP_BYTES // max(size, 1), FEWEST_GROUPS, MOST_GROUPS))
         while len(self.groups) > most:

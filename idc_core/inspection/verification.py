@@ -21,10 +21,11 @@ from torch import nn
 
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.inspection.hypothesis import PADDING, PARSES, Hypothesis, Records, is_text
+from idc_core.inspection.hypothesis import PARSES, Hypothesis, Records, is_text
 from idc_core.limits import PAIRS, SEED, SETS
 from idc_core.progress import Progress, report
-from idc_core.tracing.trace import neuron_axes, trace
+from idc_core.tracing.neurons import axis_in, neuron_axes
+from idc_core.tracing.trace import trace
 
 Swaps = Literal["symbols", "grammar"]
 
@@ -147,7 +148,7 @@ Tried = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]
 def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generator) -> Iterator[Tried]:
     """Yield batches of texts in which a symbol of which the hypothesis holds became another one."""
     symbols = np.unique(dataset.inputs)
-    symbols = symbols[symbols != PADDING]
+    symbols = symbols[symbols != dataset.padding]
     while True:
         before = Records(dataset, draws.integers(0, len(dataset), BATCH))
         true = _of_symbols(hypothesis, before)
@@ -222,7 +223,8 @@ def _changes(
     for inputs in (before, after):
         parts = []
         for batch in trace(model, inputs, [layer]):
-            value = batch.activations[layer].movedim(axis, -1).float().cpu().numpy()
+            shown = batch.activations[layer]
+            value = shown.movedim(axis_in(shown.dim(), axis), -1).float().cpu().numpy()
             if value.ndim == 3 and value.shape[1] == inputs.shape[1]:
                 value = value[np.arange(len(value)), places[batch.start : batch.start + len(value)]]
             elif value.ndim != 2 or not whole_records:

@@ -25,6 +25,11 @@ class Affine:
     spread: Callable[[tuple[Tensor, ...]], Tensor] | None = None
     """``spread(inputs) -> z`` with the same wiring and only positive weights, along which a share that belongs to no
     single input is divided equally; None: `function` with every weight set to one."""
+    pointwise: bool = False
+    """Whether every number of z is that of each input at the same place, times the weight if there is one, and the bias
+    added."""
+    back: Callable[[Tensor], Tensor] | None = None
+    """Carries a gradient of z back to the one input, where that takes less time than by z's graph."""
 
     def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
         """Return z for these inputs, bias included."""
@@ -35,6 +40,10 @@ class Affine:
         if self.spread is not None:
             return self.spread(inputs)
         return self.function(inputs, None if self.weight is None else torch.ones_like(self.weight), None)
+
+    def pull_back(self, inputs: tuple[Tensor, ...], z: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
+        """Carry a gradient of z back to the inputs that it was computed from."""
+        return pull_back(z, inputs, gradient, retain=True) if self.back is None else (self.back(gradient),)
 
 
 Rule = Callable[[Affine, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]]
@@ -50,13 +59,15 @@ class AffineRelevance(torch.autograd.Function):
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = affine(leaves)
-        ctx.affine, ctx.rule, ctx.leaves, ctx.z = affine, rule, leaves, z
+        ctx.kept = affine, leaves, z
+        ctx.rule = rule
         return z.detach()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Share the relevance of z among the inputs by the rule."""
-        return (None, None, *ctx.rule(ctx.affine, ctx.leaves, ctx.z, grads[0]))
+        """Share the relevance of z among the inputs by the rule; what was kept for it makes room for what comes."""
+        kept, ctx.kept = ctx.kept, None
+        return (None, None, *ctx.rule(*kept, grads[0]))
 
 
 class PassRelevance(torch.autograd.Function):
@@ -116,10 +127,23 @@ class GreyConvolution(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradient of the input."""
-        reach = zip(ctx.weight.shape[2:], ctx.padding, ctx.dilation, strict=True)
-        padding = [d * (k - 1) - p for k, p, d in reach]
-        turned = ctx.weight.transpose(0, 1).flip(2, 3)
-        return F.conv2d(grads[0], turned, None, 1, padding, ctx.dilation), None, None, None, None
+        return _turned(grads[0], ctx.weight, ctx.padding, ctx.dilation), None, None, None, None
+
+
+def _turned(gradient: Tensor, weight: Tensor, padding: Any, dilation: Any) -> Tensor:
+    """Return the gradient of the input of a convolution of stride 1."""
+    reach = zip(weight.shape[2:], padding, dilation, strict=True)
+    outside = [d * (k - 1) - p for k, p, d in reach]
+    return F.conv2d(gradient, weight.transpose(0, 1).flip(2, 3), None, 1, outside, dilation)
+
+
+def _is_grey(input: Tensor, weight: Tensor, stride: Any, padding: Any, dilation: Any) -> bool:
+    """Return whether the turned kernel gives the gradient of the input."""
+    grey = input.dim() == 4 and input.shape[1] == 1 and input.device.type == "cpu"
+    if not grey or _pair(stride) != (1, 1) or isinstance(padding, str):
+        return False
+    reach = zip(weight.shape[2:], _pair(padding), _pair(dilation), strict=True)
+    return all(p <= d * (k - 1) for k, p, d in reach)
 
 
 def conv2d(
@@ -132,11 +156,27 @@ def conv2d(
     groups: int = 1,
 ) -> Tensor:
     """Convolve as PyTorch does; over one channel with stride 1 the way back is the fast one."""
-    grey = input.dim() == 4 and input.shape[1] == 1 and input.device.type == "cpu"
-    if grey and _pair(stride) == (1, 1) and not isinstance(padding, str):
-        paddings, dilations = _pair(padding), _pair(dilation)
-        reach = zip(weight.shape[2:], paddings, dilations, strict=True)
-        if all(p <= d * (k - 1) for k, p, d in reach):
-            result: Tensor = GreyConvolution.apply(input, weight, bias, paddings, dilations)  # type: ignore[no-untyped-call]
-            return result
+    if _is_grey(input, weight, stride, padding, dilation):
+        result: Tensor = GreyConvolution.apply(input, weight, bias, _pair(padding), _pair(dilation))  # type: ignore[no-untyped-call]
+        return result
     return F.conv2d(input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d_back(
+    input: Tensor, weight: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Callable[[Tensor], Tensor] | None:
+    """Return what carries a gradient of `conv2d`'s result back to its input; None where only the graph can."""
+    if _is_grey(input, weight, stride, padding, dilation):
+        return lambda gradient: _turned(gradient, weight, _pair(padding), _pair(dilation))
+    if input.dim() != 4 or isinstance(padding, str):
+        return None
+    sizes = [_pair(size) for size in (stride, padding, dilation)]
+
+    def back(gradient: Tensor) -> Tensor:
+        wanted = (True, False, False)
+        found = torch.ops.aten.convolution_backward(
+            gradient, input, weight, None, *sizes, False, (0, 0), groups, wanted
+        )
+        return found[0]  # type: ignore[no-any-return]
+
+    return back

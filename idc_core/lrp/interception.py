@@ -6,22 +6,36 @@ ends. In-place operations on watched values are run out of place, so that no cap
 nothing is watched yet they run as they are, and `Watch.overwritten` tells whether that reached a captured value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp import joining, normalisation, pooling, recurrent  # noqa: F401 - they enter operations
-from idc_core.lrp.operations import ACTIVATIONS, FASTER, OPERATIONS, SOFTMAX, STRUCTURAL, pass_on
+from idc_core.explained import WAYS
+from idc_core.lrp import (  # noqa: F401 - they enter operations
+    attention,
+    bilinear,
+    channel_norms,
+    joining,
+    lineage,
+    normalisation,
+    pooling,
+    power_pooling,
+    products,
+    recurrent,
+)
+from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
+from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen
+from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
+from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
+from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
 from idc_core.lrp.rules import RelevanceSettings
-
-INPUT = "input"
-"""The name under which the network's own input is watched, beside the names of its modules."""
+from idc_core.scores import scores_of
 
 _READS = """
 .shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
@@ -30,33 +44,15 @@ is_floating_point get_device element_size __len__ __repr__ __format__
 READS = frozenset(_READS.split())
 """What only asks about a tensor, so that a captured layer still waits for its activation function."""
 
-IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__"))
-"""In-place operators; every other in-place operation has a name that ends in an underscore."""
+WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))
+"""Operations whose second argument is a weight with one row per output channel."""
 
-UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
-
-
-@dataclass(eq=False)
-class Capture:
-    """What one use of a watched layer gave; `swapped` where the layer puts positions before inputs."""
-
-    layer: str
-    value: Tensor
-    swapped: bool = False
-    version: int = 0
-
-    def rows_first(self, value: Tensor) -> Tensor:
-        """Return a value of this capture's shape with one row per input."""
-        return value.transpose(0, 1) if self.swapped else value
-
-
-@dataclass(frozen=True)
-class CaptureTraits:
-    """What a first pass has found out about how a network treats what is captured."""
-
-    overwrites: bool = False  # it writes into its input or into a captured output, so that they must be copied
-    forks: frozenset[str] = frozenset()
-    """Layers whose output it uses before their activation function as well; theirs is captured before it."""
+OF_ONE_KIND = (
+    dict.fromkeys(STRUCTURAL, Way.MOVED)
+    | dict.fromkeys((*ELEMENTWISE_STEPS, *ACTIVATIONS, *FUNCTIONS), Way.ELEMENTWISE)
+    | dict.fromkeys(REDUCTIONS, Way.REDUCED)
+)
+"""Operations whose result a `lineage` is kept of, and how it is computed from its source."""
 
 
 @dataclass(eq=False)
@@ -67,7 +63,11 @@ class Watch(TorchFunctionMode):
     traits: CaptureTraits | None = None  # what a first pass has found out; None finds it out
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
-    elements: int = 0
+    elements: int = 0  # numbers that the network computed
+    recorded: int = 0  # those among them that are held for the way back
+    largest: int = 0  # those of one operation
+    weights: int = 0  # weights of dense layers and convolutions
+    products: int = 0  # what these were multiplied by
     watch_input: bool = False
     change: Callable[[str, Tensor], Tensor] | None = None
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
@@ -79,9 +79,14 @@ class Watch(TorchFunctionMode):
         self._pending: list[Capture] = []
         self._current: dict[int, tuple[Tensor, Tensor]] = {}
         self._before_softmax: dict[int, tuple[Tensor, Tensor]] = {}
+        self._only_last: dict[int, Tensor] = {}
         self._rewritten: set[int] = set()
+        self._halved = False
         self._given: Capture | None = None
-        self._unactivated: dict[int, tuple[Tensor, str]] = {}
+        self._unactivated: dict[int, tuple[Tensor, list[str]]] = {}
+        self._within: list[str] = []
+        self._attended: set[str] = set()
+        self._finder = HeadFinder(1)
 
     @property
     def overwritten(self) -> list[str]:
@@ -91,7 +96,10 @@ class Watch(TorchFunctionMode):
 
     def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
         """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
-        tensor = output[0] if isinstance(output, tuple | list) else output
+        tensor = next(iter(output.values()), None) if isinstance(output, Mapping) else output
+        if any(isinstance(one, PackedSequence) for one in (output, *(output if isinstance(output, tuple) else ()))):
+            raise ModelError(f"Layer {layer!r} returns packed sequences; expected a tensor. Choose a layer behind it.")
+        tensor = tensor[0] if isinstance(tensor, tuple | list) and tensor else tensor
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")
         capture = Capture(layer, self._now(tensor))
@@ -102,12 +110,53 @@ class Watch(TorchFunctionMode):
         value = self._settle(capture)
         if self.settings is None and self.change is None:
             return None
-        return _mark(recurrent.with_last_states(module, value, output[1]))
+        return mark(recurrent.with_last_states(module, value, output[1]))
+
+    def entered(self, layer: str) -> None:
+        """Begin to look for the attention in a module whose heads are watched as `layer`."""
+        self._within.append(layer)
+        self._attended.discard(layer)
+        self._finder = HeadFinder(self._rows)
+
+    def left(self, layer: str) -> None:
+        """End what `entered` began."""
+        self._within.remove(layer)
+
+    def _heads_ran(self, heads: Tensor) -> Tensor:
+        """Capture what heads give, (n, heads, tokens, features); return what the network goes on with."""
+        for layer in self._within:
+            if layer in self._attended:
+                raise UnsupportedOperationError(
+                    f"Layer {layer!r} has more than one attention. Name the module of one of them."
+                )
+            self._attended.add(layer)
+            heads = self._settle(Capture(layer, heads))
+        return heads
+
+    def _multi_head(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an attention that is one operation with its projections by its handler, which tells of its heads."""
+        kwargs = {**kwargs, "on_heads": self._heads_ran}
+        if any_tracked(args, kwargs):
+            return self._propagate(func, name, args, kwargs)
+        if self.settings is not None:  # the way back begins at the heads, in single precision
+            args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
+        return mark(handled(self.settings, name, args, kwargs))
+
+    def _opened(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Capture what heads give where this operation was an attention; return what stands for its result."""
+        layout = self._finder.met(name, args, kwargs, result)
+        if layout is None:
+            return result
+        heads = self._heads_ran(mark(layout.heads_of(result)))
+        if self.settings is None and self.change is None:
+            return result
+        return mark(layout.back(heads, result))
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
         inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs
         self._given = Capture(INPUT, inputs, version=inputs._version)
+        self._rows = len(inputs)
         if not self.watch_input or not inputs.is_floating_point():
             return inputs
         self.watch_input = False
@@ -115,7 +164,7 @@ class Watch(TorchFunctionMode):
 
     def end(self, output: Any) -> Tensor:
         """Settle what is still open and return the scores before the final softmax, shape (n, classes)."""
-        output = output[0] if isinstance(output, tuple | list) else output
+        output = scores_of(output)
         for capture in self._pending:
             self._settle(capture)
         self._pending.clear()
@@ -126,10 +175,12 @@ class Watch(TorchFunctionMode):
         if id(scores) in self._before_softmax:
             scores = self._before_softmax[id(scores)][1]
         if scores.dim() == 1:
-            scores = _mark(scores[:, None]) if followed(scores) else scores[:, None]
+            scores = mark(scores[:, None]) if followed(scores) else scores[:, None]
         if scores.dim() != 2:
             raise ModelError(
-                f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes)."
+                f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes). "
+                f"Say which are explained, with explain={WAYS}: `relevance`, `explaining`, `network` and `launch` take "
+                "it."
             )
         return scores
 
@@ -140,7 +191,8 @@ class Watch(TorchFunctionMode):
             with torch.inference_mode(False):
                 value = value.clone()
         if self.settings is not None and not value.requires_grad:
-            value = _mark(value.detach().requires_grad_())
+            self._halved |= value.dtype in HALF
+            value = mark(in_full(value.detach()).requires_grad_())
             self._current[id(capture.value)] = (capture.value, value)
         if self.change is not None:
             changed = self.change(capture.layer, value)
@@ -164,19 +216,24 @@ class Watch(TorchFunctionMode):
     ) -> Any:
         """Run one operation of the network."""
         kwargs = kwargs or {}
-        name = _name(func)
+        name = name_of(func)
         if self._current:
-            args, kwargs = _replace(args, self._now), _replace(kwargs, self._now)
+            args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         if name in READS:
-            return func(*args, **kwargs)
+            # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
+            return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
+        if self._rewritten:
+            self._check_views(tensors_of(args, kwargs))
         if self._unactivated:
-            self._note_forks(_tensors(args, kwargs))
+            self._note_forks(tensors_of(args, kwargs))
         if self._pending:
             activated = self._activate(func, name, args, kwargs)
             if activated is not None:
                 return activated
-            args, kwargs = _replace(args, self._now), _replace(kwargs, self._now)
-        if self.settings is None or not _any_tracked(args, kwargs):
+            args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
+        if self._within and name == MULTI_HEAD:
+            result = self._multi_head(func, name, args, kwargs)
+        elif self.settings is None or not any_tracked(args, kwargs):
             result = FASTER.get(name, func)(*args, **kwargs)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
@@ -185,12 +242,16 @@ class Watch(TorchFunctionMode):
                 self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
         else:
             result = self._propagate(func, name, args, kwargs)
-        self._count(result)
+        if self._within:
+            result = self._opened(name, args, kwargs, result)
+        self._count(name, args, result)
         return result
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
         """Note layers whose output is used although an activation function has already been taken of it."""
-        self.forked.update(self._unactivated[id(x)][1] for x in tensors if id(x) in self._unactivated)
+        for x in tensors:
+            if id(x) in self._unactivated:
+                self.forked.update(self._unactivated[id(x)][1])
 
     def _reads_input(self, args: tuple[Any, ...]) -> bool:
         """Return whether an embedding looks the network's own input up, not positions or segments."""
@@ -200,21 +261,21 @@ class Watch(TorchFunctionMode):
     def _activate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
         x = args[0] if args else kwargs.get("input")
-        touched = [c for c in self._pending if any(c.value is tensor for tensor in _tensors(args, kwargs))]
+        touched = [c for c in self._pending if any(c.value is tensor for tensor in tensors_of(args, kwargs))]
         if not touched:
             return None
         self._pending = [c for c in self._pending if c not in touched]
-        plain, in_place = _plain_name(name, kwargs)
+        plain, in_place = plain_name(name, kwargs)
         forks = self.traits.forks if self.traits else frozenset()
         own = [c for c in touched if c.value is x and c.layer not in forks]
         if plain not in ACTIVATIONS or not own:
             for capture in touched:
                 self._settle(capture)
             return None
-        result = self._propagate(func, name, args, kwargs) if _tracked(x) else func(*args, **kwargs)
-        self._count(result)
+        result = self._propagate(func, name, args, kwargs) if is_tracked(x) else func(*args, **kwargs)
+        self._count(name, args, result)
         if self.traits is None and not in_place:
-            self._unactivated.update((id(c.value), (c.value, c.layer)) for c in own)
+            self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
         for capture in touched:
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
@@ -225,8 +286,8 @@ class Watch(TorchFunctionMode):
 
     def _propagate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
-        tracked = [tensor for tensor in _tensors(args, kwargs) if tensor.requires_grad]
-        plain, in_place = _plain_name(name, kwargs)
+        tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
+        plain, in_place = plain_name(name, kwargs)
         # What the network itself runs without gradients still carries relevance.
         with torch.inference_mode(False):
             try:
@@ -234,49 +295,89 @@ class Watch(TorchFunctionMode):
                 result = self._run(func, plain, args, kwargs, in_place)
             except UnsupportedOperationError as error:
                 raise UnsupportedOperationError(self._refusal(str(error))) from None
+        self._note_origin(plain, tracked, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
             self._current[id(target)] = (target, result)
             self._rewritten.add(target.untyped_storage().data_ptr())
+            self._rewrite_base(target, result)
         return result
+
+    def _rewrite_base(self, view: Tensor, result: Tensor) -> None:
+        """Let the tensor that a view looks at have what was written into the view; its other views are refused."""
+        base = view._base
+        if base is None or not base.is_contiguous():
+            return
+        start = view.storage_offset() - base.storage_offset()
+        places = torch.arange(base.numel(), device=base.device).as_strided(view.size(), view.stride(), start)
+        whole = self._now(base).reshape(-1).index_copy(0, places.reshape(-1), result.to(base.dtype).reshape(-1))
+        # A copy, so that it is itself the base of what looks at it next.
+        self._current[id(base)] = (base, mark(whole.reshape(base.shape).clone()))
+
+    @staticmethod
+    def _note_origin(name: str, sources: list[Tensor], result: Any) -> None:
+        """Note what a result was computed from without weights in between."""
+        if name in OF_ONE_KIND:
+            for tensor in tensors_of((result,), {}):
+                lineage.note(tensor, sources, OF_ONE_KIND[name])
 
     def _check_origin(self, tracked: list[Tensor]) -> None:
         for tensor in tracked:
             if not followed(tensor):
                 raise UnsupportedOperationError(unseen(tensor))
-            if self._rewritten and tensor.untyped_storage().data_ptr() in self._rewritten:
-                raise UnsupportedOperationError("a tensor of which another view was changed in place")
+
+    def _check_views(self, tensors: list[Tensor]) -> None:
+        """Refuse a tensor that shares its numbers with one that has been written into out of place."""
+        if any(tensor.untyped_storage().data_ptr() in self._rewritten for tensor in tensors):
+            raise UnsupportedOperationError(self._refusal("a tensor of which another view was changed in place"))
 
     def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
-        if any(tensor.requires_grad and id(tensor) in self._before_softmax for tensor in _tensors(args, kwargs)):
-            raise UnsupportedOperationError("softmax inside the network (attention)")
+        if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
+            raise UnsupportedOperationError("log_softmax inside the network")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
-        if name in ACTIVATIONS:
+        if self._halved:
+            args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
+        if name in ACTIVATIONS or name in FUNCTIONS:
+            function = ACTIVATIONS.get(name) or FUNCTIONS[name]
             x, *rest = args if args else (kwargs.pop("input"),)
-            return _mark(pass_on(lambda value: ACTIVATIONS[name](value, *rest, **kwargs), x))
-        if name in OPERATIONS:
-            return _mark(_handled(self.settings, name, args, kwargs))
+            return mark(pass_on(lambda value: function(value, *rest, **kwargs), x))
         if name in SOFTMAX:
-            result = func(*args, **kwargs)
-            self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
-            return _mark(result)
-        if name == "__setitem__":
-            raise UnsupportedOperationError("__setitem__ (writing into a part of a tensor)")
+            return mark(self._softmax(func, name, args, kwargs))
+        if name in OPERATIONS:
+            return mark(handled(self.settings, name, args, kwargs))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         result = func(*args, **kwargs)
-        if name not in STRUCTURAL and any(_tracked(x) for x in _tensors((result,), {})):
+        if name not in STRUCTURAL and any(is_tracked(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
-        return _mark(result)
+        return mark(result)
+
+    def _softmax(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
+        x = args[0] if args else kwargs["input"]
+        if name in OPERATIONS:
+            result: Tensor = handled(self.settings, name, args, kwargs)
+        else:
+            result = func(*args, **kwargs)
+            self._only_last[id(result)] = result
+        if result.dim() == 2:
+            self._before_softmax[id(result)] = (result, x)
+        return result
 
     def _refusal(self, reason: str) -> str:
         place = f" in module {self.where[-1]!r}" if self.where and self.where[-1] else ""
         advice = "Choose a layer behind it, or replace the operation."
         return f"Relevance cannot be propagated through {reason}{place}. {advice}"
 
-    def _count(self, result: Any) -> None:
+    def _count(self, name: str, args: tuple[Any, ...], result: Any) -> None:
         if isinstance(result, Tensor):
             self.elements += result.numel()
+            self.recorded += result.numel() * result.requires_grad
+            self.largest = max(self.largest, result.numel())
+            if name in WEIGHING and len(args) > 1:
+                size = args[1].numel()
+                self.weights += size
+                self.products += result.numel() * size // len(args[1])
 
 
 class Faster(TorchFunctionMode):
@@ -286,77 +387,4 @@ class Faster(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run one operation."""
-        return FASTER.get(_name(func), func)(*args, **(kwargs or {}))
-
-
-def _handled(settings: RelevanceSettings | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run an operation by its handler; arguments that the handler does not know are refused."""
-    handler = OPERATIONS[name]
-    if kwargs:
-        try:
-            signature(handler).bind(settings, *args, **kwargs)
-        except TypeError:
-            raise UnsupportedOperationError(f"{name} with the arguments {', '.join(kwargs)}") from None
-    return handler(settings, *args, **kwargs)
-
-
-def _name(func: Any) -> str:
-    """Return the name of an operation; an attribute of a tensor has a dot in front."""
-    name = getattr(func, "__name__", type(func).__name__)
-    return f".{getattr(func.__self__, '__name__', 'attribute')}" if name == "__get__" else name
-
-
-def unseen(tensor: Tensor) -> str:
-    """Describe the operation that gave a tensor unseen, by the name its gradient goes by."""
-    known = "" if tensor.grad_fn is None else tensor.grad_fn.name().removesuffix("Backward")
-    return f"{known}, {UNSEEN}" if known else UNSEEN
-
-
-def _plain_name(name: str, kwargs: dict[str, Any]) -> tuple[str, bool]:
-    """Return the name of the out-of-place form, and whether the operation was in place."""
-    if name in IN_PLACE:
-        return name, True
-    if name.endswith("_") and not name.endswith("__"):
-        return name[:-1], True
-    return name, bool(kwargs.get("inplace"))
-
-
-def _mark(result: Any) -> Any:
-    """Mark what a known operation gave, so that the result of an unseen one is noticed."""
-    for tensor in _tensors((result,), {}):
-        if tensor.requires_grad:
-            tensor._idc_followed = (tensor.grad_fn,)  # type: ignore[attr-defined]
-    return result
-
-
-def followed(tensor: Tensor) -> bool:
-    """Return whether a known operation gave this tensor; a custom function around it has its own gradient."""
-    return getattr(tensor, "_idc_followed", None) == (tensor.grad_fn,)
-
-
-def _tracked(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.requires_grad
-
-
-def _tensors(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
-    found: list[Tensor] = []
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, tuple | list):
-            found.extend(_tensors(value, {}))
-    return found
-
-
-def _any_tracked(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    return any(tensor.requires_grad for tensor in _tensors(args, kwargs))
-
-
-def _replace(value: Any, now: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return now(value)
-    if isinstance(value, dict):
-        return {key: _replace(item, now) for key, item in value.items()}
-    if type(value) in (tuple, list):
-        return type(value)(_replace(item, now) for item in value)
-    return value
+        return FASTER.get(name_of(func), func)(*args, **(kwargs or {}))

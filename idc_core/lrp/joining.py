@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from idc_core.lrp.affine import pull_back
-from idc_core.lrp.operations import depends, operation
+from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
 Join = Callable[[tuple[Tensor, ...]], Tensor]
@@ -74,6 +74,21 @@ def _hstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
     return concatenate(settings, tensors, min(1, tensors[0].dim() - 1))
 
 
+@operation("vstack", "row_stack")
+def _vstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+    return concatenate(settings, [torch.atleast_2d(x) for x in tensors])
+
+
+@operation("dstack")
+def _dstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+    return concatenate(settings, [torch.atleast_3d(x) for x in tensors], 2)
+
+
+@operation("column_stack")
+def _column_stack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+    return concatenate(settings, [x.unsqueeze(1) if x.dim() == 1 else x for x in tensors], 1)
+
+
 @operation("pad")
 def _pad(
     settings: RelevanceSettings, input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
@@ -83,7 +98,64 @@ def _pad(
 
 
 @operation("masked_fill")
-def _masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Replace the numbers under a mask by a constant."""
     shape = torch.broadcast_shapes(input.shape, mask.shape)
     axes = tuple(range(1, len(shape)))
     return _join(settings, lambda x: x[0].masked_fill(mask, value), axes, input.expand(shape))
+
+
+@operation("where")
+def _where(settings: RelevanceSettings, condition: Tensor, input: Any, other: Any) -> Tensor:
+    """Choose place by place between two values, either of which may be a constant."""
+    shape = torch.broadcast_shapes(condition.shape, *(x.shape for x in (input, other) if isinstance(x, Tensor)))
+    both = [x.expand(shape) if depends(x) else x for x in (input, other)]
+    watched = [x for x in both if depends(x)]
+    if len(watched) == 2:
+        return torch.where(condition, watched[0], watched[1])
+
+    def join(parts: tuple[Tensor, ...]) -> Tensor:
+        one, two = (parts[0] if depends(x) else x for x in both)
+        return torch.where(condition, one, two)
+
+    return _join(settings, join, tuple(range(1, len(shape))), *watched)
+
+
+@operation("__setitem__")
+def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Any) -> Tensor:
+    """Return a tensor of which a part is replaced; the interception puts it in the place of the one written into."""
+    watched = [x for x in (input, value) if depends(x)]
+
+    def join(parts: tuple[Tensor, ...]) -> Tensor:
+        rest = iter(parts)
+        whole, part = (next(rest) if depends(x) else x for x in (input, value))
+        whole = whole.clone()
+        whole[index] = part
+        return whole
+
+    return _join(settings, join, tuple(range(1, input.dim())), *watched)
+
+
+@operation("copy")
+def _copy(settings: RelevanceSettings, input: Tensor, other: Tensor, non_blocking: bool = False) -> Any:
+    return other.to(input.dtype).expand(input.shape).clone() if depends(other) else other
+
+
+def _adding(name: str) -> Handler:
+    def handler(
+        settings: RelevanceSettings, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
+    ) -> Tensor:
+        given = (input, scaled(source, alpha))
+
+        def total(parts: tuple[Tensor, ...]) -> Tensor:
+            rest = iter(parts)
+            whole, more = (next(rest) if depends(x) else x for x in given)
+            return getattr(torch, name)(whole, dim, index, more)  # type: ignore[no-any-return]
+
+        return affine(settings, Affine("sum", lambda x, _, __: total(x)), *(x for x in given if depends(x)))
+
+    return handler
+
+
+for _name in ("index_add", "scatter_add"):
+    OPERATIONS[_name] = _adding(_name)

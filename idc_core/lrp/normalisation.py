@@ -1,13 +1,15 @@
-"""Batch and layer normalisation with their statistics held constant; both follow the epsilon rule or the plain one."""
+"""Normalisations with their deviations held constant; all follow the epsilon rule or the plain one."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine
-from idc_core.lrp.operations import affine, operation
+from idc_core.lrp.affine import Affine, Function
+from idc_core.lrp.operations import OPERATIONS, affine, operation, pass_on, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
 
@@ -29,28 +31,38 @@ def _batch_norm(
     scale = torch.rsqrt(running_var + eps)
     scale = (scale if weight is None else scale * weight).reshape(shape)
     shift = (0.0 if bias is None else bias.reshape(shape)) - running_mean.reshape(shape) * scale
-    return affine(settings, Affine("normalisation", _scale_and_shift, scale, shift, shift), input)
+    return affine(settings, Affine("normalisation", _scale_and_shift, scale, shift, shift, pointwise=True), input)
 
 
 def _scale_and_shift(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-    return x[0] * w if b is None else torch.addcmul(b, x[0], w)  # type: ignore[operator, arg-type]
+    if w is None:
+        return x[0] if b is None else x[0] + b
+    return x[0] * w if b is None else torch.addcmul(b, x[0], w)
 
 
-def _normalise(
-    settings: RelevanceSettings,
-    x: Tensor,
-    dims: tuple[int, ...],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-) -> Tensor:
-    """Subtract the mean and divide by the deviation over `dims`, the deviation held constant."""
-    deviation = torch.sqrt(x.detach().var(dims, unbiased=False, keepdim=True) + eps)
-    scale = 1 / deviation if weight is None else weight / deviation
+class HeldDeviation(torch.autograd.Function):
+    """Normalisation over the last axes; on the way back the deviation is a constant."""
 
-    def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z = (v[0] - v[0].mean(dims, keepdim=True)) * scale
-        return z if b is None else z + b
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> Tensor:
+        """Normalise by PyTorch's own operation, which gives 1 / deviation as well."""
+        z, _, ctx.scale = torch.native_layer_norm(x, shape, weight, bias, eps)
+        ctx.axes, ctx.weight = tuple(range(-len(shape), 0)), weight
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradient of ``weight * (x - mean) / deviation``."""
+        weighted = grads[0] if ctx.weight is None else grads[0] * ctx.weight
+        found = (weighted - weighted.mean(ctx.axes, keepdim=True)).mul_(ctx.scale)
+        return found, None, None, None, None
+
+
+def _normalise(settings: RelevanceSettings, x: Tensor, axes: int, function: Function, bias: Tensor | None) -> Tensor:
+    """Run a normalisation over the last so many axes; a share that belongs to no single number goes to all of them."""
+    dims = tuple(range(-axes, 0))
 
     def spread(v: tuple[Tensor, ...]) -> Tensor:
         return v[0].mean(dims, keepdim=True).expand_as(v[0])
@@ -68,4 +80,86 @@ def _layer_norm(
     eps: float = 1e-5,
     *_: Any,
 ) -> Tensor:
-    return _normalise(settings, input, tuple(range(-len(tuple(normalized_shape)), 0)), weight, bias, eps)
+    shape = tuple(normalized_shape)
+
+    def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+        z: Tensor = HeldDeviation.apply(v[0], shape, weight, b, eps)  # type: ignore[no-untyped-call]
+        return z
+
+    return _normalise(settings, input, len(shape), function, bias)
+
+
+@operation("group_norm")
+def _group_norm(
+    settings: RelevanceSettings,
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    grouped = input.unflatten(1, (num_groups, -1))
+    shape = (1, num_groups, -1, *[1] * (input.dim() - 2))
+    weight, bias = (None if one is None else one.reshape(shape) for one in (weight, bias))
+
+    def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+        z: Tensor = HeldDeviation.apply(v[0], tuple(grouped.shape[2:]), None, None, eps)  # type: ignore[no-untyped-call]
+        return _scale_and_shift((z,), weight, b)
+
+    return _normalise(settings, grouped, grouped.dim() - 2, function, bias).flatten(1, 2)
+
+
+@operation("rms_norm")
+def _rms_norm(
+    settings: RelevanceSettings,
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    return pass_on(lambda value: F.rms_norm(value, list(normalized_shape), weight, eps), input)
+
+
+@operation("normalize")
+def _normalize(
+    settings: RelevanceSettings, input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: None = None
+) -> Tensor:
+    length = torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
+    return cast(Tensor, scaled(input, 1 / length))
+
+
+def _statistic(
+    settings: RelevanceSettings, input: Tensor, value: Tensor, squares: Callable[[Tensor], Tensor], dim: Any
+) -> Tensor:
+    """Return a statistic; where a network uses it as a value, relevance goes to what its squares consist of."""
+    dim = tuple(range(input.dim())) if dim is None else dim
+    total = OPERATIONS["sum"](settings, pass_on(squares, input), dim)
+    return pass_on(lambda _: value, total.reshape(value.shape))
+
+
+@operation("var")
+def _variance(settings: RelevanceSettings, input: Tensor, *rest: Any, **options: Any) -> Tensor:
+    dim = options.get("dim", rest[0] if rest and not isinstance(rest[0], bool) else None)
+    value = torch.var(input.detach(), *rest, **options)
+    return _statistic(settings, input, value, lambda x: (x - x.mean(dim, keepdim=True)).square(), dim)
+
+
+@operation("std")
+def _deviation(settings: RelevanceSettings, input: Tensor, *rest: Any, **options: Any) -> Tensor:
+    return pass_on(torch.sqrt, _variance(settings, input, *rest, **options))
+
+
+@operation("var_mean")
+def _variance_and_mean(settings: RelevanceSettings, input: Tensor, *rest: Any, **options: Any) -> tuple[Tensor, Any]:
+    dim = options.get("dim", rest[0] if rest and not isinstance(rest[0], bool) else None)
+    mean = OPERATIONS["mean"](settings, input, dim, keepdim=bool(options.get("keepdim", False)))
+    return _variance(settings, input, *rest, **options), mean
+
+
+@operation("norm", "vector_norm", "linalg_vector_norm")
+def _norm(
+    settings: RelevanceSettings, input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, **options: Any
+) -> Tensor:
+    order = 2.0 if p in ("fro", None) else float(options.pop("ord", p))
+    value = torch.linalg.vector_norm(input.detach(), order, dim, keepdim, **options)
+    return _statistic(settings, input, value, torch.square, dim)

@@ -6,14 +6,16 @@ layers, in a form whose backward pass carries relevance. An operation that no ha
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from inspect import signature
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, conv2d
+from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, conv2d, conv2d_back
 from idc_core.lrp.rules import RelevanceSettings
 
 Handler = Callable[..., Any]
@@ -29,7 +31,7 @@ SOFTMAX = frozenset(("softmax", "log_softmax"))
 
 _ACTIVATIONS = """
 relu relu6 leaky_relu prelu rrelu elu selu celu gelu silu mish softplus softsign tanh tanhshrink softshrink hardshrink
-sigmoid log_sigmoid hardtanh hardswish hardsigmoid threshold _threshold clamp clamp_min clamp_max clip
+sigmoid logit log_sigmoid hardtanh hardswish hardsigmoid threshold _threshold clamp clamp_min clamp_max clip
 """
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
     name: getattr(torch, name, None) or getattr(F, name.removeprefix("_").replace("log_sigmoid", "logsigmoid"))
@@ -37,24 +39,48 @@ ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
 }
 """Element-wise non-linearities; each hands its relevance on unchanged."""
 
+_FUNCTIONS = """
+abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal erf erfc sin cos sinh cosh asinh atan square
+logit nan_to_num
+"""
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in _FUNCTIONS.split()}
+"""Other element-wise functions, met inside activation functions and normalisations that are written by hand; each hands
+its relevance on unchanged as well. A captured layer does not take them along."""
+
 _STRUCTURAL = """
 reshape reshape_as flatten unflatten ravel permute transpose t swapaxes swapdims movedim moveaxis squeeze unsqueeze
 contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ select narrow index_select gather expand
 expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle channel_shuffle positive
-broadcast_to repeat_interleave .T .mT .H .mH
+broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 unfold tril triu diagonal diag_embed take_along_dim take
+masked_select index_put scatter index_copy masked_scatter sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk
+atleast_1d atleast_2d atleast_3d rot90 swapaxes alias fliplr flipud _pack_padded_sequence
 """
 STRUCTURAL = frozenset(_STRUCTURAL.split())
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
 
 
-def operation(*names: str) -> Callable[[Handler], Handler]:
+Entered = TypeVar("Entered", bound=Handler)
+
+
+def operation(*names: str) -> Callable[[Entered], Entered]:
     """Enter a handler under the names that PyTorch gives its operation."""
 
-    def enter(handler: Handler) -> Handler:
+    def enter(handler: Entered) -> Entered:
         OPERATIONS.update(dict.fromkeys(names, handler))
         return handler
 
     return enter
+
+
+def handled(settings: RelevanceSettings | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operation by its handler; arguments that the handler does not know are refused."""
+    handler = OPERATIONS[name]
+    if kwargs:
+        try:
+            signature(handler).bind(settings, *args, **kwargs)
+        except TypeError:
+            raise UnsupportedOperationError(f"{name} with the arguments {', '.join(kwargs)}") from None
+    return handler(settings, *args, **kwargs)
 
 
 def affine(settings: RelevanceSettings, operation: Affine, *inputs: Tensor) -> Tensor:
@@ -79,22 +105,18 @@ def depends(x: object) -> bool:
     return isinstance(x, Tensor) and x.requires_grad
 
 
-def _refuse_product(name: str, *factors: object) -> None:
-    if sum(map(depends, factors)) > 1:
-        raise UnsupportedOperationError(f"{name} of two quantities that both depend on the input")
-
-
 @operation("linear")
 def linear(settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Run a dense operation."""
-    return affine(settings, Affine("dense", _weigh, weight, bias, bias), input)
+    back = partial(torch.matmul, other=weight)
+    return affine(settings, Affine("dense", _weigh, weight, bias, bias, back=back), input)
 
 
 def _weigh(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
     return F.linear(x[0], w, b)  # type: ignore[arg-type]
 
 
-def _convolution(convolve: Callable[..., Tensor], dimensions: int) -> Handler:
+def _convolution(convolve: Callable[..., Tensor], dimensions: int, backwards: Handler | None = None) -> Handler:
     def handler(
         settings: RelevanceSettings,
         input: Tensor,
@@ -108,39 +130,16 @@ def _convolution(convolve: Callable[..., Tensor], dimensions: int) -> Handler:
         def function(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
             return convolve(x[0], w, b, *rest, **options)
 
-        return affine(settings, Affine("convolution", function, weight, bias, offset), input)
+        back = None if backwards is None else backwards(input.detach(), weight, *rest, **options)
+        return affine(settings, Affine("convolution", function, weight, bias, offset, back=back), input)
 
     return handler
 
 
 for _dimensions in (1, 2, 3):
     for _name in (f"conv{_dimensions}d", f"conv_transpose{_dimensions}d"):
-        OPERATIONS[_name] = _convolution(conv2d if _name == "conv2d" else getattr(torch, _name), _dimensions)
-
-
-@operation("matmul", "__matmul__", "mm", "bmm", "mv")
-def _matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
-    _refuse_product("matmul", input, other)
-    if depends(input):
-        return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(x[0], w), other), input)  # type: ignore[arg-type]
-    return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(w, x[0]), input), other)  # type: ignore[arg-type]
-
-
-@operation("__rmatmul__")
-def _rmatmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
-    return _matmul(settings, other, input)
-
-
-@operation("addmm")
-def _addmm(settings: RelevanceSettings, input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
-    if depends(input) or depends(mat2):
-        raise UnsupportedOperationError("addmm whose bias or second matrix depends on the input")
-    return affine(settings, Affine("dense", _add_product, mat2, input, input), mat1)
-
-
-def _add_product(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-    product = torch.matmul(x[0], w)  # type: ignore[arg-type]
-    return product if b is None else product + b
+        OPERATIONS[_name] = _convolution(getattr(torch, _name), _dimensions)
+OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 
 
 @operation("add", "__add__", "__radd__", "__iadd__")
@@ -149,10 +148,14 @@ def add(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1
     other = scaled(other, alpha)
     if depends(input) and depends(other):
         shape = torch.broadcast_shapes(input.shape, other.shape)
-        return affine(settings, Affine("sum", _total), input.expand(shape), other.expand(shape))
+        return affine(settings, Affine("sum", _total, pointwise=True), input.expand(shape), other.expand(shape))
     (x, constant) = (input, other) if depends(input) else (other, input)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
     x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
+    if settings.bias == "redistribute" and bool((hidden := constant < torch.finfo(x.dtype).min / 2).any()):
+        # An additive mask: no relevance arrives where it hides, and none of what is infinite can be shared.
+        rest = constant.masked_fill(hidden, 0.0)
+        return torch.where(hidden, constant, affine(settings, Affine("sum", _plus_bias, None, rest, rest), x))
     return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x)
 
 
@@ -190,17 +193,24 @@ def _neg(settings: RelevanceSettings, input: Tensor) -> Tensor:
     return pass_on(torch.neg, input)
 
 
-@operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
-def _mul(settings: RelevanceSettings, input: Any, other: Any) -> Any:
-    _refuse_product("mul", input, other)
-    return scaled(input, other) if depends(input) else scaled(other, input)
+@operation("pow", "__pow__", "__ipow__")
+def _power(settings: RelevanceSettings, input: Any, exponent: Any) -> Any:
+    if depends(input) and depends(exponent):
+        raise UnsupportedOperationError("pow of two quantities that both depend on the input")
+    if depends(input):
+        return pass_on(lambda value: value**exponent, input)
+    return pass_on(lambda value: input**value, exponent)
 
 
-@operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
-def _div(settings: RelevanceSettings, input: Any, other: Any) -> Any:
-    if depends(other):
-        raise UnsupportedOperationError("div by a quantity that depends on the input")
-    return scaled(input, 1 / other)
+@operation("__rpow__")
+def _power_of(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    return _power(settings, other, input)
+
+
+@operation("scale_channels")
+def _scale_channels(settings: RelevanceSettings, input: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """Scale pixels; as a bias the shift would take shares without bound where pixels are near the mean."""
+    return pass_on(lambda value: value * scale + shift, input)
 
 
 @operation("mean")
@@ -211,6 +221,11 @@ def _mean(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any)
 @operation("sum")
 def _sum(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
     return affine(settings, Affine("pooling", lambda v, _, __: v[0].sum(*dim, **options)), input)
+
+
+@operation("cumsum")
+def _cumulate(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
+    return affine(settings, Affine("pooling", lambda v, _, __: v[0].cumsum(*dim, **options)), input)
 
 
 @operation(

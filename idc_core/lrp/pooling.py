@@ -1,5 +1,6 @@
 """Average and max pooling, of fixed and of adaptive size."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import reduce
 from inspect import signature
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine
-from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine, operation
+from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine
 from idc_core.lrp.rules import RelevanceSettings
 
 
@@ -32,6 +33,7 @@ for _function in (
     F.adaptive_avg_pool3d,
     F.interpolate,
     F.upsample,
+    F.fold,
 ):
     OPERATIONS[_function.__name__] = _average(_function)
 
@@ -52,8 +54,10 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
             return slow(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
         return max_pool(input, _sizes(dimensions, kernel_size, stride, padding, dilation))
 
+    form = signature(plain)
+
     def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
-        bound = signature(plain).bind(input, *args, **options)
+        bound = form.bind(input, *args, **options)
         bound.apply_defaults()
         if bound.arguments["return_indices"]:
             raise UnsupportedOperationError("max pooling that returns indices")
@@ -87,25 +91,37 @@ for _dimensions in (1, 2, 3):
     OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = _adaptive_max_pool
 
 
-@operation("amax")
-def _amax(settings: RelevanceSettings, input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """Return the largest value; equal largest values share its relevance, as PyTorch's own gradient of amax does."""
-    result: Tensor = torch.amax(input, dim, keepdim)
-    return result
+def _extreme(name: str) -> tuple[Handler, Handler]:
+    """Return handlers of amax and max, or of amin and min.
+
+    Equal extremes share their relevance, as PyTorch's own gradient of amax does.
+    """
+    over_axes, index_of = getattr(torch, f"a{name}"), getattr(Tensor, f"arg{name}")
+
+    def extremes(settings: RelevanceSettings, input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+        return over_axes(input, dim, keepdim)
+
+    def along(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Any:
+        dim = options.get("dim", args[0] if args else None)
+        if not isinstance(dim, int):
+            raise UnsupportedOperationError(f"{name} without a dimension, or of two tensors")
+        keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
+        index = index_of(input.detach(), dim, keepdim=keepdim)
+        return getattr(torch.return_types, name)((over_axes(input, dim, keepdim), index))
+
+    return extremes, along
 
 
-@operation("max")
-def _max(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Any:
-    dim = options.get("dim", args[0] if args else None)
-    if not isinstance(dim, int):
-        raise UnsupportedOperationError("max without a dimension, or of two tensors")
-    keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
-    index = input.detach().argmax(dim, keepdim=keepdim)
-    return torch.return_types.max((torch.amax(input, dim, keepdim), index))
+for _name in ("max", "min"):
+    OPERATIONS[f"a{_name}"], OPERATIONS[_name] = _extreme(_name)
 
 
 Sizes = list[tuple[int, ...]]
 """Kernel size, stride, padding, dilation; one number per spatial dimension each."""
+
+
+NEAR = 1 << 19
+"""Numbers of images that are shared among at a time; what is computed in between stays in a processor's cache."""
 
 
 class WinnerRelevance(torch.autograd.Function):
@@ -115,17 +131,27 @@ class WinnerRelevance(torch.autograd.Function):
     def forward(ctx: Any, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
         """Pool; input and output are kept for the comparison on the way back."""
         z = pool(x)
-        ctx.sizes, ctx.x, ctx.z = sizes, x.detach(), z.detach()
+        ctx.sizes, ctx.kept = sizes, (x.detach(), z.detach())
         return z
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
         """Return the relevance of the pooled input."""
-        return None, None, share_among_winners(ctx.x, ctx.z, grads[0], ctx.sizes)
+        (x, z), ctx.kept = ctx.kept, None
+        return None, None, share_among_winners(x, z, grads[0], ctx.sizes)
 
 
 def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
     """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
+    rows = max(1, NEAR // x[0].numel())
+    if len(x) > rows and x.device.type == "cpu":
+        parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
+        return torch.cat([share_among_winners(*part, sizes) for part in parts])
+    kernel, stride, _, dilation = sizes
+    disjoint = all(k <= s and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
+    tiled = disjoint and tuple(x.shape[2:]) == tuple(n * k for n, k in zip(z.shape[2:], kernel, strict=True))
+    if tiled and x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
+        return _share_in_tiles(x, z, relevance, kernel)
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
     # 0 where an input equals its window's maximum, else -1: arithmetic on floats is several times faster than masks.
@@ -134,15 +160,26 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     for loser in losers:
         count += loser
     share = torch.div(relevance, count, out=count)
-    disjoint = all(k <= s and d == 1 for k, s, _, d in zip(*sizes, strict=True))
-    tiled = disjoint and z[0, 0].numel() * len(windows) == padded[0, 0].numel()
-    result = torch.empty_like(padded) if tiled else torch.zeros_like(padded)
+    result = torch.zeros_like(padded)
     for window, loser in zip(windows, losers, strict=True):
         if disjoint:
             torch.addcmul(share, share, loser, out=result[window])
         else:
-            result[window] += torch.addcmul(share, share, loser)
+            result[window].addcmul_(share, loser.add_(1))
     return result[inside]
+
+
+def _share_in_tiles(x: Tensor, z: Tensor, relevance: Tensor, kernel: tuple[int, ...]) -> Tensor:
+    """Do the same where windows lie side by side in images whose channels are last: all windows' places at once."""
+    losers = (x - _spread(z, x)).sign_()
+    count = F.avg_pool2d(losers, kernel, kernel, divisor_override=1).add_(math.prod(kernel))
+    share = _spread(torch.div(relevance, count, out=count), x)
+    return share.addcmul_(share, losers)
+
+
+def _spread(z: Tensor, x: Tensor) -> Tensor:
+    """Give every input of a window what its output has."""
+    return F.interpolate(z, size=x.shape[2:], mode="nearest-exact")
 
 
 def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
@@ -201,7 +238,5 @@ def _pad(x: Tensor, pooled: tuple[int, ...], sizes: Sizes) -> tuple[Tensor, tupl
     inside = (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(before, x.shape[2:], strict=True)))
     if not any(before) and not any(after):
         return x, inside
-    shape = [b + n + a for b, n, a in zip(before, x.shape[2:], after, strict=True)]
-    padded = x.new_full((*x.shape[:2], *shape), float("-inf"))
-    padded[inside] = x
-    return padded, inside
+    around = [reach for pair in zip(reversed(before), reversed(after), strict=True) for reach in pair]
+    return F.pad(x, around, value=float("-inf")), inside

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import pull_back
-from idc_core.lrp.interception import Watch, followed, unseen
+from idc_core.lrp.captures import followed, unseen
+from idc_core.lrp.interception import Watch
 
 
 def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
@@ -17,9 +18,8 @@ def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
     return start
 
 
-def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
-    """Send relevance from the scores back to every capture in one backward pass; zero where no way leads back."""
-    values = [capture.value for capture in watch.captures]
+def check_way(watch: Watch, scores: Tensor) -> None:
+    """Refuse scores from which no way leads back to what was captured."""
     if not scores.requires_grad:
         raise UnsupportedOperationError(
             f"The scores do not depend on {', '.join(sorted({c.layer for c in watch.captures}))} through operations "
@@ -30,5 +30,11 @@ def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
             f"Relevance cannot be propagated through {unseen(scores)}, the network's last operation. "
             "Choose a network of ordinary operations."
         )
+
+
+def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
+    """Send relevance from the scores back to every capture in one backward pass; zero where no way leads back."""
+    check_way(watch, scores)
+    values = [capture.value for capture in watch.captures]
     relevances = pull_back(scores, values, start, allow_unused=True)
     return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]

@@ -1,13 +1,19 @@
-"""LSTM layers and cells, step by step.
+"""Recurrent layers and cells, step by step: LSTM, GRU and plain ones, over padded and over packed sequences.
 
-The gates are held constant and take no relevance; it flows through the cell and its candidate.
+The gates are held constant and take no relevance ("signal-take-all" in [2]); it flows through the cell and its
+candidate in an LSTM, through the state and its candidate in a GRU. The candidate is one weighted sum of input and
+state; the reset gate of a GRU is to it a factor of the state's weights.
 
 References
 ----------
 .. [1] L. Arras, G. Montavon, K.-R. Müller, W. Samek, "Explaining recurrent neural network predictions in
    sentiment analysis", WASSA 2017.
+.. [2] L. Arras, J. Arjona-Medina, M. Widrich, G. Montavon, M. Gillhofer, K.-R. Müller, S. Hochreiter, W. Samek,
+   "Explaining and interpreting LSTMs", in Explainable AI, Springer LNCS 11700, 2019.
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,17 +21,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.joining import concatenate
-from idc_core.lrp.operations import FASTER, add, linear, operation, pass_on, scaled
+from idc_core.lrp.affine import Affine
+from idc_core.lrp.joining import JoinedRelevance, concatenate
+from idc_core.lrp.operations import FASTER, OPERATIONS, add, affine, linear, operation, pass_on, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
+State = tuple[Tensor, ...]
+"""What a cell hands from step to step: its output, and for an LSTM the cell behind it."""
 
-def _lstm_step(
-    settings: RelevanceSettings, x: Tensor, state: tuple[Tensor, Tensor], weights: tuple[Tensor, ...]
-) -> tuple[Tensor, Tensor]:
+Step = Callable[[RelevanceSettings, Tensor, State, Sequence[Tensor]], State]
+"""``step(settings, input, state, weights) -> state``, weights as PyTorch lists them for one layer and direction."""
+
+
+def _lstm_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Sequence[Tensor]) -> State:
     hidden, cell = state
     joined = concatenate(settings, [x, hidden], 1)
-    weight = torch.cat(weights[:2], 1)
+    weight = torch.cat(tuple(weights[:2]), 1)
     bias = weights[2] + weights[3] if len(weights) > 2 else None
     into, forget, _, out = F.linear(joined.detach(), weight, bias).chunk(4, 1)
     rows = slice(2 * hidden.shape[1], 3 * hidden.shape[1])
@@ -36,41 +47,149 @@ def _lstm_step(
     return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell
 
 
-@operation("lstm")
-def _lstm(
+def _gru_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Sequence[Tensor]) -> State:
+    (hidden,) = state
+    biases = weights[2:4] if len(weights) > 2 else (None, None)
+    from_input = F.linear(x.detach(), weights[0], biases[0]).chunk(3, 1)
+    from_state = F.linear(hidden.detach(), weights[1], biases[1]).chunk(3, 1)
+    reset, update = (torch.sigmoid(one + other) for one, other in zip(from_input[:2], from_state[:2], strict=True))
+    last = slice(2 * hidden.shape[1], None)
+    weight = torch.cat([weights[0][last], weights[1][last]], 1)
+    bias = weights[2][last] + reset * weights[3][last] if len(weights) > 2 else None
+
+    def weigh(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+        here, before = v[0].split((x.shape[1], hidden.shape[1]), 1)
+        of_input, of_state = w.split((x.shape[1], hidden.shape[1]), 1)  # type: ignore[union-attr]
+        z = F.linear(here, of_input) + reset * F.linear(before, of_state)
+        return z if b is None else z + b
+
+    def spread(v: tuple[Tensor, ...]) -> Tensor:
+        return v[0].sum(1, keepdim=True).expand(-1, hidden.shape[1])
+
+    joined = concatenate(settings, [x, hidden], 1)
+    candidate = pass_on(torch.tanh, affine(settings, Affine("dense", weigh, weight, bias, bias, spread), joined))
+    return (add(settings, scaled(hidden, update), scaled(candidate, 1 - update)),)
+
+
+def _plain_step(
+    activation: Callable[[Tensor], Tensor],
     settings: RelevanceSettings,
-    input: Tensor,
-    initial: Any,
-    weights: Any,
-    has_biases: Any,
-    layers: int = 1,
-    dropout: float = 0.0,
-    train: bool = False,
-    bidirectional: bool = False,
-    batch_first: bool = False,
-) -> tuple[Tensor, Tensor, Tensor]:
-    if not isinstance(has_biases, bool):
-        raise UnsupportedOperationError("LSTM over packed sequences; pad them instead")
-    each = 4 if has_biases else 2
-    if len(weights) != layers * (1 + bidirectional) * each:
-        raise UnsupportedOperationError("LSTM with a projection")
-    x = input.transpose(0, 1) if batch_first else input
-    hidden: list[Tensor] = []
-    cells: list[Tensor] = []
+    x: Tensor,
+    state: State,
+    weights: Sequence[Tensor],
+) -> State:
+    joined = concatenate(settings, [x, state[0]], 1)
+    bias = weights[2] + weights[3] if len(weights) > 2 else None
+    return (pass_on(activation, linear(settings, joined, torch.cat(tuple(weights[:2]), 1), bias)),)
+
+
+STEPS: dict[str, Step] = {
+    "lstm": _lstm_step,
+    "gru": _gru_step,
+    "rnn_tanh": partial(_plain_step, torch.tanh),
+    "rnn_relu": partial(_plain_step, torch.relu),
+}
+"""Kind of recurrent layer, by PyTorch's name of its operation -> one step of it."""
+
+
+def _along(
+    settings: RelevanceSettings, step: Step, inputs: Sequence[Tensor], start: State, weights: Sequence[Tensor]
+) -> tuple[list[Tensor], State]:
+    """Run a cell along the steps of its inputs; return its outputs and the state in which each row ended.
+
+    Of packed sequences, which are sorted by length, a step holds the first rows alone.
+    """
+    state = tuple(part[: len(inputs[0])] for part in start)
+    outputs: list[Tensor] = []
+    ended: list[State] = []
+    for x in inputs:
+        before, now = len(state[0]), len(x)
+        if now < before:
+            ended.insert(0, tuple(part[now:] for part in state))
+            state = tuple(part[:now] for part in state)
+        if now <= before:
+            state = step(settings, x, state, weights)
+        else:  # rows that begin here start from a constant, to which no relevance must go
+            begun = step(settings, x[before:], tuple(part[before:now] for part in start), weights)
+            state = _joined(step(settings, x[:before], state, weights), begun)
+        outputs.append(state[0])
+    return outputs, _joined(state, *ended) if ended else state
+
+
+def _joined(*states: State) -> State:
+    """Put the rows of several states below each other."""
+    return tuple(torch.cat(parts) for parts in zip(*states, strict=True))
+
+
+def _layers(
+    settings: RelevanceSettings, kind: str, inputs: Sequence[Tensor], start: State, weights: list[Any], options: Any
+) -> tuple[Sequence[Tensor], State]:
+    """Run layers and directions one after the other; return outputs by step and the last states of all."""
+    has_biases, layers, _, _, bidirectional = options
+    directions, each = 1 + bool(bidirectional), 4 if has_biases else 2
+    if len(weights) != layers * directions * each:
+        raise UnsupportedOperationError(f"{kind.upper()} with a projection")
+    finals = []
     for layer in range(layers):
-        directions = []
-        for backwards in range(1 + bidirectional):
-            index = layer * (1 + bidirectional) + backwards
-            state = (initial[0][index], initial[1][index])
-            outputs = []
-            for step in reversed(x.unbind(0)) if backwards else x.unbind(0):
-                state = _lstm_step(settings, step, state, tuple(weights[index * each : (index + 1) * each]))
-                outputs.append(state[0])
-            directions.append(torch.stack(outputs[::-1] if backwards else outputs))
-            cells.append(state[1])
-        x = torch.cat(directions, 2)
-        hidden.append(last_states(x, 1 + bidirectional))
-    return x.transpose(0, 1) if batch_first else x, torch.cat(hidden), torch.stack(cells)
+        found = []
+        for direction in range(directions):
+            index = layer * directions + direction
+            steps = inputs[::-1] if direction else inputs
+            own = weights[index * each : (index + 1) * each]
+            outputs, final = _along(settings, STEPS[kind], steps, tuple(part[index] for part in start), own)
+            found.append(outputs[::-1] if direction else outputs)
+            finals.append(final)
+        inputs = [torch.cat(both, 1) for both in zip(*found, strict=True)]
+    return inputs, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))
+
+
+def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
+    def handler(settings: RelevanceSettings, input: Tensor, *args: Any) -> tuple[Tensor, ...]:
+        # Padded: start, weights, has_biases, ...; packed: number of rows in each step, start, weights, has_biases, ...
+        packed = not isinstance(args[2], bool)
+        start, weights, *options = args[1:] if packed else args
+        start = (start,) if isinstance(start, Tensor) else tuple(start)
+        batch_first = not packed and options.pop()
+        x = input.transpose(0, 1) if batch_first else input
+        inputs = x.split(args[0].tolist()) if packed else x.unbind(0)
+        outputs, states = _layers(settings, kind, inputs, start, list(weights), options)
+        if packed:
+            return torch.cat(tuple(outputs)), *states
+        z = torch.stack(tuple(outputs))
+        return z.transpose(0, 1) if batch_first else z, *states
+
+    return handler
+
+
+def _cell(kind: str) -> Callable[..., Any]:
+    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> Any:
+        start = (state,) if isinstance(state, Tensor) else tuple(state)
+        found = STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
+        return found[0] if isinstance(state, Tensor) else found
+
+    return handler
+
+
+@operation("_pad_packed_sequence")
+def _padded(
+    settings: RelevanceSettings, data: Tensor, sizes: Tensor, batch_first: bool, padding: float, length: int
+) -> tuple[Tensor, Tensor]:
+    """Lay packed sequences side by side; what falls to the padding goes back to the steps of its row."""
+    numbers = torch.arange(len(data)).unsqueeze(1)
+    places, lengths = torch._VF._pad_packed_sequence(numbers, sizes, True, -1, length)
+    places = places.to(data.device)
+    hidden = places.to(data.device) < 0
+    rows = data[places[:, :, 0].clamp(min=0)]
+
+    def join(x: tuple[Tensor, ...]) -> Tensor:
+        return x[0].masked_fill(hidden, padding)
+
+    z = join((rows,)) if settings.bias == "absorb" else JoinedRelevance.apply(join, (1,), rows)  # type: ignore[no-untyped-call]
+    return z if batch_first else z.transpose(0, 1), lengths
+
+
+for _kind in STEPS:
+    OPERATIONS[_kind], OPERATIONS[f"{_kind}_cell"] = _recurrent(_kind), _cell(_kind)
 
 
 def last_states(output: Tensor, directions: int) -> Tensor:
@@ -97,8 +216,3 @@ def _lstm_unwatched(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 FASTER["lstm"] = _lstm_unwatched
-
-
-@operation("lstm_cell")
-def _lstm_cell(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor) -> tuple[Tensor, Tensor]:
-    return _lstm_step(settings, input, (state[0], state[1]), tuple(w for w in weights if w is not None))

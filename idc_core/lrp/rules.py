@@ -12,11 +12,20 @@ References
 .. [3] S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-driven deep learning system testing", ICSE 2020.
 .. [4] A. Andéol, Y. Kawakami, Y. Wada, T. Kanamori, K.-R. Müller, G. Montavon, "Learning domain invariant
    representations by joint Wasserstein distance minimization", Neural Networks 167, 2023 (gamma for any sign).
+.. [5] R. Achtibat, S. M. V. Hatefi, M. Dreyer, A. Jain, T. Wiegand, S. Lapuschkin, W. Samek, "AttnLRP:
+   Attention-aware layer-wise relevance propagation for transformers", ICML 2024.
+.. [6] A. Ali, T. Schnake, O. Eberle, G. Montavon, K.-R. Müller, L. Wolf, "XAI for transformers: better explanations
+   through conservative propagation", ICML 2022.
+
+Notes
+-----
+Rules differ at operations that are affine in the input. What transformers have beside those is the same for every rule
+and as in [5]: products of two activations divide their relevance equally between the factors, a softmax is expanded to
+first order, element-wise functions hand their relevance on. `value-path` alone takes softmax weights as constants [6].
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -24,12 +33,17 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.limits import EPSILON
-from idc_core.lrp.affine import Affine, Kind, Rule, pull_back
+from idc_core.lrp.affine import Affine, Kind, Rule
+from idc_core.lrp.contributions import SignedContributions, add, contributions, or_zero, spread_equally
+from idc_core.lrp.quotients import point_by_point, quotient, signed
 from idc_core.parameters import Parameter, Value, settle
 from idc_core.registry import Registry
 
 TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
+
+FAINT = 1e-30
+"""The same where activations are as small as those of attention over many positions."""
 
 Bias = Literal["absorb", "redistribute"]
 
@@ -61,6 +75,15 @@ ALPHA = Parameter(
 )
 
 
+STABILISER = Parameter(
+    "epsilon",
+    "Epsilon",
+    "Damps sums that nearly cancel; 0 is the published rule, gradient times input in its limit.",
+    0.0,
+    offered=(0.0, 1e-9, 1e-6, 1e-3, 0.01, 0.1),
+)
+
+
 @dataclass(frozen=True)
 class RuleCard:
     """What menus, the command line and the propagation know of a rule."""
@@ -71,6 +94,7 @@ class RuleCard:
     citation: str
     parameters: tuple[Parameter, ...]  # its own; `BIAS` comes with every rule
     choose: Callable[..., Rule]  # ``choose(kind, bias, **parameters)`` gives the `Rule` for a kind of operation
+    holds_weights: bool = False  # whether what a softmax gives inside the network is held constant
 
 
 RULES: Registry[RuleCard] = Registry("relevance rule")
@@ -80,17 +104,24 @@ Choose = TypeVar("Choose", bound=Callable[..., Rule])
 
 
 def relevance_rule(
-    name: str, *, label: str, help: str, citation: str, parameters: tuple[Parameter, ...] = ()
+    name: str,
+    *,
+    label: str,
+    help: str,
+    citation: str,
+    parameters: tuple[Parameter, ...] = (),
+    holds_weights: bool = False,
 ) -> Callable[[Choose], Choose]:
     """Enter a rule into `RULES`.
 
     The decorated function is called with the kind of an operation ("dense", "convolution", "pooling", "sum" or
     "normalisation"), with "absorb" or "redistribute", and with a value for each parameter by its name. It returns the
-    rule for such operations: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``.
+    rule for such operations: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``. With
+    `holds_weights` attention weights are constants, so that relevance flows through the values only.
     """
 
     def enter(choose: Choose) -> Choose:
-        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose))
+        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose, holds_weights))
         return choose
 
     return enter
@@ -150,21 +181,28 @@ class RelevanceSettings:
         """Return rule, parameters and bias by name."""
         return {"rule": self.rule, **dict(self.values), "bias": self.bias}
 
+    @property
+    def holds_weights(self) -> bool:
+        """Whether attention weights are constants."""
+        return RULES[self.rule].holds_weights
+
     def rule_for(self, kind: Kind) -> Rule:
         """Return the rule that treats operations of this kind."""
         return RULES[self.rule].choose(kind, self.bias, **dict(self.values))
 
 
-def epsilon_rule(epsilon: float, bias: Bias) -> Rule:
+def epsilon_rule(epsilon: float, bias: Bias, least: float = TINY) -> Rule:
     """R_i = sum_j x_i w_ij R_j / (z_j + epsilon sign z_j), with sign 0 = +1 (equation 1 of [3], eq. 58 of [1])."""
+    size = max(epsilon, least)
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        denominator = _signed(max(epsilon, TINY), z).add_(z.detach())
-        share = torch.div(relevance, denominator, out=denominator)
-        shares = _contributions(inputs, z, share)
+        if affine.pointwise and bias == "absorb":
+            return point_by_point(inputs, affine.weight, z.detach(), relevance, size)
+        share = quotient(relevance, z.detach(), size)
+        shares = contributions(affine, inputs, z, share)
         if bias == "redistribute":
-            lost = _signed(max(epsilon, TINY), z) + _or_zero(affine.offset)
-            shares = _add(shares, _spread_equally(affine, inputs, share * lost))
+            lost = signed(size, z) + or_zero(affine.offset)
+            shares = add(shares, spread_equally(affine, inputs, share * lost))
         return shares
 
     return rule
@@ -177,14 +215,14 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for positive in (True, False):
             chosen = z.detach() >= 0 if positive else z.detach() < 0
-            part = _SignedContributions(affine, inputs, positive)
+            part = SignedContributions(affine, inputs, positive)
             denominator = z.detach() + gamma * part.total
-            stabiliser = _signed(TINY, denominator)
+            stabiliser = signed(TINY, denominator)
             share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
-            shares = _add(shares, _contributions(inputs, z, share), part.contributions(gamma * share))
+            shares = add(shares, contributions(affine, inputs, z, share), part.contributions(gamma * share))
             if bias == "redistribute":
                 lost = stabiliser + gamma * part.offset
-                shares = _add(shares, _spread_equally(affine, inputs, share * (lost + _or_zero(affine.offset))))
+                shares = add(shares, spread_equally(affine, inputs, share * (lost + or_zero(affine.offset))))
         return shares
 
     return rule
@@ -198,20 +236,20 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     """
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        parts = _SignedContributions(affine, inputs, True), _SignedContributions(affine, inputs, False)
+        parts = SignedContributions(affine, inputs, True), SignedContributions(affine, inputs, False)
         free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
         empty = [(part.total == 0) & free for part in parts]
         weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for part, weight, sign in zip(parts, weights, (1.0, -1.0), strict=True):
             share = weight * relevance / (part.total + sign * TINY)
-            shares = _add(shares, part.contributions(share))
+            shares = add(shares, part.contributions(share))
             if bias == "redistribute":
-                shares = _add(shares, _spread_equally(affine, inputs, share * part.offset))
+                shares = add(shares, spread_equally(affine, inputs, share * part.offset))
         if bias == "redistribute":
             nothing = (parts[0].total == 0) & (parts[1].total == 0)
             if bool(nothing.any()):
-                shares = _add(shares, _spread_equally(affine, inputs, torch.where(nothing, relevance, 0.0)))
+                shares = add(shares, spread_equally(affine, inputs, torch.where(nothing, relevance, 0.0)))
         return shares
 
     return rule
@@ -271,66 +309,24 @@ def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
     return gamma_rule(gamma, bias) if kind == "convolution" else epsilon_rule(epsilon, bias)
 
 
-class _SignedContributions:
-    """The contributions of one sign: x+ w+ and x- w- (positive), or x+ w- and x- w+ (negative), with that bias."""
-
-    def __init__(self, affine: Affine, inputs: tuple[Tensor, ...], positive: bool) -> None:
-        keep = _positive if positive else _negative
-        weight, bias = affine.weight, None if affine.bias is None else keep(affine.bias)
-        with torch.enable_grad():
-            self._inputs = tuple(x.detach().requires_grad_() for x in inputs)
-            upper = tuple(_positive(x) for x in self._inputs)
-            lower = tuple(_negative(x) for x in self._inputs)
-            if weight is None:
-                self._sum = affine.function(upper if positive else lower, None, bias)
-            else:
-                other = _negative(weight) if positive else _positive(weight)
-                self._sum = affine.function(upper, keep(weight), bias) + affine.function(lower, other, None)
-        self.total = self._sum.detach()
-        self.offset = 0.0 if affine.offset is None else keep(affine.offset)
-
-    def contributions(self, share: Tensor) -> tuple[Tensor, ...]:
-        """Return sum_j c_ij share_j for every input i."""
-        return _contributions(self._inputs, self._sum, share)
+@relevance_rule(
+    "attnlrp",
+    label="AttnLRP",
+    help="The usual rule for transformers: contributions, with attention followed through queries, keys and values.",
+    citation="Achtibat et al. 2024",
+    parameters=(STABILISER,),
+)
+def _attnlrp(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+    return epsilon_rule(epsilon, bias, FAINT)
 
 
-def _positive(x: Tensor) -> Tensor:
-    return x.clamp(min=0)
-
-
-def _negative(x: Tensor) -> Tensor:
-    return x.clamp(max=0)
-
-
-def _or_zero(x: Tensor | None) -> Tensor | float:
-    return 0.0 if x is None else x
-
-
-def _signed(size: float, z: Tensor) -> Tensor:
-    """Return `size` with the sign of z, + at zero."""
-    return torch.copysign(torch.full((), size, dtype=z.dtype, device=z.device), z.detach())
-
-
-def _contributions(inputs: tuple[Tensor, ...], z: Tensor, share: Tensor) -> tuple[Tensor, ...]:
-    gradients = pull_back(z, inputs, share, retain=True)
-    return tuple(x.detach() * g for x, g in zip(inputs, gradients, strict=True))
-
-
-def _spread_equally(affine: Affine, inputs: tuple[Tensor, ...], amount: Tensor) -> tuple[Tensor, ...]:
-    """Divide an amount at every output equally among the inputs that feed it (padding is no input).
-
-    An output that no input feeds, such as a window of padding alone, divides its amount among all inputs of its row.
-    """
-    with torch.enable_grad():
-        ones = tuple(torch.ones_like(x).requires_grad_() for x in inputs)
-        fan_in = affine.equally(ones)
-    fed = fan_in.detach() != 0
-    shares = pull_back(fan_in, ones, torch.where(fed, amount / fan_in.detach(), 0.0))
-    if bool(fed.all()):
-        return shares
-    unfed = torch.where(fed, 0.0, amount).flatten(1).sum(1) / sum(x[0].numel() for x in inputs)
-    return tuple(share + unfed.reshape(-1, *[1] * (share.dim() - 1)) for share in shares)
-
-
-def _add(*terms: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return tuple(reduce(torch.add, parts) for parts in zip(*terms, strict=True))
+@relevance_rule(
+    "value-path",
+    label="LRP value path",
+    help="For transformers: attention weights are held constant, and relevance passes through the values only.",
+    citation="Ali et al. 2022",
+    parameters=(STABILISER,),
+    holds_weights=True,
+)
+def _value_path(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+    return epsilon_rule(epsilon, bias, FAINT)

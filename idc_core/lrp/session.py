@@ -9,8 +9,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from idc_core.devices import exact
 from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
-from idc_core.lrp.interception import INPUT, Watch
+from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
+from idc_core.lrp.captures import INPUT
+from idc_core.lrp.interception import Watch
+from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
@@ -18,14 +22,42 @@ _LOCKS_GUARD = threading.Lock()
 
 def lock_of(model: nn.Module) -> threading.RLock:
     """Return the lock of a network; every pass of the engine holds it."""
+    original = model._modules.get("_orig_mod") or model
     with _LOCKS_GUARD:
-        return _LOCKS.setdefault(model, threading.RLock())
+        return _LOCKS.setdefault(original, threading.RLock())
+
+
+def named_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Return a network's modules by name; those that `torch.compile` has wrapped, by their original names."""
+    return {
+        ".".join(part for part in name.split(".") if part != "_orig_mod"): module
+        for name, module in model.named_modules()
+    }
+
+
+@contextmanager
+def _as_written(model: nn.Module) -> Iterator[None]:
+    """Let what `torch.compile` has wrapped run operation by operation, so that each is seen."""
+    wrapped = [module for module in model.modules() if "_orig_mod" in module._modules]
+    compiled = [(module, call) for module in model.modules() if (call := module._compiled_call_impl) is not None]
+    kept = [module.__dict__["forward"] for module in wrapped]
+    try:
+        for module in wrapped:
+            module.__dict__["forward"] = module._modules["_orig_mod"]
+        for module, _ in compiled:
+            module._compiled_call_impl = None
+        yield
+    finally:
+        for module, forward in zip(wrapped, kept, strict=True):
+            module.__dict__["forward"] = forward
+        for module, call in compiled:
+            module._compiled_call_impl = call
 
 
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Hold the network's lock with the network in evaluation mode and its parameters frozen; restore both after."""
-    with lock_of(model), torch.inference_mode(False):
+    with lock_of(model), torch.inference_mode(False), _as_written(model), exact(model):
         training = [module for module in model.modules() if module.training]
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         try:
@@ -53,7 +85,7 @@ class LayerObserver(Protocol):
 @contextmanager
 def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name_all: bool = False) -> Iterator[None]:
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
-    modules = dict(model.named_modules())
+    modules = named_layers(model)
     owner = threading.get_ident()
 
     def entering(name: str) -> Callable[..., None]:
@@ -76,24 +108,36 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
 
         return hook
 
+    def calling(hear: Callable[[str], None], layer: str) -> Callable[..., None]:
+        def hook(*_: Any) -> None:
+            if threading.get_ident() == owner:
+                hear(layer)
+
+        return hook
+
     with ExitStack() as hooks:
         if name_all:
             for name, module in modules.items():
                 hooks.enter_context(module.register_forward_pre_hook(entering(name)))
                 hooks.enter_context(module.register_forward_hook(leaving))
         for layer in layers:
-            if layer != INPUT or INPUT in modules:
-                hooks.enter_context(modules[layer].register_forward_hook(ran(layer)))
+            holder, part = split_layer(layer)
+            if part == HEADS and isinstance(watch, Watch):
+                hooks.enter_context(modules[holder].register_forward_pre_hook(calling(watch.entered, layer)))
+                hooks.enter_context(modules[holder].register_forward_hook(calling(watch.left, layer)))
+            elif layer != INPUT or INPUT in modules:
+                hooks.enter_context(modules[holder].register_forward_hook(ran(layer)))
         yield
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
     """Refuse layers the network does not have, and networks whose operations cannot be seen."""
-    modules = dict(model.named_modules())
+    modules = named_layers(model)
     for layer in layers:
-        if layer not in modules and layer != INPUT:
+        if split_layer(layer)[0] not in modules and layer != INPUT:
             names = [*(name for name in modules if name), repr(INPUT)]
-            raise ModelError(f"The network has no layer {layer!r}: expected one of {', '.join(names)}.")
+            parts = "" if SIGN not in layer else f", or one with {' or '.join(SIGN + part for part in PARTS)} behind it"
+            raise ModelError(f"The network has no layer {layer!r}: expected one of {', '.join(names)}{parts}.")
     for name, module in modules.items():
         if isinstance(module, torch.jit.ScriptModule):
             raise UnsupportedOperationError(
@@ -102,19 +146,16 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
             )
 
 
-def run_watched(model: nn.Module, inputs: Tensor, watch: Watch) -> Tensor:
+def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
     """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
     with torch.set_grad_enabled(watch.settings is not None):
-        inputs = watch.begin(inputs)
+        main = watch.begin(main_of(inputs))
+        inputs = inputs.with_main(main) if isinstance(inputs, NamedInputs) else main
         try:
             with watch:
-                output = model(inputs)
-        except IdcError:
+                output = call(model, inputs)
+        except (IdcError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            kind = str(inputs.dtype).removeprefix("torch.")
-            raise ModelError(
-                f"The network failed on inputs of shape {tuple(inputs.shape)} and type {kind}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise ModelError(f"The network failed on {described(inputs)}: {type(error).__name__}: {error}") from error
         return watch.end(output)

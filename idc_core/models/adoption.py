@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from idc_core.errors import ModelError
+from idc_core.errors import IdcError, ModelError
+from idc_core.explained import WAYS, Explaining, digest_of, said_of
+from idc_core.layer_parts import split_layer
+from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
+from idc_core.models.attentions import with_parts
+from idc_core.models.named_inputs import put_naming
+from idc_core.models.network import Expected
 from idc_core.models.own import Found
+from idc_core.models.scaling import Layout, Scaling
+from idc_core.models.wrapping import Before, put_before, put_two_scores
 from idc_core.own_code import code_digest, run_own, said_source, source_of
+from idc_core.scores import SCORES
 
 if TYPE_CHECKING:
+    from idc_core.datasets.naming import Naming
     from idc_core.models.network import Network
     from idc_core.models.own import OwnModel
-
-SCORES = ("logits", "scores", "output", "out", "predictions", "prediction")
-"""Names under which networks give their scores, where they give several things."""
 
 _WEIGHTED = (nn.Linear, nn.Bilinear, nn.RNNBase, nn.modules.conv._ConvNd)
 _POOLING = (
@@ -54,34 +63,31 @@ def adopt(entry: OwnModel) -> tuple[Network, Found]:
         what = f"the class {built.__name__}" if isinstance(built, type) else f"a {type(built).__name__}"
         raise ModelError(f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.")
     network, remarks = _prepared(built)
-    network.register_forward_hook(_unwrap)
-    seen = _Survey(network, _first_inputs(entry), where)
-    _check_scores(entry, seen.scores, where)
+    network.register_forward_hook(Explaining(entry.explain), with_kwargs=True)
+    if entry.explain is not None:
+        remarks += (f"Explained and analysed: {said_of(entry.explain)}.",)
+    inputs, naming = _first_inputs(entry, network)
+    if inputs is not None and entry.dataset:
+        remarks += _laid_out(network, inputs)
+    if naming is not None:
+        put_naming(network, naming)
+        remarks += (f"Inputs beside {naming.main!r}: {naming.said}.",) if naming.others else ()
+    seen = None if inputs is None else _Survey(network, inputs, where)
+    if seen is not None and entry.dataset:
+        remarks += _fitting_scores(entry, network, seen, where)
     fixed = cast("Network", network)
-    fixed.code, fixed.remarks = code_digest(entry.build), remarks  # type: ignore[assignment]
-    return fixed, _found(entry, network, seen, where)
+    fixed.code, fixed.remarks = _code_of(entry, naming), remarks  # type: ignore[assignment]
+    return fixed, _found(entry, network, seen, inputs, where)
 
 
-def scores_of(output: Any) -> Any:
-    """Return the scores of what a network returned: of its dictionary, record or tuple; itself where there are none."""
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, Mapping):
-        named = [output[name] for name in SCORES if name in output]
-        values: Sequence[Any] = [*named, *output.values()]
-    else:
-        named = [getattr(output, name) for name in SCORES if hasattr(output, name)]
-        values = [*named, *(output if isinstance(output, tuple | list) else getattr(output, "__dict__", {}).values())]
-    return next((value for value in values if isinstance(value, Tensor)), output)
-
-
-def _unwrap(module: nn.Module, inputs: Any, output: Any) -> Any:
-    """Unwrap what the network returns; a hook leaves the names of the layers as they are."""
-    return scores_of(output)
+def _code_of(entry: OwnModel, naming: Naming | None) -> str:
+    """Return what changes with the network's code, with what of it is explained, and with inputs that are computed."""
+    explained = "" if entry.explain is None else digest_of(entry.explain)
+    return f"{code_digest(entry.build)}{explained}{naming or ''}"
 
 
 def _prepared(network: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
-    remarks = []
+    remarks = list(getattr(network, "remarks", ()))
     for inner in ("_orig_mod", "module"):
         if isinstance(network, nn.DataParallel) or inner == "_orig_mod":
             within = getattr(network, inner, None)
@@ -97,18 +103,87 @@ def _prepared(network: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
     if devices:
         remarks.append(f"The network was moved from {' and '.join(devices)} to the CPU.")
         network = network.cpu()
+    if has_weights(network):
+        network = _with_name(network)
     return network.eval(), tuple(remarks)
 
 
-def _first_inputs(entry: OwnModel) -> Tensor:
+def _with_name(layer: nn.Module) -> nn.Module:
+    """Put a network that is itself one layer into another, where the layer has a name: that of its kind."""
+    named = nn.Sequential(OrderedDict({type(layer).__name__.lower(): layer}))
+    expected = getattr(layer, "expected", None)
+    if isinstance(expected, Expected):
+        cast("Any", named).expected = expected
+    return named
+
+
+def _first_inputs(entry: OwnModel, network: nn.Module) -> tuple[Tensor | None, Naming | None]:
+    """Return two inputs, of the network's data, else as its file says, and what is computed beside them.
+
+    None where neither tells.
+    """
     from idc_core.datasets import DATASETS
 
+    said = getattr(network, "expected", None)
+    expected = said if isinstance(said, Expected) else None
+    if not entry.dataset:
+        return (expected.example(), expected.naming) if expected else (None, None)
     if entry.dataset not in DATASETS:
         raise ModelError(
             f"{said_source(entry.build)}: the network {entry.name!r} takes the data set {entry.dataset!r}, which there "
             f"is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
         )
-    return torch.from_numpy(DATASETS[entry.dataset].load("train", 2, None).inputs[:2].copy())
+    found = DATASETS[entry.dataset].load("train", 2, None)
+    by_name = expected.naming.padded(found.special[0]) if expected and expected.naming else None
+    return torch.from_numpy(found.inputs[:2].copy()), found.naming or by_name
+
+
+def _laid_out(network: nn.Module, inputs: Tensor) -> tuple[str, ...]:
+    """Bring pictures into the layout that the network's file asks for, where they fit in no other way; say so."""
+    expected = getattr(network, "expected", None)
+    shape = tuple(inputs.shape[1:])
+    given = (hook for module in network.modules() for hook in module._forward_pre_hooks.values())
+    hooks = [hook for hook in given if isinstance(hook, Before)]
+    told = any(hook.scaling.layout != "first" for hook in hooks)
+    if not isinstance(expected, Expected) or len(shape) < 2 or told or expected.fits(shape):
+        return ()
+    layouts = {"last": (*shape[1:], shape[0]), "flat": (math.prod(shape),)}
+    layout = next((name for name, other in layouts.items() if expected.fits(other)), "")
+    if not layout:
+        return ()
+    scaling = Scaling(layout=cast("Layout", layout))
+    put_before(network, scaling)
+    return (f"Inputs are {scaling.said}, as the network's file asks.",)
+
+
+class _Noted(TorchFunctionMode):
+    """Notes what sigmoids gave, and the module, the innermost `running`, of each attention with several heads."""
+
+    def __init__(self, running: list[str], rows: int) -> None:
+        super().__init__()
+        self.results: dict[int, Tensor] = {}
+        self.attentions: list[str] = []
+        self._running, self._finder = running, HeadFinder(rows)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation."""
+        result = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        moved = name in ("squeeze", "reshape", "view", "flatten") and id(args[0]) in self.results
+        if name in ("sigmoid", "sigmoid_") or moved:
+            self.results[id(result)] = result
+        if self._running and self._heads(name, args, kwargs or {}, result) > 1:
+            self.attentions.append(self._running[-1])
+        return result
+
+    def _heads(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> int:
+        """Return the heads of an attention, 0 for any other operation."""
+        if name == MULTI_HEAD:
+            return int(args[4])
+        layout = self._finder.met(name, args, kwargs, result)
+        return 0 if layout is None else layout.heads_of(result).shape[1]
 
 
 class _Survey:
@@ -118,22 +193,35 @@ class _Survey:
         self.rows = len(inputs)
         self.outputs: dict[str, list[Tensor]] = {}
         self._modules = dict(network.named_modules())
-        hooks = [module.register_forward_hook(self._noting(name)) for name, module in self._modules.items() if name]
+        self._running: list[str] = []
+        named = [(name, module) for name, module in self._modules.items() if name]
+        hooks = [module.register_forward_pre_hook(self._entering(name)) for name, module in named]
+        hooks += [module.register_forward_hook(self._noting(name)) for name, module in named]
         try:
             with torch.no_grad():
-                self.scores: Any = network(inputs)
+                noted = _Noted(self._running, len(inputs))
+                with noted:
+                    self.scores: Any = network(inputs)
+            self.probability = id(self.scores) in noted.results
+            self.attentions = noted.attentions
         except Exception as error:
             kind = str(inputs.dtype).removeprefix("torch.")
+            said = (str(error).strip().splitlines() or [""])[0]
+            said = said if isinstance(error, IdcError) else f"{type(error).__name__}: {said}"
             raise ModelError(
                 f"{where} fails on inputs of shape {tuple(inputs.shape)} and type {kind}: "
-                f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+                f"{said.rstrip('.')}.{_other_channels(network, inputs)}"
             ) from error
         finally:
             for hook in hooks:
                 hook.remove()
 
+    def _entering(self, name: str) -> Any:
+        return lambda module, inputs: self._running.append(name)
+
     def _noting(self, name: str) -> Any:
         def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+            self._running.pop()
             value = output[0] if isinstance(output, tuple | list) and output else output
             if isinstance(value, Tensor):
                 if isinstance(module, nn.RNNBase) and not module.batch_first and value.dim() == 3:
@@ -141,10 +229,6 @@ class _Survey:
                 self.outputs.setdefault(name, []).append(value)
 
         return hook
-
-    def weighted(self, name: str) -> bool:
-        """Whether a layer has weights of its own."""
-        return isinstance(self._modules[name], _WEIGHTED)
 
     def _has_neurons(self, name: str) -> bool:
         values = self.outputs[name]
@@ -162,7 +246,7 @@ class _Survey:
             if not self._has_neurons(name):
                 continue
             leaf = next(module.children(), None) is None
-            if isinstance(module, (*_WEIGHTED, *_POOLING)):
+            if has_weights(module) or isinstance(module, _POOLING):
                 found[place] = name
             elif not leaf and (place not in found or not self._is_leaf(found[place])):
                 found[place] = name  # of blocks with one output the outermost, which finishes last
@@ -170,6 +254,50 @@ class _Survey:
 
     def _is_leaf(self, name: str) -> bool:
         return next(self._modules[name].children(), None) is None
+
+
+def _other_channels(network: nn.Module, inputs: Tensor) -> str:
+    """Say what to do where a network takes pictures in colour and these are grey, or the other way round."""
+    if inputs.dim() != 4 or inputs.shape[1] not in (1, 3):
+        return ""
+    other = inputs.expand(-1, 3, -1, -1) if inputs.shape[1] == 1 else inputs.mean(1, keepdim=True)
+    try:
+        with torch.no_grad():
+            network(other)
+    except Exception:
+        return ""
+    takes = "RGB pictures, and these are grey" if inputs.shape[1] == 1 else "grey pictures, and these are RGB"
+    return f" It takes {takes}: read them with --channels {other.shape[1]}, or convert them in front of the network."
+
+
+def has_weights(module: nn.Module) -> bool:
+    """Whether a module is a layer with a matrix of weights."""
+    if isinstance(module, _WEIGHTED):
+        return True
+    kind = getattr(module, "_ty", None) or type(module).__name__  # an exported module keeps the name of its class
+    if hasattr(module, "_packed_params"):  # a dense layer that PyTorch has quantised
+        return True
+    leaf = next(module.children(), None) is None and not str(kind).endswith(("Embedding", "EmbeddingBag"))
+    return leaf and any(value.dim() > 1 for value in module.parameters(recurse=False))
+
+
+def _fitting_scores(entry: OwnModel, network: nn.Module, seen: _Survey, where: str) -> tuple[str, ...]:
+    """Check the scores; where two classes have one, make two and say so."""
+    scores, two = seen.scores, len(_class_names(entry)) == 2
+    single = isinstance(scores, Tensor) and (scores.dim() == 1 or (scores.dim() == 2 and scores.shape[1] == 1))
+    if entry.task != "classification" or not two or not single or not scores.is_floating_point():
+        _check_scores(entry, scores, where)
+        return ()
+    put_two_scores(network, seen.probability)
+    said = "probability p of the second class: -x/2 and x/2 are analysed, x the logit of p"
+    score = "score x: -x/2 and x/2 are analysed, so that the second class is predicted where x is above 0"
+    return (f"It gives one {said if seen.probability else score}.",)
+
+
+def _class_names(entry: OwnModel) -> tuple[str, ...]:
+    from idc_core.datasets import DATASETS
+
+    return DATASETS[entry.dataset].class_names
 
 
 def _check_scores(entry: OwnModel, scores: Any, where: str) -> None:
@@ -183,7 +311,10 @@ def _check_scores(entry: OwnModel, scores: Any, where: str) -> None:
     shape = tuple(scores.shape)
     if scores.dim() not in (1, 2) or not scores.is_floating_point():
         kind = str(scores.dtype).removeprefix("torch.")
-        raise ModelError(f"{where} returns {kind} of shape {shape}; expected scores of shape (n, classes) as floats.")
+        advice = f" Say which are explained with explain={WAYS}." if len(shape) > 2 else ""
+        raise ModelError(
+            f"{where} returns {kind} of shape {shape}; expected scores of shape (n, classes) as floats.{advice}"
+        )
     outputs, names = 1 if scores.dim() == 1 else shape[1], DATASETS[entry.dataset].class_names
     if entry.task == "regression" and outputs != 1:
         raise ModelError(
@@ -191,34 +322,37 @@ def _check_scores(entry: OwnModel, scores: Any, where: str) -> None:
             'its targets are classes, give them as whole numbers or say task="classification".'
         )
     if entry.task == "classification" and outputs != len(names):
-        advice = (
-            "give two scores, for example torch.cat([-x, x], 1)"
-            if outputs == 1
-            else "name all classes with class_names=(...) of @idc.dataset"
-        )
+        advice = "give one score per class" if outputs == 1 else "name all classes with class_names=(...) of its data"
         raise ModelError(
             f"{where} returns {outputs} score{'s' if outputs > 1 else ''} per input, but {entry.dataset!r} has "
             f"{len(names)} classes ({', '.join(names[:12])}): {advice}."
         )
 
 
-def _found(entry: OwnModel, network: nn.Module, seen: _Survey, where: str) -> Found:
+def _found(entry: OwnModel, network: nn.Module, seen: _Survey | None, inputs: Tensor | None, where: str) -> Found:
     modules = dict(network.named_modules())
+    if seen is None:  # nothing tells what it takes: its layers in the order in which it names them
+        ran = [name for name, module in modules.items() if name and next(module.children(), None) is None]
+        offered = [name for name in ran if has_weights(modules[name]) or isinstance(modules[name], _POOLING)]
+    else:
+        ran, offered = list(seen.outputs), seen.layers
     given = (entry.layers if "layers" in entry.given else ()) + (
         (entry.default_layer,) if "default_layer" in entry.given else ()
     )
     for name in given:
-        if name not in modules or not name:
-            close = ", ".join(seen.layers)
-            raise ModelError(f"{where} has no layer {name!r}; layers with neurons are {close}.")
+        if split_layer(name)[0] not in modules or not name:
+            raise ModelError(f"{where} has no layer {name!r}; layers with neurons are {', '.join(offered)}.")
     if "layers" in entry.given:
         layers = entry.layers
     else:
-        wanted = {*seen.layers, *given}
-        layers = tuple(name for name in seen.outputs if name in wanted)
+        wanted = {*(getattr(network, "offered_layers", ()) or offered), *given}
+        layers = tuple(name for name in ran if name in wanted)
+        layers += tuple(name for name in given if name not in layers)
     if not layers:
         raise ModelError(
             f"{where} runs no module with neurons of its own; name a layer with layer=... of @idc.network."
         )
-    weighted = [name for name in layers if seen.weighted(name)] or list(layers)
+    weighted = [name for name in layers if name in modules and has_weights(modules[name])] or list(layers)
+    if seen is not None and inputs is not None and seen.attentions and "layers" not in entry.given:
+        layers = with_parts(network, inputs, layers, seen.attentions, seen.outputs)
     return Found(layers, weighted[-2] if len(weighted) > 1 else weighted[-1])

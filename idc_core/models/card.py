@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.errors import DataError, ModelError
+from idc_core.layer_parts import split_layer
 
 if TYPE_CHECKING:
     from idc_core.models.network import Network
 
 Task = Literal["classification", "regression"]
+
+WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
+"""Where the weights trained for this project, and their cards, are kept."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
@@ -98,7 +102,8 @@ class ModelCard:
 
     def check_network(self, network: Network, source: str) -> None:
         """Raise ModelError unless the network has the card's layers and number of parameters."""
-        unknown = sorted(set(self.layers) - {name for name, _ in network.named_modules()})
+        modules = {name for name, _ in network.named_modules()}
+        unknown = sorted(layer for layer in self.layers if split_layer(layer)[0] not in modules)
         count = sum(parameter.numel() for parameter in network.parameters())
         if unknown or count != self.parameters:
             lacks = f"the layers {', '.join(unknown)[:200]}" if unknown else f"{self.parameters:,} parameters"

@@ -231,7 +231,7 @@ def whole(name: str, series: Series | None = None) -> Series:
 
 def own_fingerprint(name: str) -> str:
     """Return the fingerprint of the project's own weights; empty where there are none."""
-    from idc_core.models.weights import WEIGHTS_FOLDER
+    from idc_core.models.card import WEIGHTS_FOLDER
 
     path = WEIGHTS_FOLDER / f"{name}.json"
     return ModelCard.read(path).fingerprint if path.exists() else ""

@@ -2,61 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
+from idc_core.devices import choose
 from idc_core.errors import ModelError
-from idc_core.models.card import ModelCard
+from idc_core.explained import Explain
+from idc_core.models.card import WEIGHTS_FOLDER, ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
 from idc_core.models.own import OwnModel
 from idc_core.models.published import load_published
 from idc_core.models.registry import MODELS, find_entry
-from idc_core.models.weights import WEIGHTS_FOLDER, fingerprint, read_weights
-from idc_core.own_code import said_source
-
-FORMATS: dict[str, Callable[[Path], Network]] = {}
-"""Readers of files by their ending, as ".onnx"; "/" is a folder."""
+from idc_core.models.scaling import Scaling
+from idc_core.models.weights import fingerprint, read_weights
+from idc_core.own_code import looks_like_path, said_source
 
 
-def load_model(name: str, *, weights: Path | None = None) -> Network:
-    """Load a network of the registry with its trained weights.
+def load_model(
+    name: str | Path,
+    *,
+    weights: Path | None = None,
+    data: Path | str = "",
+    scaling: Scaling | None = None,
+    architecture: str = "",
+    trust: bool = False,
+    explain: Explain | None = None,
+    device: str = "",
+) -> Network:
+    """Load a network of the registry with its trained weights, or one from a file.
 
     Parameters
     ----------
-    name : str
-        A name in `MODELS`, or the path of a file whose ending is in `FORMATS`.
+    name : str or Path
+        A name in `MODELS`, or the path of a file or folder.
     weights : Path, optional
         Weights to use instead of the project's own: a `.safetensors` file (for published networks a `.npz`
         file), with the card or layer list beside it under the same name with the ending `.json`.
+    data : str or Path
+        Of a path: name or path of the data that the network takes; it is then entered into `MODELS` by
+        `idc_core.models.opening.open_network`. Without, the network takes arrays, and its card names no data.
+    scaling, architecture, trust, explain
+        Of a path: as `open_network` takes them.
+    device : str
+        Where it runs: "cpu", "cuda", "cuda:1", "mps", or "auto" for the first accelerator that is there. By default
+        what the command line, else the config file, says, else the processor.
 
     Returns
     -------
     Network
-        A `torch.nn.Module` in eval mode, float32 on the CPU, with its `ModelCard` as the attribute `card`.
+        A `torch.nn.Module` in eval mode, float32, with its `ModelCard` as the attribute `card`.
         Its outputs are scores before any softmax.
 
     Raises
     ------
     ModelError
         If the name is unknown, or a file is absent, damaged or belongs to another network.
+    SettingError
+        If the device is not there.
     """
-    if name not in MODELS and (read := _reader_of_file(name)) is not None:
-        return read(Path(name))
-    entry = find_entry(name)
+    where = choose(device)
+    if str(name) not in MODELS and looks_like_path(str(name)):
+        from idc_core.models.opening import read_entry  # it loads the readers of data
+
+        entry: ModelEntry = read_entry(
+            name, data=data, scaling=scaling, architecture=architecture, trust=trust, explain=explain
+        )
+        if entry.dataset:
+            MODELS[entry.name] = entry
+    elif data or scaling or architecture or trust or explain is not None:
+        raise ModelError(
+            f"{name} is no path: data, scaling, architecture, trust and explain are for networks from files."
+        )
+    else:
+        entry = find_entry(str(name))
     if isinstance(entry, OwnModel):
         network = _load_complete(entry, weights)
     else:
         network = load_published(entry, weights) if entry.published else _load_trained(entry, weights)
-    return network.eval()
-
-
-def _reader_of_file(name: str) -> Callable[[Path], Network] | None:
-    """Return the reader of a file by its ending; None where the name is no such file."""
-    path = Path(name)
-    if path.suffix == ".py":
-        raise ModelError(f"{name} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
-    return FORMATS.get("/" if path.is_dir() else path.suffix.lower())
+    return network.to(where).eval()
 
 
 def _load_complete(entry: OwnModel, weights: Path | None) -> Network:

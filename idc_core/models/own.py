@@ -10,6 +10,7 @@ from idc_core.models.card import Task
 from idc_core.models.entry import ModelEntry
 
 if TYPE_CHECKING:
+    from idc_core.explained import Explain
     from idc_core.models.network import Network
 
 
@@ -29,8 +30,11 @@ class OwnModel(ModelEntry):
     ----------
     given : tuple of str
         Which of layers, default layer and task were given.
+    explain : str or callable, optional
+        Which scores are explained, as `idc_core.explained.explaining` takes it.
     """
 
+    explain: Explain | None = None
     given: tuple[str, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -66,7 +70,7 @@ class OwnModel(ModelEntry):
 
     @cached_property  # type: ignore[misc]
     def task(self) -> Task:
-        """That of its data."""
+        """That of its data; classification where it has none."""
         from idc_core.datasets import DATASETS
 
-        return DATASETS[self.dataset].task
+        return DATASETS[self.dataset].task if self.dataset else "classification"

@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from idc_core.errors import ModelError
-from idc_core.models.card import Task
+from idc_core.explained import Explain, checked
+from idc_core.layer_parts import CLASS, HEADS, part_of_layer
+from idc_core.models.card import WEIGHTS_FOLDER, ModelCard, Task
 from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.own import OwnModel
 from idc_core.own_code import next_edition
@@ -108,6 +110,16 @@ def _published_lenet(shape: _LeNet, name: str, paper: str, *, same: bool) -> Mod
     )
 
 
+def _blocks(count: int, *parts: str) -> tuple[str, ...]:
+    """Return the layers of a transformer's blocks: units of the dense layers, the block, and parts of what it gives."""
+    names = (f"block{number}" for number in range(1, count + 1))
+    return tuple(
+        layer
+        for name in names
+        for layer in (f"{name}.mlp.hidden", name, *(part_of_layer(name, part) for part in parts))
+    )
+
+
 def _network(module: str, name: str, *arguments: object) -> Network:
     """Build a network, whose file is imported only now: it needs torch."""
     built: Network = getattr(import_module(f"idc_core.models.{module}"), name)(*arguments)
@@ -140,6 +152,29 @@ _ENTRIES = (
             "(1e-4, batch 32, 40 epochs): as accurate in fewer epochs.",
         ),
         citation=_DEEPIMPORTANCE,
+        licence="MIT",
+    ),
+    ModelEntry(
+        name="vit-cifar10",
+        label="ViT on CIFAR-10",
+        help="A small vision transformer with a class token and 376,810 parameters, trained on CIFAR-10.",
+        build=partial(_network, "vit", "ViT"),
+        layers=("stem1", "stem2", "patches", *_blocks(4, CLASS, HEADS), "norm", "logits"),
+        dataset="cifar10",
+        default_layer="norm",
+        parameters=376_810,
+        recipe=Recipe(
+            "adamw",
+            2e-3,
+            batch=128,
+            epochs=24,
+            augmentation="mirror-shift",
+            weight_decay=0.05,
+            note="Small, with few epochs, to be trained in half an hour on one core: vision transformers reach more "
+            "with more of both.",
+        ),
+        citation="A. Dosovitskiy et al., An Image Is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
+        "ICLR 2021",
         licence="MIT",
     ),
     ModelEntry(
@@ -186,6 +221,27 @@ _ENTRIES = (
         licence="MIT",
     ),
     ModelEntry(
+        name="texttransformer-20newsgroups",
+        label="Text transformer on 20 Newsgroups",
+        help="A small transformer for text, trained on six of the twenty newsgroups.",
+        build=partial(_network, "texttransformer", "TextTransformer"),
+        layers=(*_blocks(2, HEADS), "norm", "logits"),
+        dataset="20newsgroups",
+        default_layer="norm",
+        parameters=528_006,
+        recipe=Recipe(
+            "adamw",
+            2e-3,
+            batch=32,
+            epochs=15,
+            augmentation="drop-words",
+            weight_decay=0.01,
+            note="As for the convolutional network for text, with half the learning rate and fewer epochs.",
+        ),
+        citation="A. Vaswani et al., Attention Is All You Need, NeurIPS 2017",
+        licence="MIT",
+    ),
+    ModelEntry(
         name="charlstm-sql",
         label="Character LSTM on SQL",
         help="A recurrent network with 512 units that predicts the next character of SQL strings.",
@@ -219,6 +275,7 @@ def network(
     layer: str | None = None,
     layers: Sequence[str] | None = None,
     task: Task | None = None,
+    explain: Explain | None = None,
     citation: str = "",
     licence: str = "",
 ) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
@@ -232,8 +289,10 @@ def network(
     of `named_modules()`, analysed unless another one is chosen, by default the last hidden layer with weights. `layers`
     are all that are offered, in forward order, by default those with weights, poolings, and blocks that sum branches.
     `task` is by default that of the data. People see `label`, by default the name. Scores in a dictionary, a record or
-    a tuple are found: `logits`, `scores`, else the first tensor.
+    a tuple are found: `logits`, `scores`, else the first tensor. Where they are more than one row per input, `explain`
+    says which are meant: "mean-pixels", "last-token" or others of `idc_core.explained.explaining`, or a function.
     """
+    chosen = None if explain is None else checked(explain)
 
     def decorate(build: Callable[[], Module]) -> Callable[[], Module]:
         MODELS[name] = OwnModel(
@@ -251,10 +310,17 @@ def network(
             task=cast("Task", task),
             complete=True,
             edition=next_edition(),
+            explain=chosen,
         )
         return build
 
     return decorate
+
+
+def shipped_card(name: str) -> ModelCard | None:
+    """Return the card of a network whose weights come with the project, without reading these; None for others."""
+    path = WEIGHTS_FOLDER / f"{name}.json"
+    return None if isinstance(MODELS[name], OwnModel) or not path.exists() else ModelCard.read(path)
 
 
 def find_entry(name: str) -> ModelEntry:

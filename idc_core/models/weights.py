@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,7 @@ _NAMES = {
 }
 """Types of values as safetensors files name them."""
 
-WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
-"""Where the weights trained for this project, and their cards, are kept."""
+_BYTES = {name: kind.itemsize for kind, name in _NAMES.items()}
 
 
 def fingerprint(network: nn.Module) -> str:
@@ -43,10 +43,28 @@ def fingerprint(network: nn.Module) -> str:
     """
     digest = hashlib.sha256(str(getattr(network, "code", "")).encode())
     for name, value in sorted(network.state_dict().items()):
-        array = value.detach().cpu().contiguous().numpy()
-        digest.update(f"{name} {array.shape} {array.dtype.str}\n".encode())
-        digest.update(array.tobytes())
+        for part in _parts(name, value):
+            digest.update(part)
     return digest.hexdigest()[:16]
+
+
+def _parts(name: str, value: Any) -> Iterator[bytes]:
+    """Yield what tells a value of a state dict: of a quantised layer it is a tuple, or no tensor at all."""
+    if isinstance(value, tuple | list):
+        for place, one in enumerate(value):
+            yield from _parts(f"{name} {place}", one)
+        return
+    if not isinstance(value, Tensor):
+        yield f"{name} {value!r}\n".encode()
+        return
+    plain = (value.dequantize() if value.is_quantized else value).detach().cpu().contiguous()
+    try:
+        array = plain.numpy()
+        kind = array.dtype.str
+    except TypeError:  # NumPy has no such type: bfloat16, float8
+        array, kind = plain.reshape(-1).view(torch.uint8).numpy(), str(plain.dtype)
+    yield f"{name} {tuple(plain.shape)} {kind}\n".encode()
+    yield array.tobytes()
 
 
 def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
@@ -103,12 +121,23 @@ def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None
         _check_fit(network, _headers(content, source), source, widen=widen)
         state = load(content)
     except (SafetensorError, ValueError) as error:
-        raise ModelError(f"{source} is not a complete safetensors file ({error}).") from error
+        raise ModelError(f"{source} is not a complete safetensors file ({error}); copy or save it again.") from error
     except DataError as error:
         raise ModelError(str(error)) from error
     if widen:
         state = {name: value.float() if value.dtype == torch.float16 else value for name, value in state.items()}
     fill(network, state, source)
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensors of a safetensors file by name; ModelError where it is damaged."""
+    source = f"The weights file {path}"
+    try:
+        return {name: one.shape for name, one in _headers(read_content(path, source), source).items()}
+    except ValueError as error:
+        raise ModelError(f"{source} is not a complete safetensors file ({error}); copy or save it again.") from error
+    except DataError as error:
+        raise ModelError(str(error)) from error
 
 
 def _headers(content: bytes, source: str) -> dict[str, _Header]:
@@ -119,7 +148,24 @@ def _headers(content: bytes, source: str) -> dict[str, _Header]:
     where = f"{source} is not a complete safetensors file: its header"
     found = read_json(content[8 : 8 + length], where, dict[str, Any])
     found.pop("__metadata__", None)
-    return typed(found, where, dict[str, _Header])
+    headers = typed(found, where, dict[str, _Header])
+    _check_layout(headers, len(content) - 8 - length)
+    return headers
+
+
+def _check_layout(headers: Mapping[str, _Header], held: int) -> None:
+    """Raise ValueError unless tensors fill the bytes behind the header, one after the other."""
+    end = 0
+    for name, one in sorted(headers.items(), key=lambda item: item[1].data_offsets):
+        begin, stop = one.data_offsets
+        if begin != end or stop < begin:
+            raise ValueError(f"its tensor {name[:60]!a} lies over another one, or leaves a gap before it")
+        needed = prod(one.shape) * _BYTES.get(one.dtype, 0)
+        if (needed and needed != stop - begin) or any(side < 0 for side in one.shape):
+            raise ValueError(f"its tensor {name[:60]!a} needs {needed:,} bytes and has {stop - begin:,}")
+        end = stop
+    if end != held:
+        raise ValueError(f"it holds {held:,} bytes of values where its header says {end:,}")
 
 
 def write_weights(network: nn.Module, path: Path, *, half: bool = False) -> None:

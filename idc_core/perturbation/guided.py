@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idc_core.lrp.interception import INPUT
+from idc_core.lrp.captures import INPUT
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.perturbation.inputs import (
     SHARE,

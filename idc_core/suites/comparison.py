@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.analysis.analysis import Analysis
 from idc_core.analysis.predictions import Predictions, join_predictions
+from idc_core.analysis.result import Analysis
 from idc_core.clustering.points import Floats
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, decode, encode, total

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,22 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 
+Kind = Literal["pictures", "tokens", "numbers"]
+
+
 def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") -> Suite:
     """Read a person's own tests, of no data set (`origin` is -1), from an npz file.
 
     ``numpy.savez(path, inputs=..., targets=...)`` writes it. ``inputs`` is (n, ...) in the shape of `like`: pictures as
-    floats in 0..1, or as uint8 in 0..255, which are divided by 255; texts as token ids. ``targets`` is (n,): true
+    floats in 0..1, or as uint8 in 0..255, which are divided by 255; texts as token ids; feature vectors and time series
+    as numbers, scaled as the network's training inputs. ``targets`` is (n,): true
     classes, or true values of a regression. Raises DataError if the file is damaged, lacks an array, holds pickled
     objects, takes more memory than is allowed, or does not fit the data set. Nothing in it is ever executed.
     """
     where = str(file) if isinstance(file, Path) else "The file"
     form = SuiteFormat.of(like)
     inputs, targets, _ = read_tests(file, where, form)
-    words = len(like.vocabulary) if isinstance(like, Dataset) else 0
+    words = len(like.vocabulary) if isinstance(like, Dataset) and form.kind == "tokens" else 0
     if words and inputs.max() >= words:
         raise DataError(f"{where}: expected token ids in 0..{words - 1}, found {inputs.max()}.")
     return suite_from_arrays(inputs, targets, form, label=label, where=where)
@@ -45,31 +49,52 @@ def read_tests(
     with open_arrays(file, where) as arrays:
         arrays.require(("inputs", "targets", *others))
         header, wanted = arrays.header("inputs"), arrays.header("targets")
-        _check_form(header.shape, header.kind, form.shape, where)
+        _check_form(header.shape, header.kind, form, where)
         if wanted.shape != header.shape[:1]:
             raise DataError(
                 f"{where}: expected one target for each of {header.shape[0]} inputs, found the shape {wanted.shape}."
             )
         # Converted while they are read, so that no second copy is ever held.
-        inputs = arrays.read("inputs", np.int64 if len(form.shape) == 1 else np.float32)
-        if header.kind == np.uint8 and len(form.shape) > 1:
+        inputs = arrays.read("inputs", np.int64 if form.kind == "tokens" else np.float32)
+        if header.kind == np.uint8 and form.kind == "pictures":
             inputs /= np.float32(255)
         return inputs, arrays.read("targets"), {name: arrays.read(name) for name in others}
 
 
 @dataclass(frozen=True)
 class SuiteFormat:
-    """What a network takes: shape of one input, class names (none for regression), and task."""
+    """What a network takes: shape of one input, class names (none for regression), task, and what inputs are.
+
+    `kind` is "pictures" with values in 0..1, "tokens", or "numbers" of any size: feature vectors and time series; by
+    default what has the shape of pictures or tokens.
+    """
 
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     task: Task
+    kind: Kind | Literal[""] = ""
+
+    def __post_init__(self) -> None:
+        if not self.kind:
+            object.__setattr__(self, "kind", "tokens" if len(self.shape) == 1 else "pictures")
 
     @staticmethod
     def of(like: Dataset | Suite) -> SuiteFormat:
         """Return the format of a data set's tests, or of a suite's."""
-        shape = like.shape if isinstance(like, Suite) else tuple(int(side) for side in like.inputs.shape[1:])
-        return SuiteFormat(shape, tuple(like.class_names), like.task)
+        if not isinstance(like, Suite):
+            shape, kind = tuple(int(side) for side in like.inputs.shape[1:]), _kind_of(like.inputs)
+        elif len(like.shape) == 3:
+            shape, kind = like.shape, "pictures"  # of which the first one may have to be made by an attack
+        else:
+            shape, kind = like.shape, _kind_of(like.take([0]))
+        return SuiteFormat(shape, tuple(like.class_names), like.task, kind)
+
+
+def _kind_of(inputs: NDArray[Any]) -> Kind:
+    """Return what inputs (n, ...) of a data set are."""
+    if inputs.ndim == 4:
+        return "pictures"
+    return "tokens" if inputs.dtype.kind in "iu" else "numbers"
 
 
 def suite_from_arrays(
@@ -88,7 +113,7 @@ def suite_from_arrays(
     `origin` is the number of the test that each was made of, default -1; `provenance` says how they were made, default
     that they are a person's own; `where` names what holds the arrays, for messages.
     """
-    inputs = fitting_inputs(inputs, form.shape, where)
+    inputs = fitting_inputs(inputs, form, where)
     targets = fitting_targets(targets, len(inputs), form, where)
     digest = begin_digest(inputs.dtype, inputs.shape)
     digest.update(inputs.data)
@@ -113,13 +138,17 @@ def begin_digest(kind: np.dtype[Any], shape: tuple[int, ...]) -> Hash:
     return hashlib.sha256(repr((kind.str, shape)).encode())
 
 
-def fitting_inputs(array: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[Any]:
+def fitting_inputs(array: NDArray[Any], form: SuiteFormat, where: str) -> NDArray[Any]:
     """Return inputs as the network takes them, or refuse them with `DataError`."""
-    _check_form(array.shape, array.dtype, shape, where)
-    if len(shape) == 1:
+    _check_form(array.shape, array.dtype, form, where)
+    if form.kind == "tokens":
         if array.min() < 0:
             raise DataError(f"{where}: expected token ids, whole numbers from 0, but found {array.min()}.")
         return np.ascontiguousarray(array, np.int64)
+    if form.kind == "numbers":
+        if not np.isfinite(array).all():
+            raise DataError(f"{where}: expected inputs that are finite numbers.")
+        return np.ascontiguousarray(array, np.float32)
     if array.dtype == np.uint8:
         return np.ascontiguousarray(array, np.float32) / np.float32(255)
     if not (array.min() >= 0 and array.max() <= 1):
@@ -130,14 +159,17 @@ def fitting_inputs(array: NDArray[Any], shape: tuple[int, ...], where: str) -> N
     return np.ascontiguousarray(array, np.float32)
 
 
-def _check_form(found: tuple[int, ...], kind: np.dtype[Any], shape: tuple[int, ...], where: str) -> None:
+def _check_form(found: tuple[int, ...], kind: np.dtype[Any], form: SuiteFormat, where: str) -> None:
     """Refuse inputs of another shape or type, before any of them is looked at."""
+    shape = form.shape
     if found[1:] != shape or not found or not found[0]:
         wanted = ", ".join(map(str, shape))
         raise DataError(f"{where}: expected inputs of shape (n, {wanted}) with n at least 1, found {found}.")
-    if len(shape) == 1 and kind.kind not in "iu":
+    if form.kind == "numbers" and kind.kind not in "fiu":
+        raise DataError(f"{where}: expected inputs that are numbers, not {kind}.")
+    if form.kind == "tokens" and kind.kind not in "iu":
         raise DataError(f"{where}: expected inputs that are token ids, whole numbers from 0, not {kind}.")
-    if len(shape) > 1 and kind.kind != "f" and kind != np.uint8:
+    if form.kind == "pictures" and kind.kind != "f" and kind != np.uint8:
         raise DataError(f"{where}: expected inputs as floats in 0..1 or as uint8 in 0..255, not {kind}.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -175,6 +175,14 @@ class SuiteKinds(Mapping[str, SuiteKind]):
     def __len__(self) -> int:
         return len(self._all())
 
+    def values(self) -> ValuesView[SuiteKind]:
+        """Return all kinds, gathered once: one by one, each would gather all."""
+        return self._all().values()
+
+    def items(self) -> ItemsView[str, SuiteKind]:
+        """Return all kinds with their names, gathered once."""
+        return self._all().items()
+
 
 SUITES = SuiteKinds()
 """Kinds of suites by name; what is entered into `TRANSFORMS` or `ATTACKS` is here at once."""
@@ -239,7 +247,7 @@ def perturbed(
         name=name,
         label=kind.label,
         provenance=(*source.provenance, step),
-        parts=(SuitePart(content_address(source.fingerprint, _key(step)), len(source), made),),
+        parts=(SuitePart(content_address(source.fingerprint, _key(step)), len(source), made, source.at_a_time),),
     )
 
 

@@ -14,8 +14,10 @@ from idc_core.analysis.predictions import Predictions, join_predictions, predict
 from idc_core.datasets.dataset import Task
 from idc_core.errors import ModelError
 from idc_core.progress import Progress, report
-from idc_core.suites.suite import BLOCK, Positions, SuitePart
-from idc_core.tracing.trace import TraceBatch, neuron_activation, neuron_axes, trace
+from idc_core.suites.suite import Positions, SuitePart
+from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.trace import TraceBatch, trace
+from idc_core.tracing.transfers import brought_back
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +48,19 @@ def part_responses(
     neurons = np.asarray(important, np.int64)
     found: list[Predictions] = []
     activations: list[NDArray[np.float32]] = []
-    for positions, batch in trace_part(model, part, [layer], on_progress):
-        found.append(predict(batch.scores.float().cpu().numpy(), targets[positions], task))
-        active = neuron_activation(batch.activations[layer], axis).float().cpu().numpy()
-        activations.append(active[:, neurons])
+    reduced = (
+        (
+            positions,
+            {
+                "scores": batch.scores.float(),
+                "active": neuron_activation(batch.activations[layer], axis, batch.kept).float(),
+            },
+        )
+        for positions, batch in trace_part(model, part, [layer], on_progress)
+    )
+    for positions, arrays in brought_back(reduced):
+        found.append(predict(arrays["scores"], targets[positions], task))
+        activations.append(arrays["active"][:, neurons])
     return PartResponses(join_predictions(found), np.concatenate(activations))
 
 
@@ -85,12 +96,12 @@ def trace_part(
 
 
 def part_blocks(part: SuitePart, on_progress: Progress | None = None) -> Iterator[tuple[Positions, NDArray[Any]]]:
-    """Make the inputs of a part, at most `BLOCK` at a time; yield positions within the part, and inputs (k, ...).
+    """Make the inputs of a part, as many at a time as it says; yield positions within the part, and inputs (k, ...).
 
     While inputs are made that take long, `on_progress` is called with where in the part their block begins.
     """
-    for start in range(0, part.count, BLOCK):
-        positions = np.arange(start, min(start + BLOCK, part.count), dtype=np.int64)
+    for start in range(0, part.count, part.at_a_time):
+        positions = np.arange(start, min(start + part.at_a_time, part.count), dtype=np.int64)
         yield positions, part.make(positions, _within(on_progress, start, part.count))
 
 

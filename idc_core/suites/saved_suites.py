@@ -2,11 +2,12 @@
 
 In the folder "suites/kept" of the cache (IDC_HOME, or the platform's cache folder), one npz file a suite, without
 pickles: the arrays inputs, targets and origin, and how they were made as JSON. A file's name is the content address of
-inputs and targets, so that the same tests are saved once.
+inputs and targets, and of their owner if there is one, so that the same tests are saved once per owner.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -26,6 +27,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, partial_file
 from idc_core.guarded import limits, open_archive, read_json
+from idc_core.people import may_change, may_see
 from idc_core.progress import Progress, report
 from idc_core.suites.custom_tests import (
     SuiteFormat,
@@ -45,7 +47,8 @@ _NAME = re.compile(r"kept-[0-9a-f]{16}")
 class SavedSuite:
     """A suite on disk, opened by `name`: the file's without its ending.
 
-    `kind` is the key of its colour: "own", or that of the perturbation it came from.
+    `kind` is the key of its colour: "own", or that of the perturbation it came from. `owner` is whose it is, empty for
+    everybody's; others see it where it is `shared`.
     """
 
     name: str
@@ -54,6 +57,13 @@ class SavedSuite:
     inputs: int
     form: SuiteFormat
     provenance: tuple[ProvenanceStep, ...]
+    owner: str = ""
+    shared: bool = False
+
+
+def is_saved(name: str) -> bool:
+    """Return whether a name is that of a saved suite, which need not be there any more."""
+    return _NAME.fullmatch(name) is not None
 
 
 def saved_folder() -> Path:
@@ -68,15 +78,18 @@ def save_suite(
     provenance: Sequence[ProvenanceStep] = (),
     *,
     like: Dataset | Suite | None = None,
+    owner: str = "",
+    shared: bool = False,
     on_progress: Progress | None = None,
 ) -> Path:
     """Write a suite to disk, so that it can be chosen wherever suites are; return the file, its stem for `open_saved`.
 
     `tests` is a suite, made block by block, or inputs (n, ...) as `custom_suite` takes them: then with `targets` (n,),
-    `like` what the network's tests look like, and how they were made. Where the same tests are there already, under
-    another label, they get the new one. Raises SettingError if the label is empty, an array comes without targets or
-    `like`, or the provenance cannot be written; DataError if the tests do not fit, are too large to be read again, or
-    cannot be written; CancelledError if stopped: nothing is left behind.
+    `like` what the network's tests look like, and how they were made. `owner` says whose it is, empty for everybody's,
+    and `shared` that others see it. Where the same tests of the same owner are there already, they get the new label.
+    Raises SettingError if the label is empty, an array comes without targets or `like`, or the provenance cannot be
+    written; DataError if the tests do not fit, are too large to be read again, or cannot be written; CancelledError if
+    stopped: nothing is left behind.
     """
     label = " ".join(label.split())
     if not label:
@@ -86,12 +99,12 @@ def save_suite(
             raise SettingError("Inputs alone cannot be saved: pass targets and like, the data set that they are like.")
         form = SuiteFormat.of(like)
         tests = suite_from_arrays(np.asarray(tests), np.asarray(targets), form, provenance=provenance)
-    about = _describe(label, tests, provenance or tests.provenance)
+    about = _describe(label, tests, provenance or tests.provenance, owner, shared)
     folder = saved_folder()
     with keeping(folder, repr(label)), partial_file(folder) as partial:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             address = _write(archive, tests, about, on_progress)
-        path = folder / f"kept-{address}.npz"
+        path = folder / f"{_file_name(address, owner)}.npz"
         partial.replace(path)
     return path
 
@@ -100,18 +113,20 @@ def pack_suite(label: str, suite: Suite, on_progress: Progress | None = None) ->
     """Return a suite as the content of an npz file, as `save_suite` writes it; `custom_suite` reads it again."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        _write(archive, suite, _describe(label, suite, suite.provenance), on_progress)
+        _write(archive, suite, _describe(label, suite, suite.provenance, "", False), on_progress)
     return content.getvalue()
 
 
-def saved_suites(like: Dataset | Suite | None = None) -> dict[str, SavedSuite]:
+def saved_suites(like: Dataset | Suite | None = None, asker: str | None = None) -> dict[str, SavedSuite]:
     """List the suites on disk by name, in the order of their labels; files that are no suites are left out.
 
-    With `like`, a data set or a suite, only those of the same shape, classes and task.
+    With `like`, a data set or a suite, only those of the same shape, classes and task; with `asker`, only those that
+    somebody may see.
     """
     form = None if like is None else SuiteFormat.of(like)
     found = [_listed(path) for path in saved_folder().glob("kept-*.npz")]
-    wanted = [one for one in found if isinstance(one, SavedSuite) and (form is None or one.form == form)]
+    known = [one for one in found if isinstance(one, SavedSuite) and may_see(one.owner, asker, shared=one.shared)]
+    wanted = [one for one in known if form is None or one.form == form]
     return {one.name: one for one in sorted(wanted, key=lambda one: (one.label, one.name))}
 
 
@@ -121,12 +136,17 @@ def damaged_suites() -> dict[str, str]:
     return {name: str(one) for name, one in found.items() if isinstance(one, DataError)}
 
 
-def open_saved(name: str) -> Suite:
-    """Read a suite from disk into memory; SettingError for an unknown name, DataError if the file is damaged."""
-    path = _path(name)
-    about = _listed(path)
-    if isinstance(about, DataError):
-        raise about
+def open_saved(name: str, asker: str | None = None) -> Suite:
+    """Read a suite from disk into memory.
+
+    Raises
+    ------
+    SettingError
+        If there is none of that name that `asker` may see.
+    DataError
+        If the file is damaged.
+    """
+    path, about = _path(name), _about(name, asker)
     inputs, targets, others = read_tests(path, str(path), about.form, ("origin",))
     origin = others["origin"]
     if origin.shape != (len(inputs),) or origin.dtype != np.int64:
@@ -141,43 +161,85 @@ def open_saved(name: str) -> Suite:
         provenance=about.provenance,
         where=str(path),
     )
-    if suite.parts[0].fingerprint != name.removeprefix("kept-"):
+    if _file_name(suite.parts[0].fingerprint, about.owner) != name:
         raise DataError(f"The saved suite {path} is damaged: its tests are not those that were saved. {_AGAIN}")
     return suite
 
 
-def delete_saved(name: str) -> None:
-    """Delete a suite from disk, damaged or not.
+def rename_saved(name: str, label: str, asker: str | None = None) -> None:
+    """Give a suite on disk another name for people; SettingError where it is empty, or the suite not `asker`'s."""
+    about = _own(name, asker)
+    save_suite(label, open_saved(name), owner=about.owner, shared=about.shared)
+
+
+def share_saved(name: str, shared: bool, asker: str | None = None) -> None:
+    """Show a suite to others, or to its owner alone; SettingError where it is not `asker`'s."""
+    about = _own(name, asker)
+    save_suite(about.label, open_saved(name), owner=about.owner, shared=shared)
+
+
+def delete_saved(name: str, asker: str | None = None) -> None:
+    """Delete a suite from disk, damaged or not; a damaged one tells not whose it is, and goes for None alone.
 
     Raises
     ------
     SettingError
-        If there is none of that name.
+        If there is none of that name, or it is not `asker`'s.
     DataError
         If it cannot be deleted.
     """
     path = _path(name)
+    if asker is not None:
+        _own(name, asker)
     try:
         path.unlink()
     except OSError as error:
         raise DataError(f"{path} cannot be deleted: {error.strerror}.") from error
 
 
+def _file_name(address: str, owner: str) -> str:
+    """Return the name of the file of tests: the same tests of two owners are two files."""
+    return f"kept-{hashlib.sha256(f'{owner} {address}'.encode()).hexdigest()[:16] if owner else address}"
+
+
+def _about(name: str, asker: str | None) -> SavedSuite:
+    """Return what a suite says of itself; SettingError where somebody may not see it, as if it were not there."""
+    about = _listed(_path(name))
+    if isinstance(about, DataError):
+        raise about
+    if not may_see(about.owner, asker, shared=about.shared):
+        raise _unknown(name)
+    return about
+
+
+def _own(name: str, asker: str | None) -> SavedSuite:
+    """Return what a suite says of itself that somebody may change."""
+    about = _about(name, asker)
+    if not may_change(about.owner, asker):
+        raise SettingError(f"{about.label} is somebody else's, who shares it: only they can change it.")
+    return about
+
+
+def _unknown(name: str) -> SettingError:
+    return SettingError(f"There is no saved suite {name!r}: it was deleted, or saved on another machine.")
+
+
 def _path(name: str) -> Path:
     path = saved_folder() / f"{name}.npz"
     # A name can come from an address: it must not lead elsewhere.
-    if not _NAME.fullmatch(name) or not os.path.lexists(path):
-        raise SettingError(f"There is no saved suite {name!r}: it was deleted, or saved on another machine.")
+    if not is_saved(name) or not os.path.lexists(path):
+        raise _unknown(name)
     return path
 
 
-def _describe(label: str, suite: Suite, provenance: Sequence[ProvenanceStep]) -> str:
+def _describe(label: str, suite: Suite, provenance: Sequence[ProvenanceStep], owner: str, shared: bool) -> str:
     content = {
         "label": label,
         "kind": "own" if suite.name == "original" else suite.name,
         "inputs": len(suite),
         "form": asdict(SuiteFormat.of(suite)),
         "provenance": [{**vars(step), "settings": dict(step.settings)} for step in provenance],
+        **({"owner": owner, "shared": shared} if owner else {}),
     }
     try:
         return json.dumps(content, default=_plain, allow_nan=False)
@@ -196,8 +258,9 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
     archive.writestr(ABOUT, about)
     digest = None
     with archive.open("inputs.npy", "w", force_zip64=True) as stream:
+        form = SuiteFormat.of(suite)
         for positions, block in suite.blocks():
-            inputs = fitting_inputs(block, suite.shape, "The suite")
+            inputs = fitting_inputs(block, form, "The suite")
             if digest is None:
                 shape = (len(suite), *suite.shape)
                 size = math.prod(shape) * inputs.itemsize
@@ -212,7 +275,7 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
             digest.update(inputs.data)
             stream.write(inputs.data)
             report(on_progress, int(positions[-1]) + 1, len(suite), "inputs saved")
-    targets = fitting_targets(suite.targets, len(suite), SuiteFormat.of(suite), "The suite")
+    targets = fitting_targets(suite.targets, len(suite), form, "The suite")
     for name, array in (("targets", targets), ("origin", suite.origin)):
         with archive.open(f"{name}.npy", "w") as stream:
             np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
@@ -234,6 +297,8 @@ class _About:
     inputs: int
     form: SuiteFormat
     provenance: tuple[ProvenanceStep, ...]
+    owner: str = ""
+    shared: bool = False
 
 
 def _listed(path: Path) -> SavedSuite | DataError:
@@ -254,7 +319,7 @@ def _read_about(path: Path, changed: int) -> SavedSuite | DataError:
     except DataError as error:
         return DataError(f"{error} {_AGAIN}")
     steps = (replace(step, settings=_tuples(step.settings)) for step in about.provenance)
-    return SavedSuite(path.stem, about.label, about.kind, about.inputs, about.form, tuple(steps))
+    return replace(SavedSuite(path.stem, **vars(about)), provenance=tuple(steps))
 
 
 def _tuples(value: Any) -> Any:

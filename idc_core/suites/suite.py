@@ -15,8 +15,8 @@ from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 from idc_core.progress import Progress
 
-BLOCK = 1024
-"""Inputs that are made at a time."""
+BLOCK, BLOCK_BYTES = 1024, 128 << 20
+"""Inputs that are made at a time, and the bytes that they may take: of large pictures fewer."""
 
 Positions = NDArray[np.int64]
 Make = Callable[[Positions, Progress | None], NDArray[Any]]
@@ -39,16 +39,21 @@ class ProvenanceStep:
 
 @dataclass(frozen=True, eq=False)
 class SuitePart:
-    """Inputs that are made in one way; suites that share a part, by its content address, share its results."""
+    """Inputs that are made in one way; suites that share a part, by its content address, share its results.
+
+    `at_a_time` is how many are to be made at a time at most, so that they do not take much memory.
+    """
 
     fingerprint: str
     count: int
     make: Make
+    at_a_time: int = BLOCK
 
     @staticmethod
     def of(inputs: NDArray[Any], fingerprint: str) -> SuitePart:
         """Return inputs (n, ...) that are in memory as a part."""
-        return SuitePart(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]))
+        most = max(1, min(BLOCK, BLOCK_BYTES // max(1, inputs.nbytes // max(1, len(inputs)))))
+        return SuitePart(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]), most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +105,18 @@ class Suite:
         return found
 
     def blocks(
-        self, size: int = BLOCK, on_progress: Progress | None = None
+        self, size: int | None = None, on_progress: Progress | None = None
     ) -> Iterator[tuple[Positions, NDArray[Any]]]:
         """Make all inputs block by block; yield positions, int64 (k,), and inputs (k, ...)."""
+        size = size or self.at_a_time
         for start in range(0, len(self), size):
             positions = np.arange(start, min(start + size, len(self)), dtype=np.int64)
             yield positions, self.take(positions, on_progress)
+
+    @property
+    def at_a_time(self) -> int:
+        """Inputs that are made at a time at most."""
+        return min((part.at_a_time for part in self.parts), default=BLOCK)
 
     @property
     def starts(self) -> list[int]:

@@ -1,6 +1,8 @@
 """Batches of a size that suits the network, on its device; the first input is tried before any work."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,20 +10,63 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
-from idc_core.lrp.interception import INPUT, CaptureTraits, Watch
-from idc_core.lrp.propagation import propagate, start_relevance
+from idc_core.layer_parts import CLASS, HEADS, LAST, split_layer
+from idc_core.lrp.captures import INPUT, CaptureTraits
+from idc_core.lrp.interception import Watch
+from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
+from idc_core.lrp.propagation import check_way
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.parameters import whole_number
+from idc_core.tracing.batch_size import NEAR, inputs_at_once
+from idc_core.tracing.item_loader import is_items, loaded
+from idc_core.tracing.memory import EVERY, keep, release
+from idc_core.tracing.neurons import CHANNELS, neuron_axes
+from idc_core.tracing.transfers import to_device
 
-BATCH_BYTES = 64 * 2**20
-"""Activations of one batch: large enough to keep every core busy, small enough to stay near the caches."""
-
-MOST_INPUTS = 640
-"""Inputs of one batch, however small; beyond this nothing is gained and the caches are left."""
+NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
 
 Inputs = Any
-"""A tensor, an array, anything with ``.inputs`` (a `Dataset`), or an iterable of batches of these."""
+"""A tensor, an array, anything with ``.inputs`` (a `Dataset`), a ``torch.utils.data.Dataset`` of inputs or of pairs
+(input, target), or an iterable of batches of these, such as a ``DataLoader``; of a network with several inputs a
+mapping from their names to arrays with equal rows, the main one first."""
+
+
+Watched = tuple[Watch, Tensor]
+"""A finished watch and the scores."""
+
+AT_WORK = 3
+"""Values as large as the largest that an operation and those around it have in memory at a time."""
+
+FEW = 100
+"""Among fewer inputs than these a second run of the first one is felt."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one input has shown of a network before any work."""
+
+    footprint: int  # bytes of the activations
+    held: int  # bytes of those that are there at the same time
+    uses: float  # how often it uses a weight of a dense layer or convolution on average; infinite without any
+    traits: CaptureTraits
+    watched: Watched
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Inputs that run through a network together."""
+
+    start: int  # position of the first one
+    inputs: Batch  # on the network's device and of its dtype
+    traits: CaptureTraits
+    watched: Watched | None = None  # what the network showed on them, if it ran
+
+    def part(self, rows: slice) -> "Portion":
+        """Return some of the inputs; itself for all of them."""
+        if rows == slice(0, len(self.inputs)):
+            return self
+        return Portion(self.start + rows.start, self.inputs[rows], self.traits)
 
 
 def batches(
@@ -30,52 +75,86 @@ def batches(
     layers: Sequence[str],
     settings: RelevanceSettings | None = None,
     batch_size: int | None = None,
-) -> Iterator[tuple[int, Tensor, CaptureTraits]]:
+    skip: int = 0,
+) -> Iterator[Portion]:
     """Cut inputs into batches of a size that suits the network, and try the first input before any work.
 
-    Yields the position of each batch's first input, the batch on the network's device and of its dtype, and its traits.
+    Of few inputs that are large or take several batches, the first is a batch of its own, which need not run again.
+    `skip` inputs of an array were run before: the others come in the batches that they would have come in.
     """
     check_layers(model, layers)
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
-    done, size, traits = 0, 1, CaptureTraits()
+    keep()
+    done, size, traits, unreleased = skip, 1, CaptureTraits(), 0
     for part in source(inputs)[0]:
         if not _rows(part):
             continue
-        if done == 0:
-            footprint, traits = probe(model, place(model, part[:1]), layers, settings)
-            size = batch_size or max(1, min(MOST_INPUTS, BATCH_BYTES // footprint))
-        for begin in range(0, len(part), size):
-            batch = place(model, part[begin : begin + size])
-            yield done, batch, traits
+        begin = skip
+        if done == skip:
+            first = place(model, part[skip : skip + 1])
+            tried = probe(model, first, layers, settings)
+            size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
+            traits = tried.traits
+            felt = size < len(part) or tried.footprint > NEAR
+            if batch_size is None and felt and 1 < len(part) < FEW and not traits.overwrites:
+                if not skip:
+                    yield Portion(0, first, traits, tried.watched)
+                    begin = done = 1
+                size = -(-(len(part) - 1) // -(-(len(part) - 1) // size))  # the rest in batches of about one size
+            del tried
+        for start in range(begin, len(part), size):
+            batch = place(model, part[start : start + size])
+            yield Portion(done, batch, traits)
             done += len(batch)
+            unreleased += main_of(batch).nbytes
+            if unreleased > EVERY:
+                release()
+                unreleased = 0
     if not done:
         raise DataError("There are no inputs to run: expected at least one.")
 
 
 def probe(
     model: nn.Module,
-    one: Tensor,
+    one: Batch,
     layers: Sequence[str],
     settings: RelevanceSettings | None,
     traits: CaptureTraits | None = None,
-) -> tuple[int, CaptureTraits]:
-    """Try everything on one input, so that a refusal comes before any work; return its bytes, the network's traits."""
+) -> Probe:
+    """Try everything on one input, so that a refusal comes before any work."""
+    check_parts(model, layers)
     watch = Watch(settings, traits, watch_input=INPUT in layers)
     with undisturbed(model), watching(model, layers, watch, name_all=True):
-        scores = run_watched(model, one.clone(), watch)
+        scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
         if watch.forked:
             return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)))
         check_captures(watch, scores, 1, layers)
         if settings is not None:
-            propagate(watch, scores, start_relevance(scores, "predicted"))
+            check_way(watch, scores)
     for layer in watch.overwritten:
         if settings is not None and layer != INPUT:
             raise UnsupportedOperationError(
                 f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
             )
-    found = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset())
-    return max(1, (watch.elements + one.numel()) * scores.element_size()), found
+    seen = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset())
+    starts = sum(capture.value.numel() for capture in watch.captures if capture.value.grad_fn is None)
+    kept = main_of(one).numel() + watch.recorded + starts
+    footprint = max(1, (watch.elements + main_of(one).numel()) * scores.element_size())
+    held = min(footprint, (kept + AT_WORK * watch.largest) * scores.element_size())
+    uses = watch.products / watch.weights if watch.weights else float("inf")
+    return Probe(footprint, held, uses, seen, (watch, scores))
+
+
+def check_parts(model: nn.Module, layers: Sequence[str]) -> None:
+    """Refuse one token of a layer that has channels instead of tokens."""
+    modules = {layer: split_layer(layer)[0] for layer in layers if split_layer(layer)[1] in (CLASS, LAST)}
+    if not modules:
+        return
+    axes = neuron_axes(model, modules.values())
+    for layer, module in modules.items():
+        if axes[module] == CHANNELS:
+            raise UnsupportedOperationError(f"Layer {layer!r} is one token of {module!r}, which has {NO_TOKENS}.")
 
 
 def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str]) -> None:
@@ -83,7 +162,14 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
     if len(scores) != rows:
         raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row per input.")
     for layer in layers:
+        if not any(c.layer == layer for c in watch.captures) and split_layer(layer)[1] == HEADS:
+            raise UnsupportedOperationError(
+                f"Layer {layer!r} has no attention whose heads can be told: expected scaled_dot_product_attention, "
+                "nn.MultiheadAttention, or a softmax that is multiplied with values. Choose the name of another module."
+            )
         shapes = [tuple(use.shape) for use in (c.rows_first(c.value) for c in watch.captures if c.layer == layer)]
+        if split_layer(layer)[1] in (CLASS, LAST) and any(len(shape) != 3 for shape in shapes):
+            raise UnsupportedOperationError(f"Layer {layer!r} is one token of a module that has {NO_TOKENS}.")
         if not shapes and layer == INPUT:
             raise UnsupportedOperationError(
                 "The network's input is whole numbers that no embedding looks up as they are, so that there is no "
@@ -105,26 +191,54 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
 
 def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     """Return the parts that inputs come in, and how many inputs there are where that is known."""
-    inputs = getattr(inputs, "inputs", inputs)
-    if isinstance(inputs, Tensor | np.ndarray):
+    inputs = whole(inputs)
+    if isinstance(inputs, NamedInputs) or is_array(inputs):
         return (inputs,), _rows(inputs)
+    if is_items(inputs):
+        loader, total = loaded(inputs)
+        return _parts(loader), total
     if isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes):
-        return (batch[0] if isinstance(batch, tuple | list) else batch for batch in inputs), None
+        return _parts(inputs), None
     raise DataError(f"Expected a tensor, an array, a data set or an iterable of batches, not {type(inputs).__name__}.")
+
+
+def _parts(inputs: Iterable[Any]) -> Iterator[Any]:
+    """Yield the inputs of batches, of pairs the first one; nothing is begun before the first is asked for."""
+    for batch in inputs:
+        yield whole(batch[0] if isinstance(batch, tuple | list) else batch)
+
+
+def whole(inputs: Inputs) -> Any:
+    """Return the inputs of a data set, and those of a mapping as `NamedInputs`; anything else as it is."""
+    inputs = getattr(inputs, "inputs", inputs)
+    return NamedInputs.of(inputs) if isinstance(inputs, Mapping) else inputs
+
+
+def is_array(part: Any) -> bool:
+    """Return whether something is a tensor, an array, or what reads like an array without being in memory."""
+    return isinstance(part, Tensor | np.ndarray) or (hasattr(part, "__array__") and hasattr(part, "ndim"))
 
 
 def _rows(part: Any) -> int:
     """Return the number of inputs in a batch."""
-    if not isinstance(part, Tensor | np.ndarray) or not part.ndim:
-        kind = f"a single {part.dtype} number" if isinstance(part, Tensor | np.ndarray) else type(part).__name__
+    if isinstance(part, NamedInputs):
+        return len(part)
+    if not is_array(part) or not part.ndim:
+        kind = f"a single {part.dtype} number" if is_array(part) else type(part).__name__
         raise DataError(f"Expected batches that are tensors or arrays, one row per input, not {kind}.")
     return len(part)
 
 
-@torch.inference_mode(False)
-def place(model: nn.Module, batch: Any) -> Tensor:
+def place(model: nn.Module, batch: Any) -> Batch:
     """Return a batch of inputs on the network's device, in its dtype, images with the channels last in memory."""
-    if isinstance(batch, np.ndarray):
+    return batch.each(partial(placed, model)) if isinstance(batch, NamedInputs) else placed(model, batch)
+
+
+@torch.inference_mode(False)
+def placed(model: nn.Module, batch: Any) -> Tensor:
+    """Return one array of inputs as `place` does."""
+    if is_array(batch) and not isinstance(batch, Tensor):
+        batch = np.asarray(batch)
         if batch.dtype.kind not in "fiub":
             raise DataError(f"Expected an array of numbers, not of {batch.dtype}.")
         if not batch.flags.writeable or not batch.dtype.isnative or min(batch.strides) < 0:
@@ -133,7 +247,7 @@ def place(model: nn.Module, batch: Any) -> Tensor:
     parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
     if parameter is not None:
         dtype = parameter.dtype if tensor.is_floating_point() else None
-        tensor = tensor.to(parameter.device, dtype)
+        tensor = to_device(tensor, parameter.device, dtype)
     if tensor.dim() == 4:
         tensor = tensor.contiguous(memory_format=torch.channels_last)
     return tensor.clone() if tensor.is_inference() else tensor.detach()

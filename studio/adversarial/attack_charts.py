@@ -8,9 +8,10 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
-from studio.adversarial import attack_controls, attacks
+from studio.adversarial import attack_runs, attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.engine.results import View
+from studio.shell.pages import unmet
 from studio.state.selection import Selection
 from studio.text import count, literal, percent, plural, signed
 from studio.widgets import layout
@@ -60,6 +61,10 @@ def draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
         read="Each panel is one measure of the change. x: its size (L2 and L\u221e as a share of the value range); y: "
         "number of inputs. Hatched: still classified correctly.",
         depends=run.key,
+        table=pd.DataFrame(
+            {"test": view.test.ids[run.positions], "fooled": run.fooled}
+            | {name: getattr(run.result, name) for name in SIZES}
+        ),
     )
 
 
@@ -84,14 +89,30 @@ def draw_confusions(view: View, run: Run) -> pd.DataFrame:
         read="Each square is the number of inputs of a true class (row) with a predicted class (column). Framed: "
         "correct predictions.",
         depends=run.key,
+        table=table,
     )
     return table
 
 
-def draw_comparison(view: View, runs: list[Run]) -> pd.DataFrame:
-    """Draw the attacks of this session on the same tests side by side. Returns their table."""
+def draw_comparison(view: View, runs: list[Run]) -> None:
+    """Draw the attacks of this session on the same tests side by side."""
     title = _comparison_title(runs)
     shares, lengths, cells = ([value(one) for one in runs] for value in (_share, _length, _cells))
+    table = pd.DataFrame(
+        [
+            {
+                "attack": run.plan.label,
+                "inputs": run.result.done,
+                "fooled": int(run.fooled.sum()),
+                "fooled (%)": 100 * run.share,
+                "L0": run.mean("l0"),
+                "L2": run.mean("l2"),
+                "L\u221e": run.mean("linf"),
+                "added cells": len(run.gained),
+            }
+            for run in runs
+        ]
+    )
     layout.chart(
         view,
         "attack-comparison",
@@ -110,26 +131,11 @@ def draw_comparison(view: View, runs: list[Run]) -> pd.DataFrame:
         read="Each bar is one attack on the same tests; each panel has its own scale. Mean change: L2 over fooled "
         "inputs. Added cells: reached by no original test.",
         depends=tuple(one.key for one in runs),
-    )
-    table = pd.DataFrame(
-        [
-            {
-                "attack": run.plan.label,
-                "inputs": run.result.done,
-                "fooled": int(run.fooled.sum()),
-                "fooled (%)": 100 * run.share,
-                "L0": run.mean("l0"),
-                "L2": run.mean("l2"),
-                "L\u221e": run.mean("linf"),
-                "added cells": len(run.gained),
-            }
-            for run in runs
-        ]
+        table=table,
     )
     number = st.column_config.NumberColumn(format="%.3g")
     columns = dict.fromkeys(("fooled (%)", "L0", "L2", "L\u221e"), number)
     st.dataframe(table, hide_index=True, column_config=columns, alt="All attacks of this session on the same tests")
-    return table
 
 
 def _share(run: Run) -> float:
@@ -159,7 +165,8 @@ def draw_side(run: Run, here: View, shown: View, _: Selection, key: str) -> None
     """Draw the sizes of the changes on one of two setups, attacked in the same way."""
     one = _same_attack(run, here, shown)
     if one is None:
-        st.caption(attack_controls.nothing_to_attack(shown) or "Nothing is finished here.")
+        need = unmet("adversarial", shown.setup)
+        st.caption(need.reason if need else "Nothing is finished here.")
     else:
         draw_sizes(shown, one, f"attack-sizes-{key}")
 
@@ -180,10 +187,11 @@ def _same_attack(run: Run, here: View, shown: View) -> Run | None:
     plan: Plan = run.plan
     if shown is here:
         return run
-    if attack_controls.nothing_to_attack(shown) or not len(attacks.sample(shown, plan)):
+    if unmet("adversarial", shown.setup) or not len(attacks.sample(shown, plan)):
         return None
+    wanted = attacks.is_quick(shown, plan) or attack_runs.may_run(here, plan)
     try:
-        return attacks.open_run(shown, plan)
+        return attacks.open_run(shown, plan, paused=not wanted)
     except IdcError as error:
         st.error(literal(error))
         return None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
 from studio.engine.results import View
-from studio.engine.wording import quantity
 from studio.state.choices import choose_one
+from studio.widgets import layout
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter, Value
@@ -28,6 +28,9 @@ RUN = "attacks-run"
 MOST_RUNS = 8
 """Attacks that are compared: as many as all there are, and some with other settings."""
 
+WIDTH = 190
+"""Of a field or slider, in pixels."""
+
 MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
@@ -39,8 +42,8 @@ def menu() -> dict[str, str]:
     return {name: entry.label for name, entry in ATTACKS.items()}
 
 
-def choose(view: View) -> Plan:
-    """Draw the controls and return what is chosen."""
+def choose(view: View) -> tuple[Plan, str]:
+    """Draw the controls; return the attack that is chosen, and whose score heatmaps explain: a key of `EXPLAINED`."""
     from idc_core.perturbation.attacks import ATTACKS
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -51,25 +54,13 @@ def choose(view: View) -> Plan:
             attack_names,
             next(iter(attack_names)),
             "attack",
-            width=190,
+            width=WIDTH,
             help=_attack_help(list(ATTACKS.values())),
         )
         entry = ATTACKS[name]
-        goal = None
-        if entry.takes_goal:
-            classes = view.train.class_names
-            goals = {ANY: "any wrong class", **{one: one for one in classes}}
-            said = choose_one(
-                st.selectbox,
-                "Goal",
-                goals,
-                ANY,
-                "goal",
-                width=170,
-                help="The class to be predicted: any wrong class, or one class; tests of that class are then left out. "
-                f"Default {goals[ANY]}.",
-            )
-            goal = None if said == ANY else classes.index(said)
+        settings = {parameter.name: _slider(entry, parameter) for parameter in entry.parameters}
+        if entry.presets:
+            _presets(entry, settings)
         number = choose_one(
             st.segmented_control,
             "Tests attacked",
@@ -79,44 +70,57 @@ def choose(view: View) -> Plan:
             required=True,
             help=f"Number of tests at most, drawn at random; {SIZES[0]} to {SIZES[-1]}, default {USUAL}.",
         )
-        seed = st.number_input(
-            "Seed",
-            0,
-            9999,
-            0,
-            key="seed",
-            bind="query-params",
-            width=110,
-            help="Determines the tests that are drawn, and random starts and goals. From 0 to 9999; default 0.",
-        )
-        every = st.toggle(
-            "Include misclassified tests",
-            key="every",
-            bind="query-params",
-            help="Attack misclassified tests as well; they count as fooled. Default off.",
-        )
-    settings = _settings(entry, len(view.train.class_names))
-    return Plan(name, tuple(settings.items()), goal, int(seed), number, bool(every))
+        with layout.settings("goal", "seed", "every", "explained"):
+            goal = _choose_goal(view.train.class_names) if entry.takes_goal else None
+            seed = st.number_input(
+                "Seed",
+                0,
+                9999,
+                0,
+                key="seed",
+                bind="query-params",
+                help="Determines the tests that are drawn, and random starts and goals. From 0 to 9999; default 0.",
+            )
+            every = st.toggle(
+                "Include misclassified tests",
+                key="every",
+                bind="query-params",
+                help="Attack misclassified tests as well; they count as fooled. Default off.",
+            )
+            explained = choose_one(
+                st.segmented_control,
+                "Heatmaps explain",
+                attacks.EXPLAINED,
+                "answer",
+                "explained",
+                required=True,
+                help="The class whose score is explained before and after: the predicted class of each, or the true "
+                f"class. Default {attacks.EXPLAINED['answer']}.",
+            )
+    told = [f"{name}: {one.measured}" for name, one in entry.presets.items() if one.measured]
+    if told:
+        st.caption(f"Measured, {'; '.join(told)}.")
+    return Plan(name, tuple(settings.items()), goal, int(seed), number, bool(every)), explained
+
+
+def _choose_goal(classes: tuple[str, ...]) -> int | None:
+    """Choose the class to be predicted; None for any wrong one."""
+    goals = {ANY: "any wrong class", **{one: one for one in classes}}
+    said = choose_one(
+        st.selectbox,
+        "Goal",
+        goals,
+        ANY,
+        "goal",
+        help="The class to be predicted: any wrong class, or one class; tests of that class are then left out. "
+        f"Default {goals[ANY]}.",
+    )
+    return None if said == ANY else classes.index(said)
 
 
 def _attack_help(entries: list[Attack]) -> str:
     lines = [f"**{entry.label}**: {entry.help}" for entry in entries]
     return "  \n".join([*lines, f"Default {entries[0].label}."])
-
-
-def _settings(entry: Attack, classes: int) -> dict[str, Value]:
-    """Draw the attack's parameters, and above them its named values where it has some."""
-    above = st.container(horizontal=True, vertical_alignment="center")
-    columns = st.columns(max(3, len(entry.parameters)), gap="medium")
-    values: dict[str, Value] = {}
-    for column, parameter in zip(columns, entry.parameters, strict=False):
-        with column:
-            values[parameter.name] = _slider(entry, parameter)
-    with above:
-        if entry.presets:
-            _presets(entry, values)
-        st.caption(f"{entry.label}: {entry.help}")
-    return values
 
 
 def _key(entry: Attack, parameter: Parameter) -> str:
@@ -129,7 +133,7 @@ def _slider(entry: Attack, parameter: Parameter) -> Value:
     if isinstance(default, str):
         words = [str(one) for one in parameter.offered]
         text = f"{parameter.help} Default {default}."
-        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", help=text)
+        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", width=WIDTH, help=text)
     low, high = parameter.low, parameter.high
     text = f"{parameter.help} From {low:g} to {high:g}; default {default:g}."
     whole = isinstance(default, int)
@@ -141,15 +145,15 @@ def _slider(entry: Attack, parameter: Parameter) -> Value:
             format_func=lambda value: f"{value:g}",
             key=key,
             bind="query-params",
+            width=WIDTH,
             help=text,
         )
+    how: dict[str, Any] = {"key": key, "bind": "query-params", "width": WIDTH, "help": text}
     if whole:
-        return st.slider(label, int(low), int(high), int(default), 1, key=key, bind="query-params", help=text)
+        return st.slider(label, int(low), int(high), int(default), 1, **how)
     step = 10.0 ** math.floor(math.log10(high - low) - 2)
     step = min(step, float(low)) if low > 0 else step
-    return st.slider(
-        label, float(low), float(high), float(default), step, key=key, format="%g", bind="query-params", help=text
-    )
+    return st.slider(label, float(low), float(high), float(default), step, format="%g", **how)
 
 
 def _factors(entry: Attack, parameter: Parameter) -> list[int | float]:
@@ -175,7 +179,7 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
             st.session_state[f"{entry.name}-{name}"] = value
 
     st.segmented_control(
-        "Settings",
+        "Preset",
         [*complete, OWN],
         required=True,
         key=key,
@@ -183,46 +187,6 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
         help=". ".join(f"{one.label[0].upper()}{one.label[1:]}" for one in entry.presets.values())
         + f". Own: any other values. Default {next(iter(complete))}.",
     )
-    told = [f"{name}: {one.measured}" for name, one in entry.presets.items() if one.measured]
-    if told:
-        st.caption(f"Measured, {'; '.join(told)}.")
-
-
-def nothing_to_attack(view: View) -> str:
-    """Say why this setup cannot be attacked; empty where it can."""
-    if view.test.inputs.ndim != 4 and view.test.inputs.dtype.kind == "f":
-        return (
-            "There are no attacks on feature vectors: an attack keeps every value in 0..1, as pixels are. The "
-            "Relevance page shows which features contribute most."
-        )
-    if view.test.inputs.ndim != 4:
-        return (
-            "There are no attacks on texts: an attack changes values slightly, and there is nothing between two "
-            "words. The Relevance page shows which words contribute most."
-        )
-    if not view.is_classifier:
-        what = "an angle" if quantity(view.test).signed else "a number"
-        return (
-            f"There are no attacks on this network: it predicts {what}, and attacks aim at a wrong class. The Test "
-            "sets page shows which cells noise and transforms add."
-        )
-    if view.correct is None:
-        return (
-            "The tests have other classes than the network, so accuracy is not defined and an attack has no true "
-            "class to start from. Choose the network's own tests in the sidebar, or see the Coverage page."
-        )
-    return ""
-
-
-INSTEAD = {"text": "relevance", "number": "testsets", "other": "coverage"}
-"""What to open where nothing can be attacked, by why."""
-
-
-def instead(view: View) -> str:
-    """Return the name of the page to open where nothing can be attacked."""
-    if view.test.inputs.ndim != 4:
-        return INSTEAD["text"]
-    return INSTEAD["other"] if view.is_classifier else INSTEAD["number"]
 
 
 def finished(view: View, plan: Plan) -> list[Plan]:
@@ -247,8 +211,7 @@ def forget(view: View, *plans: Plan) -> None:
 
 def _tests(view: View, plan: Plan) -> tuple[object, ...]:
     """Name the tests of a plan; with a goal they are other ones."""
-    card, setup = view.model.card, view.setup
-    return card.fingerprint, view.test.fingerprint, setup.classes, plan.goal, plan.seed, plan.numbers, plan.every
+    return view.card.fingerprint, view.test.fingerprint, view.chosen_key, plan.goal, plan.seed, plan.numbers, plan.every
 
 
 def all_plans(plan: Plan) -> list[Plan]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
 from idc_core.guarded import pack_arrays
-from studio.adversarial.attacks import EXPLAINED, Ints, Run
+from studio.adversarial.attacks import Ints, Run
 from studio.engine.results import View
-from studio.shell.pages import PAGES
+from studio.shell.pages import draw_link
 from studio.state.choices import choose_one
-from studio.state.selection import picked_row, select
-from studio.text import cell_name, count, percent, plural, signed, times
+from studio.state.selection import picked_row, select, selected
+from studio.text import cell_name, count, literal, percent, plural, signed, times
+from studio.widgets import layout
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
 from studio.widgets.relevance_view import draw_groups
 
@@ -29,7 +31,9 @@ SHOWN = 10
 
 SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
 AUTO = "auto"
-CELLS = "gained-cells"
+CELLS, CONFUSED = "gained-cells", "confusion-rows"
+EXTREMES = 4
+"""Inputs of the smallest changes that are shown, and of the largest."""
 
 
 def places(run: Run, show: str) -> Ints:
@@ -39,26 +43,12 @@ def places(run: Run, show: str) -> Ints:
     return order[inside[order]]
 
 
-def choose_explained() -> str:
-    """Choose what the heatmaps explain."""
-    return choose_one(
-        st.segmented_control,
-        "Heatmaps explain",
-        EXPLAINED,
-        "answer",
-        "explained",
-        required=True,
-        help="The class whose score is explained before and after: the predicted class of each, or the true class. "
-        f"Default {EXPLAINED['answer']}.",
-    )
-
-
-def choose_shown(run: Run) -> tuple[Ints, int]:
-    """Choose which inputs the gallery shows, and how far changes are magnified."""
+def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
+    """Choose, in a row, which inputs the gallery shows, and how far changes are magnified."""
     usual = "fooled" if run.fooled.any() else "kept"
     labels = {name: f"{label} ({len(places(run, name))})" for name, label in SHOWS.items()}
     show = choose_one(
-        st.segmented_control,
+        row.segmented_control,
         "Inputs",
         labels,
         usual,
@@ -67,7 +57,7 @@ def choose_shown(run: Run) -> tuple[Ints, int]:
         help=f"The attacked inputs that are shown, smallest change first. Default {labels[usual]}.",
     )
     said = choose_one(
-        st.selectbox,
+        row.selectbox,
         "Magnify the change",
         {AUTO: "automatic", **{str(factor): str(factor) for factor in figures.FACTORS}},
         AUTO,
@@ -85,7 +75,15 @@ def change(run: Run, which: Ints) -> NDArray[np.float32]:
     return run.result.inputs[which] - run.originals[which]
 
 
-def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
+def draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
+    """Show inputs before and after, and the change; a click selects the test."""
+    factor = figures.magnification(change(run, shown))
+    draw_gallery(view, run, shown, factor, key, relevance=False)
+
+
+def draw_gallery(
+    view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery", *, relevance: bool = True
+) -> None:
     """Show inputs before and after, the change, and the relevance before and after; a click selects the test."""
     some = shown[:SHOWN]
     if not len(some):
@@ -95,9 +93,9 @@ def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
         input_images.pictures(run.originals[some], 1),
         input_images.pictures(run.result.inputs[some], 1),
         figures.magnified(change(run, some), factor, 1),
-        input_images.heatmaps(run.before[some], 1),
-        input_images.heatmaps(run.after[some], 1),
     ]
+    if relevance:
+        parts += [input_images.heatmaps(maps[some], 1) for maps in (run.before, run.after)]
     tiles = [
         {
             "test": int(view.test.ids[run.positions[place]]),
@@ -107,13 +105,52 @@ def draw_gallery(view: View, run: Run, shown: Ints, factor: int) -> None:
         }
         for index, place in enumerate(some)
     ]
-    draw_tiles(tiles, make_sheet(np.concatenate(parts)), "attacked-gallery")
+    draw_tiles(tiles, make_sheet(np.concatenate(parts)), key)
     more = f" Shown are {len(some)} of {count(len(shown))}." if len(some) < len(shown) else ""
-    st.caption(
-        f"From left to right: test, attacked input, change{times(factor)} (grey: none, brighter: raised, darker: "
-        f"lowered), relevance before, relevance after. Captions: number: true class → predicted class; {WRONG}: "
-        f"fooled. Click an input to inspect it and to select it on all pages.{more}"
+    st.caption(f"Test: true → predicted class ({WRONG}: fooled). Click one to inspect it in the tab Inputs.{more}")
+    heat = (
+        ", relevance before, relevance after (red supports the explained class, blue with a dot opposes it). If the "
+        "centre moves far or the correlation is low, the network now uses other pixels."
     )
+    layout.how_to_read(
+        f"From left to right: test, attacked input, change{times(factor)} (grey: none, brighter: raised, darker: "
+        f"lowered){heat if relevance else '.'}"
+    )
+
+
+def draw_extremes(view: View, run: Run) -> None:
+    """Show the smallest and the largest changes that succeed."""
+    fooled = places(run, "fooled")
+    if len(fooled):
+        st.subheader("The smallest and the largest changes that fool the network (L2)", anchor=False)
+        some = np.unique(np.concatenate([fooled[:EXTREMES], fooled[-EXTREMES:]]))
+        some = some[np.argsort(run.result.l2[some], kind="stable")]
+        draw_small(view, run, some, "extreme-gallery")
+
+
+def draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
+    """Show the inputs of one confusion: of the row that is chosen, at first the most frequent."""
+    if not len(table):
+        return
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        st.dataframe(
+            table,
+            hide_index=True,
+            key=CONFUSED,
+            on_select="rerun",
+            selection_mode="single-row",
+            height=280 if len(table) >= 8 else "auto",
+            alt="Confusions after the attack, most frequent first; choose a row to see its inputs",
+        )
+        st.caption("Click a row to see its inputs.")
+    true, predicted = table.iloc[picked_row(CONFUSED, len(table)) or 0][["true class", "predicted class"]]
+    names = view.train.class_names
+    of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
+    some = np.flatnonzero(of)
+    with right:
+        st.subheader(f"Class {literal(true)} as {literal(predicted)}: {plural(len(some), 'input')}", anchor=False)
+        draw_small(view, run, some, "confused-gallery")
 
 
 def caption(view: View, run: Run, place: int) -> str:
@@ -176,27 +213,20 @@ def one_sentence(view: View, run: Run, place: int) -> str:
     return f"{text}The input moves from cell {cells[0]} to cell {cells[1]}{new}."
 
 
-def draw_cells(view: View, run: Run) -> pd.DataFrame:
-    """List the cells that only attacked inputs reach; choosing one selects it on all pages. Returns the table."""
-    found = run.gained
-    fooled = np.bincount(found.row[(found.row >= 0) & run.fooled], minlength=len(found))
-    order = np.argsort(-found.counts, kind="stable")
-    first = [int(np.flatnonzero(found.row == row)[0]) for row in order]
-    table = pd.DataFrame(
-        {
-            "cell": [cell_name(found.cells[row]) for row in order],
-            "attacked inputs": found.counts[order],
-            "fooled": fooled[order],
-            "first test": view.test.ids[run.positions[first]] if len(first) else np.zeros(0, np.int64),
-        }
-    )
+def draw_cells(view: View, run: Run) -> None:
+    """List the cells that only attacked inputs reach, and show their inputs; choosing one selects it on all pages."""
+    table = cell_table(view, run)
     if not len(table):
         covered, total = view.table.covered, view.table.total
-        text = "The attacked inputs add no cells."
+        text = "**The attacked inputs add no cells.**"
         if covered == total:
             text += f" The tests reach all {count(total)} already: choose more important neurons (m) in the sidebar."
-        st.caption(text)
-        return table
+        st.markdown(text)
+        return
+    inside, cells = int(table["attacked inputs"].sum()), plural(len(table), "cell")
+    st.markdown(
+        f"**{plural(inside, 'attacked input')} {'is' if inside == 1 else 'are'} in {cells} that no test reaches.**"
+    )
 
     def picked() -> None:
         row = picked_row(CELLS, len(table))
@@ -214,9 +244,29 @@ def draw_cells(view: View, run: Run) -> pd.DataFrame:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Click a row to select the cell and the attacked test on all pages.")
-        entry = PAGES["coverage"]
-        st.page_link(entry.file, label="Show the selected cell on the Coverage page", icon=entry.icon, help=entry.help)
-    return table
+        draw_link("coverage", "Show the selected cell on the Coverage page")
+    cell = selected().cell
+    some = places(run, "new")
+    if cell in set(table["cell"]):
+        some = some[[cell_name(run.assignments[place]) == cell for place in some]]
+    st.subheader(f"Inputs in cell {cell}" if cell in set(table["cell"]) else "Inputs in these cells", anchor=False)
+    draw_small(view, run, some, "cell-gallery")
+
+
+def cell_table(view: View, run: Run) -> pd.DataFrame:
+    """Return one row per cell that only attacked inputs reach, those with most inputs first."""
+    found = run.gained
+    fooled = np.bincount(found.row[(found.row >= 0) & run.fooled], minlength=len(found))
+    order = np.argsort(-found.counts, kind="stable")
+    first = [int(np.flatnonzero(found.row == row)[0]) for row in order]
+    return pd.DataFrame(
+        {
+            "cell": [cell_name(found.cells[row]) for row in order],
+            "attacked inputs": found.counts[order],
+            "fooled": fooled[order],
+            "first test": view.test.ids[run.positions[first]] if len(first) else np.zeros(0, np.int64),
+        }
+    )
 
 
 def table_of(view: View, run: Run) -> pd.DataFrame:
@@ -242,6 +292,14 @@ def table_of(view: View, run: Run) -> pd.DataFrame:
             "relevance_centre_moved": moved.distance,
         }
     )
+
+
+def files(view: View, run: Run, shown: Ints, factor: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+    """Offer the attacked inputs, and a contact sheet of those that are shown."""
+    return {
+        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: archive(view, run)),
+        "Contact sheet (PNG)": ("idc-attacked.png", "image/png", lambda: sheet(view, run, shown, factor)),
+    }
 
 
 def archive(view: View, run: Run) -> bytes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.errors import IdcError
 from studio.adversarial import attack_controls, attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.engine import jobs
 from studio.engine.results import View
+from studio.engine.wording import tests_name
 from studio.text import literal, plural
 from studio.widgets.keep_suite import keep_row
 from studio.widgets.layout import names
@@ -17,9 +19,13 @@ from studio.widgets.layout import names
 SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
 
 
-def open_or_resume(view: View, plan: Plan, explained: str) -> Run:
-    """Attack, or show what is finished of an attack that was stopped."""
-    paused = _is_paused(view, plan)
+ASKED = "attack-asked"
+"""In the session: the setup and the plan of the long attack that was started."""
+
+
+def open_or_resume(view: View, plan: Plan, explained: str, finding: DeltaGenerator) -> Run:
+    """Attack, or show what is finished of an attack that was stopped, or that waits for a click."""
+    paused = not may_run(view, plan)
     try:
         run = attacks.open_run(view, plan, explained, paused=paused)
     except IdcError as error:
@@ -28,14 +34,26 @@ def open_or_resume(view: View, plan: Plan, explained: str) -> Run:
     if st.session_state.get(jobs.HALTED) and (run is None or not run.result.complete):
         st.session_state[jobs.PAUSED] = (view.setup, plan)
         paused = True
-    if paused:
+    if run is None and paused and not _is_paused(view, plan):
+        finding.markdown(f"**{plan.label} waits for a click:** on these tests it takes from seconds to minutes.")
+        st.button(
+            "Start attack",
+            key="attack-start",
+            type="primary",
+            on_click=_start,
+            args=(view, plan),
+            help="Can be stopped and resumed.",
+        )
+        st.stop()
+    if paused and (run is None or not run.result.complete):
         done, total = (0 if run is None else run.result.done), len(attacks.sample(view, plan))
         rest = "finished inputs are shown below." if done else "no input is finished yet."
         with st.container(horizontal=True, vertical_alignment="center"):
             st.warning(f"{plan.label} was stopped after {done} of {total} inputs; {rest}", width="stretch")
             st.button(
                 "Resume",
-                on_click=jobs.go_on,
+                on_click=_start,
+                args=(view, plan),
                 key="go-on",
                 help="Attacks the remaining inputs; finished ones are not attacked again.",
             )
@@ -54,12 +72,24 @@ def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run
     number, plan, alone = view.test.ids[view.position], run.plan, None
     if plan.goal != view.test.targets[view.position]:
         only = np.array([view.position])
-        alone = attacks.open_run(view, plan, explained, only=only, paused=_is_paused(view, plan))
+        alone = attacks.open_run(view, plan, explained, only=only, paused=not may_run(view, plan))
     if alone is None:
         st.caption(f"The selected test {number} is not among the attacked ones.")
         return run, usual
     st.caption(f"The selected test {number} was attacked separately; it is not counted.")
     return alone, 0
+
+
+def may_run(view: View, plan: Plan) -> bool:
+    """Whether an attack may begin: it is quick or was asked for, and was not stopped."""
+    asked = st.session_state.get(ASKED) == (view.setup, plan)
+    return (asked or attacks.is_quick(view, plan)) and not _is_paused(view, plan)
+
+
+def _start(view: View, plan: Plan) -> None:
+    """Begin a long attack, or go on with one that was stopped."""
+    st.session_state[ASKED] = view.setup, plan
+    jobs.go_on()
 
 
 def _is_paused(view: View, plan: Plan) -> bool:
@@ -118,7 +148,7 @@ def draw_save(view: View, run: Run) -> None:
         inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}
         places = np.flatnonzero(inside[which or "fooled"])
         keep_row(
-            f"{run.plan.label} on {view.test.name}, seed {run.plan.seed}",
+            f"{run.plan.label} on {tests_name(view.test)}, seed {run.plan.seed}",
             len(places),
             "keep-attacked",
             lambda: attacked_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),

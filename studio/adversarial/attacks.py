@@ -6,27 +6,36 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting, shelf
+from idc_core.runs import AttackRun
+from studio.engine.jobs import HALTED, Waiting, shelf
 from studio.engine.results import View
+from studio.engine.runs import run_settings
+from studio.state import allowed
 
 if TYPE_CHECKING:
     from idc_core.analysis.predictions import Predictions
     from idc_core.attribution.shift import Shift
     from idc_core.parameters import Value
     from idc_core.perturbation.attacks import AttackResult
-    from idc_core.tracing.trace import Traces
+    from idc_core.tracing.traces import Traces
 
 Ints = NDArray[np.int64]
 
 EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 """Whose score the heatmaps before and after explain: key and label."""
+
+
+QUICK = 4_000_000
+"""Values of all inputs times passes through the network up to which an attack starts by itself: about three seconds."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,18 @@ def sample(view: View, plan: Plan) -> Ints:
     return np.random.default_rng(plan.seed).permutation(some)[: plan.numbers]
 
 
+def is_quick(view: View, plan: Plan) -> bool:
+    """Whether an attack takes so few seconds that it needs no click."""
+    return bool(len(sample(view, plan)) * view.test.inputs[0].size * _passes(view, plan) <= QUICK)
+
+
+def _passes(view: View, plan: Plan) -> int:
+    """Return how often an attack runs each test through the network, at most."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    return int(ATTACKS[plan.attack].passes(values=view.test.inputs[0].size, **dict(plan.settings)))
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """The result of an attack on n tests, as far as it is finished; pictures are float32 (n, C, H, W).
@@ -111,9 +132,7 @@ class Run:
     @cached_property
     def shift(self) -> Shift:
         """How the relevance moved."""
-        from idc_core.attribution.shift import shift
-
-        return shift(self.before, self.after)
+        return _shift(crc32(self.before.tobytes()), crc32(self.after.tobytes()), self.before, self.after)
 
     @property
     def fooled(self) -> NDArray[np.bool_]:
@@ -136,6 +155,13 @@ class Run:
         return float(values.mean()) if len(values) else float("nan")
 
 
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _shift(first: int, second: int, _before: NDArray[np.float32], _after: NDArray[np.float32]) -> Shift:
+    from idc_core.attribution.shift import shift
+
+    return shift(_before, _after)
+
+
 def open_run(
     view: View, plan: Plan, explained: str = "answer", *, only: Ints | None = None, paused: bool = False
 ) -> Run | None:
@@ -148,6 +174,9 @@ def open_run(
     from idc_core.suites.attacked import BLOCK
 
     positions = sample(view, plan) if only is None else only
+    passes = len(positions) * _passes(view, plan)
+    what = f"The attack takes {passes:,} passes of a test through the network"
+    allowed.check("attack_passes", passes, what, "Attack fewer tests, or in fewer steps.")
     blocks = [positions[start : start + BLOCK] for start in range(0, len(positions), BLOCK)]
     waiting = Waiting(3 * len(blocks))
     label = ATTACKS[plan.attack].label
@@ -165,7 +194,27 @@ def open_run(
         found.append((result, traces, maps))
     if not found:
         return None
-    return _joined(view, plan, positions, join_results([one[0] for one in found], len(positions)), found)
+    run = _joined(view, plan, positions, join_results([one[0] for one in found], len(positions)), found)
+    if only is None and run.result.complete and not st.session_state.get(HALTED):
+        _note(waiting, view, run)
+    return run
+
+
+def _note(waiting: Waiting, view: View, run: Run) -> None:
+    """Note a finished attack among the runs."""
+
+    def work(report: Progress) -> AttackRun:
+        result = run.result
+        return AttackRun(run.positions, result.success, result.l2, result.linf, len(run.gained))
+
+    plan = run.plan
+    named = {f"{plan.attack}_{name}": value for name, value in plan.settings}
+    goal = None if plan.goal is None else view.train.class_names[plan.goal]
+    told = {"attack": plan.attack, **named, "goal": goal, "seed": plan.seed, "attacked_at_most": plan.numbers}
+    # The key has the cells' own settings too, which the blocks do not depend on.
+    key = (*view.key, view.setup, plan, tuple(run.positions.tolist()))
+    settings = run_settings(view, **told, with_misclassified=plan.every)
+    waiting.get("attack-runs", key, "noting the run", work, kept=128, settings=settings)
 
 
 def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:

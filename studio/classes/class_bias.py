@@ -11,7 +11,7 @@ import streamlit as st
 from idc_core.confusion.bias import most_biased, third_classes
 from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
-from studio.classes import class_errors
+from studio.classes import class_errors, verdicts
 from studio.classes.class_errors import Looked
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
@@ -32,30 +32,31 @@ def sentence(looked: Looked) -> str:
     if found.bias is None or not len(found.biased):
         return ""
     a, b = found.biased[0].tolist()
-    text = f" Largest average bias: {looked.pair_name((a, b))} ({found.bias[a, b]:.2f})"
-    hits = found.truly_biased(found.biased[:1])
-    if hits is not None:
-        text += f", {'confirmed' if hits[0] else 'not confirmed'} by labels"
-    return f"{text}."
+    said = verdicts.disparity(looked, (a, b))
+    return (
+        f"**Third classes are most biased between {literal(looked.pair_name((a, b)))}** (average bias "
+        f"{found.bias[a, b]:.2f})" + (f", {said}." if said else ".")
+    )
 
 
-def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool) -> pd.DataFrame | None:
-    """Draw the bias of each third class towards one of the two. Returns the table; None where it is undefined."""
+def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool) -> None:
+    """Draw the bias of each third class towards one of the two."""
     found = looked.found
     if found.bias is None:
         st.caption("Bias needs at least three predicted classes.")
-        return None
+        return
     bias = third_classes(found.distance, *pair, filtered=filtered)
     names = (looked.names[pair[0]], looked.names[pair[1]])
     place = int(np.flatnonzero((found.biased == sorted(pair)).all(1))[0]) + 1
     known = np.flatnonzero(np.isfinite(bias) & (bias != 0))
+    said = verdicts.disparity(looked, pair)
     st.markdown(
-        f"{looked.pair_name(pair)}: average bias **{found.bias[pair]:.3f}**, rank {place:,} of "
-        f"{len(found.biased):,}" + _truth(looked, pair) + "."
+        f"{literal(looked.pair_name(pair))}: average bias **{found.bias[pair]:.3f}**, rank {place:,} of "
+        f"{len(found.biased):,}" + (f"; {said}." if said else ".")
     )
     if not len(known):
         st.caption("No third class is close enough to either of the two.")
-        return pd.DataFrame({"third class": looked.names, "bias": bias})
+        return
     most = int(known[np.argmax(np.abs(bias[known]))])
     closer, other = names if bias[most] > 0 else names[::-1]
     title = f"{looked.names[most]} is most biased: closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
@@ -68,24 +69,16 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
         "third-classes",
         lambda dark: figures.third_classes(bias, looked.names, names, title, dark=dark),
         alt=title,
-        read=f"each bar is one third class. Right: closer to {names[0]}; left: closer to {names[1]}. The longer the "
-        "bar, the more likely the class is confused with one of the two rather than the other. Click a bar to see "
-        "inputs of the three.",
+        read=f"each bar is one third class. Right: closer to {literal(names[0])}; left: closer to {literal(names[1])}. "
+        "The longer the bar, the more likely the class is confused with that one. Click a bar to see inputs of the "
+        "three.",
         depends=(looked.key, pair, filtered),
         clicked=clicked,
+        table=pd.DataFrame({"third class": looked.names, "bias": bias}),
     )
-    said = address.position(address.read(THIRD))
-    third = said if said is not None and said in known.tolist() else most
+    chosen = address.position(address.read(THIRD))
+    third = chosen if chosen is not None and chosen in known.tolist() else most
     _pictures(view, looked, pair, third)
-    return pd.DataFrame({"third class": looked.names, "bias": bias})
-
-
-def _truth(looked: Looked, pair: tuple[int, int]) -> str:
-    found = looked.found
-    hits = found.truly_biased(np.array([pair]))
-    if found.disparity is None or hits is None or not np.isfinite(found.disparity[pair]):
-        return ""
-    return f"; disparity from labels {found.disparity[pair]:.3f}, {'above' if hits[0] else 'below'} the cut-off"
 
 
 def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> None:
@@ -94,7 +87,7 @@ def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> 
         return
     for column, one in zip(st.columns(3, gap="medium"), (pair[0], third, pair[1]), strict=True):
         with column:
-            st.markdown(f"Classified as **{looked.names[one]}**")
+            st.markdown(f"Classified as **{literal(looked.names[one])}**")
             rows = looked.positions[looked.of_class(one)]
             layout.gallery(view, rows, EXAMPLES, key=f"bias-{one}")
 

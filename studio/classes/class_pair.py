@@ -13,13 +13,15 @@ from idc_core.analysis.projection import alike, principal_components, sample
 from idc_core.confusion.class_pair import between, confused, layer_relevance, shared_cells
 from idc_core.errors import IdcError
 from idc_core.figures.projection import Groups, plane
-from studio.classes import class_errors
+from studio.classes import class_errors, verdicts
 from studio.classes.class_errors import Looked
+from studio.engine.brushed import brushed
 from studio.engine.results import View
-from studio.shell.pages import PAGES
-from studio.state.selection import picked_row, select
+from studio.shell.pages import PAGES, draw_link
+from studio.state.selection import picked_row, select, select_tests
 from studio.text import cell_name, literal, percent, plural, signed
 from studio.widgets import layout
+from studio.widgets.hover_pictures import hover_pictures
 
 SHOWN, TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each; half as many of those in between."""
@@ -28,29 +30,40 @@ NEURONS = 12
 CELLS = 8
 
 
-def draw_inputs(view: View, looked: Looked, pair: tuple[int, int]) -> None:
-    """Show the tests that the network confuses, where there are labels, and those between the two classes."""
+def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
+    """Return the positions of the tests that the network confuses, int64 (k,); none for custom predictions."""
+    if looked.positions is None:
+        return np.zeros(0, np.int64)
+    return looked.positions[confused(looked.evidence, *pair)]
+
+
+def draw_confused(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+    """Show the tests that the network confuses, where there are labels, with the verdict on the pair."""
+    said = verdicts.verdict(looked, pair)
+    if said and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
+        st.markdown(f"**{literal(looked.pair_name(pair))}**: {said}.")
     if looked.positions is None:
         st.caption("Custom predictions come without inputs to show.")
+    elif len(wrong := wrong_tests(looked, pair)):
+        st.markdown(f"**{plural(len(wrong), 'confused test')} of {literal(looked.pair_name(pair))}**")
+        layout.gallery(view, wrong, _most(view), key="pair-confused")
+
+
+def draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+    """Show the tests between the two classes, for which no labels are needed."""
+    if looked.positions is None or looked.scores is None:
         return
-    most = SHOWN if view.test.inputs.ndim == 4 else TEXTS
-    wrong = confused(looked.evidence, *pair)
-    if looked.evidence.true is not None:
-        st.markdown(
-            f"**{plural(len(wrong), 'test')}** of one of the two classes {'is' if len(wrong) == 1 else 'are'} "
-            "classified as the other."
-        )
-        if len(wrong):
-            layout.gallery(view, looked.positions[wrong], most, key="pair-confused")
-            layout.take_inputs(view, looked.positions[wrong], key="pair-inputs")
-    if looked.scores is not None:
-        torn = between(looked.scores, *pair)
-        st.markdown(
-            f"**Close to the decision boundary** (no labels needed): {plural(len(torn), 'test')} "
-            f"{'has' if len(torn) == 1 else 'have'} these two classes as the highest scores; smallest margin first."
-        )
-        if len(torn):
-            layout.gallery(view, looked.positions[torn], most // 2, key="pair-torn")
+    torn = between(looked.scores, *pair)
+    st.markdown(
+        f"**Close to the decision boundary**: {plural(len(torn), 'test')} "
+        f"{'has' if len(torn) == 1 else 'have'} these two classes as the highest scores; smallest margin first."
+    )
+    if len(torn):
+        layout.gallery(view, looked.positions[torn], _most(view) // 2, key="pair-torn")
+
+
+def _most(view: View) -> int:
+    return SHOWN if view.test.inputs.ndim == 4 else TEXTS
 
 
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
@@ -108,14 +121,10 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
         alt=f"Neurons that {first} and {second} both activate",
     )
     if looked.layers:
-        st.caption(
-            "Sorted by how much more the two classes activate a neuron than the others do. Choose a row to select its "
-            "neuron and layer on all pages. Relevance: sum over positions, mean over the tests classified as the "
-            f"class, for the setup's layer {view.setup.layer}."
-        )
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("Choose a row to select its neuron and layer on all pages.", width="content")
             for name in ("neurons", "clusters"):
-                st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
+                draw_link(name, f"{PAGES[name].title} page")
     return table
 
 
@@ -183,16 +192,18 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the important neurons' clusters of both classes, and the cells that tests of both reach."""
     if looked.positions is None:
         return
+    st.subheader(f"Clusters and cells in layer {view.setup.layer}", anchor=False)
     first, second = (looked.positions[looked.of_class(one)] for one in pair)
     cells, counts = shared_cells(view.analysis.assignments[first], view.analysis.assignments[second])
     inside = counts.sum(0)
-    names = [looked.names[one] for one in pair]
-    st.subheader(f"Clusters and cells in layer {view.setup.layer}", anchor=False)
-    _clusters(view, looked, pair, looked.positions)
+    names = [literal(looked.names[one]) for one in pair]
     st.markdown(
         f"Both classes reach **{plural(len(cells), 'cell')}**. These hold {inside[0]:,} of {len(first):,} tests "
         f"classified as {names[0]} and {inside[1]:,} of {len(second):,} as {names[1]}."
     )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _clusters(view, looked, pair, looked.positions)
     if not len(cells):
         return
     key = "pair-cells"
@@ -203,17 +214,18 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
             select(cell=cell_name(cells[row]))
 
     table = {"cell": [cell_name(cell) for cell in cells[:CELLS]]}
-    st.dataframe(
-        pd.DataFrame(table | {f"tests classified as {name}": counts[:CELLS, i] for i, name in enumerate(names)}),
+    right.dataframe(
+        pd.DataFrame(table | {f"classified as {name}": counts[:CELLS, i] for i, name in enumerate(names)}),
         hide_index=True,
         height="content",
         key=key,
         on_select=picked,
         selection_mode="single-row",
-        alt="Cells that both classes reach",
+        alt="Cells that both classes reach, with the number of tests of each",
     )
-    st.caption("Choose a row to select its cell on all pages.")
-    st.page_link(PAGES["coverage"].file, label="Coverage page", icon=PAGES["coverage"].icon)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Choose a row to select its neuron or cell on all pages.", width="content")
+        draw_link("coverage", "Coverage page")
 
 
 def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
@@ -238,28 +250,33 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     )
     shares = placed.explained or (0.0, 0.0)
     ids = rows if looked.positions is None else view.test.ids[looked.positions[rows]]
-    place = None
-    if looked.positions is not None and view.position is not None:
-        there = np.flatnonzero(looked.positions[rows] == view.position)
-        place = int(there[0]) if len(there) else None
-
-    def clicked(points: list[dict[str, Any]]) -> None:
-        number = points[0].get("customdata")
-        if number is not None and looked.positions is not None:
-            select(input=int(np.ravel(number)[0]))
-
+    positions = view.chosen[:0] if looked.positions is None else looked.positions[rows]
+    there = np.flatnonzero(positions == view.position)
+    place = int(there[0]) if len(there) else None
+    together = np.flatnonzero(np.isin(positions, brushed(view)))
     axes = [f"principal component {i + 1}: {percent(one)} of the variance" for i, one in enumerate(shares)]
     layout.chart(
         view,
         "pair-plane",
-        lambda dark: plane(placed.points, groups, ids, (axes[0], axes[1]), title, selected=place, dark=dark),
+        lambda dark: plane(
+            placed.points, groups, ids, (axes[0], axes[1]), title, selected=place, together=together, dark=dark
+        ),
         alt=title,
-        read="each point is one input predicted as one of the two classes; close points activate all counted neurons "
-        "similarly. Colour and mark: prediction, and with labels whether it is correct."
-        + (" Click a point to select its test on all pages." if looked.positions is not None else ""),
-        depends=(looked.key, pair, place),
-        clicked=clicked if looked.positions is not None else None,
+        read="each point is one input predicted as one of the two classes. Close points activate all counted neurons "
+        "similarly." + (" Click a point to select its test on all pages." if looked.positions is not None else ""),
+        depends=(looked.key, pair, place, together.tobytes()),
+        clicked=(lambda points: select_tests(view.setup.data, points)) if len(positions) else None,
+        table=pd.DataFrame(
+            {
+                "input": ids,
+                "x": placed.points[:, 0],
+                "y": placed.points[:, 1],
+                "group": np.asarray(groups.names)[groups.member],
+            }
+        ),
     )
+    if len(positions):
+        hover_pictures(view, "pair-plane", positions)
 
 
 def _members(looked: Looked, pair: tuple[int, int], rows: NDArray[np.int64], true: NDArray[Any] | None) -> Groups:

@@ -13,7 +13,8 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.classes.class_errors import Looked
 from studio.engine.results import View
-from studio.shell.pages import PAGES
+from studio.engine.wording import tests_name
+from studio.shell.pages import PAGES, draw_link
 from studio.text import count, literal, plural
 from studio.widgets import layout
 from studio.widgets.keep_suite import keep_row, made_of_tests
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
 
 SEEDS = 2
 
+SHOWN, TEXTS = 20, 6
+"""Confused tests that are shown: pictures, and texts, which take a row each."""
+
 ASKED = "repair-asked"
 """In the session: what retraining was asked for."""
 
 
 def draw(view: View, looked: Looked) -> None:
     """Offer the tests confused in the reported pairs as a suite."""
-    if looked.positions is None or looked.evidence.true is None:
+    if looked.positions is None:
+        st.caption("Custom predictions come without a network to retrain.")
+        return
+    if looked.evidence.true is None:
+        st.caption("Retraining needs tests with the classes of the network: these have none.")
         return
     from idc_core.suites import ProvenanceStep
 
@@ -40,10 +48,9 @@ def draw(view: View, looked: Looked) -> None:
     reported = pairs[found.distance[pairs[:, 0], pairs[:, 1]] < found.confusion_cutoff]
     rows = looked.positions[confused_in(looked.evidence, reported)]
     wrong = int((np.asarray(looked.evidence.true) != np.asarray(looked.evidence.predicted)).sum())
-    st.header("What to do about it", anchor=False)
     st.markdown(
         f"In the {plural(len(reported), 'reported pair')}, **{plural(len(rows), 'test')}** of {wrong:,} misclassified "
-        f"{'is' if len(rows) == 1 else 'are'} of one class and answered as the other."
+        f"{'is' if len(rows) == 1 else 'are'} of one class and classified as the other."
     )
     if not len(rows):
         st.caption("There is nothing to make a suite of.")
@@ -53,21 +60,18 @@ def draw(view: View, looked: Looked) -> None:
         "confused",
         f"{plural(len(rows), 'test')} confused in {pairs_said}",
         {"threshold": found.threshold, "deviations": found.deviations},
-        model=view.model.card.fingerprint,
+        model=view.card.fingerprint,
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_row(
-            f"{plural(len(rows), 'test')} of {view.setup.data} confused by {view.setup.model}",
+            f"{plural(len(rows), 'test')} of {tests_name(view.test)} confused by {view.setup.model}",
             len(rows),
             "keep-confused",
             lambda: made_of_tests(view, view.test.inputs[rows], view.test.targets[rows], rows, step),
         )
         for name in ("testsets", "robustness"):
-            st.page_link(PAGES[name].file, label=f"{PAGES[name].title} page", icon=PAGES[name].icon)
-    st.caption(
-        "Training on what is confused may part the classes again; tests that were trained on are no measure any more, "
-        "so look at others before and after."
-    )
+            draw_link(name, f"{PAGES[name].title} page")
+    layout.gallery(view, rows, SHOWN if view.test.inputs.ndim == 4 else TEXTS, key="confused-tests")
     layout.take_inputs(view, rows, key="confused-inputs")
     _draw_repair(view, looked)
 
@@ -89,7 +93,7 @@ def _draw_repair(view: View, looked: Looked) -> None:
     st.caption(
         f"{3 * SEEDS} copies of the network are trained further: with the inputs confused in the reported pairs of a "
         "random half of the tests, with as many random ones of that half, and with nothing added; "
-        f"{count(steps)} inputs in all. The other half is what is measured."
+        f"{count(steps)} inputs in all. The other half is measured."
     )
     if st.button("Retrain and compare", key="repair", help="Can take minutes for large training data; can be stopped."):
         st.session_state[ASKED] = (key, epochs)

@@ -1,24 +1,25 @@
-"""Pairs of classes on the Class errors page: finding, map of distances, ranked table, cost-effectiveness."""
+"""Pairs of classes on the Class errors page: finding, map of distances, ranked table."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.confusion import countable_layers
 from idc_core.confusion.distance import cluster_order, neighbours
-from idc_core.confusion.evaluation import Curve, Evaluation, cost_effectiveness
-from idc_core.confusion.scaled_activation import countable_layers
 from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
-from studio.classes import class_bias, class_errors
-from studio.classes.class_errors import Looked, Settings
+from idc_core.runs import ErrorSettings
+from studio.classes import class_errors, verdicts
+from studio.classes.class_errors import Looked
 from studio.engine.results import View
 from studio.state.selection import Selection, picked_row
-from studio.text import literal, percent, plural, signed
+from studio.text import literal, plural
 from studio.widgets import layout
 from studio.widgets.downloads import csv
 
@@ -28,6 +29,9 @@ MOST_PAIRS = 500
 NEAR = 24
 """Classes drawn around the chosen pair where there are too many to draw all."""
 
+NONE = "\u2013"
+"""No verdict: the pair is neither reported nor truly confused."""
+
 SHOWN = (
     "first",
     "second",
@@ -35,9 +39,12 @@ SHOWN = (
     "suspicion",
     "reported",
     "labels",
+    "certain",
+    "confused",
+    "inputs",
     "confusion (%)",
-    "first as second (%)",
-    "second as first (%)",
+    "from (%)",
+    "to (%)",
     "average bias",
 )
 """Columns of the table of pairs, what matters most first: a narrow window cuts off the last ones."""
@@ -46,20 +53,17 @@ SHOWN = (
 def sentence(looked: Looked) -> str:
     """Put the finding on confusion into words."""
     found = looked.found
-    first = found.suspected[0]
-    pair: tuple[int, int] = (int(first[0]), int(first[1]))
+    first, second = found.suspected[0].tolist()
+    said = verdicts.verdict(looked, (first, second))
     reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())
-    text = f"**Without labels, {looked.pair_name(pair)} are the pair most suspected of confusion"
-    true = found.truly_confused(found.suspected[:1])
-    if true is not None and found.confusion is not None:
-        text += f"; labels {'confirm' if true[0] else 'do not confirm'} it (confusion {percent(found.confusion[pair])})"
-    text += f".** {plural(reported, 'pair')} of {len(found.suspected):,} {'is' if reported == 1 else 'are'} reported"
-    one = found.confusion_found
-    if one is not None:
+    text = (
+        f"**Without labels, {literal(looked.pair_name((first, second)))} are the pair most suspected of confusion**"
+        f"{f', {said}' if said else ''}. {plural(reported, 'pair')} of {len(found.suspected):,} "
+        f"{'is' if reported == 1 else 'are'} reported"
+    )
+    if (one := found.confusion_found) is not None:
         text += f"; {one.at_deviations.true_positives} of {one.true_pairs} truly confused are among them"
-        if np.isfinite(one.spearman):
-            text += f" (Spearman's correlation of distance and confusion {signed(one.spearman, '.2f')})"
-    return f"{text}.{class_bias.sentence(looked)}"
+    return f"{text}."
 
 
 def _marks(looked: Looked) -> dict[str, Any]:
@@ -73,15 +77,17 @@ def _marks(looked: Looked) -> dict[str, Any]:
     return {"hit": pairs[reported & true], "false": pairs[reported & ~true], "missed": pairs[~reported & true]}
 
 
-def draw_map(looked: Looked, one: View, key: str, pair: tuple[int, int] | None) -> None:
-    """Draw the distances of all classes, and where they are many those around the pair."""
+def draw_map(
+    looked: Looked, one: View, key: str, pair: tuple[int, int] | None, table: pd.DataFrame | None = None
+) -> None:
+    """Draw the distances of all classes, and where they are many those around the pair; `table` is saved with them."""
     order = cluster_order(looked.found.distance)
     first = looked.found.suspected[0].tolist()
     title = f"{looked.pair_name((first[0], first[1]))} activate the neurons most similarly"
     many = len(order) > figures.MOST_CLICKABLE
     read = (
         "each square is one pair of classes. The stronger the colour, the smaller their distance and the more likely "
-        "their confusion. Similar classes are neighbours. "
+        "their confusion. "
     )
     if many:
         if len(order) > figures.MOST_ROWS:
@@ -91,12 +97,12 @@ def draw_map(looked: Looked, one: View, key: str, pair: tuple[int, int] | None) 
         read += "Filled circle: reported, confirmed by labels; empty circle: reported, not confirmed (or no labels); "
         read += "cross: confused by labels, not reported."
     clickable = key == "distances"
-    _draw_distances(looked, one, key, order, title, read, pair, clickable and not many)
+    _draw_distances(looked, one, key, order, title, read, pair, clickable and not many, table)
     if many and pair is not None:
         near = order[np.isin(order, neighbours(looked.found.distance, *pair, NEAR))]
         title = f"The {len(near)} classes closest to {looked.pair_name(pair)}"
         read = "as above, for the chosen pair and the classes closest to either of the two."
-        _draw_distances(looked, one, f"{key}-near", near, title, read, pair, clickable)
+        _draw_distances(looked, one, f"{key}-near", near, title, read, pair, clickable, None)
 
 
 def _draw_distances(
@@ -108,6 +114,7 @@ def _draw_distances(
     read: str,
     pair: tuple[int, int] | None,
     clickable: bool,
+    table: pd.DataFrame | None,
 ) -> None:
     def clicked(points: list[dict[str, Any]]) -> None:
         if (told := points[0].get("customdata")) is not None:
@@ -123,6 +130,7 @@ def _draw_distances(
         read=read + (" Click a square to select its pair." if clickable else ""),
         depends=(looked.key, pair),
         clicked=clicked if clickable else None,
+        table=table,
     )
 
 
@@ -143,14 +151,16 @@ def pair_table(looked: Looked, most: int) -> pd.DataFrame:
         table["average bias"] = found.bias[a, b]
     reported = found.distance[a, b] < found.confusion_cutoff
     table["reported"] = np.where(reported, "yes", "no")
-    true = found.truly_confused(pairs)
-    if true is not None and found.directional is not None and found.confusion is not None:
+    true, told = found.truly_confused(pairs), found.verdicts(pairs)
+    if true is not None and told is not None and found.directional is not None:
         table["first as second (%)"] = 100 * found.directional[a, b]
         table["second as first (%)"] = 100 * found.directional[b, a]
-        table["confusion (%)"] = 100 * found.confusion[a, b]
+        table["confused"], table["inputs"] = told.confused, told.inputs
+        table["confusion (%)"], table["from (%)"], table["to (%)"] = 100 * told.rate, 100 * told.low, 100 * told.high
         table["labels"] = np.select(
-            [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], ""
+            [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], NONE
         )
+        table["certain"] = np.where(table["labels"] == NONE, NONE, np.where(told.clear, "yes", "no"))
     return pd.DataFrame(table)
 
 
@@ -159,7 +169,7 @@ def all_pairs(looked: Looked) -> bytes:
     return csv(pair_table(looked, len(looked.found.suspected))).encode()
 
 
-def draw_pairs(looked: Looked) -> None:
+def draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
     """Show the ranked pairs; choosing one selects it."""
     key = "pairs"
     pairs = looked.found.suspected
@@ -169,68 +179,43 @@ def draw_pairs(looked: Looked) -> None:
         if row is not None:
             class_errors.keep_pair(*pairs[row].tolist())
 
-    table = pair_table(looked, MOST_PAIRS)
     st.dataframe(
-        table.style.format({"suspicion": signed}),
+        table,
         hide_index=True,
-        height=320,
+        height=300,
         key=key,
         on_select=picked,
         selection_mode="single-row",
         column_order=[name for name in SHOWN if name in table],
-        column_config={
-            "distance": st.column_config.NumberColumn(format="%.2f"),
-            "average bias": st.column_config.NumberColumn(format="%.3f"),
-            "confusion (%)": st.column_config.NumberColumn(format="%.2f"),
-            "first as second (%)": st.column_config.NumberColumn("1st as 2nd (%)", format="%.2f"),
-            "second as first (%)": st.column_config.NumberColumn("2nd as 1st (%)", format="%.2f"),
-        },
+        column_config=_columns(looked),
         alt="Pairs of classes, most suspected first; choose a row to select the pair",
     )
-    first = f"The first {MOST_PAIRS} of {len(pairs):,} pairs; all are in the file below. " * (len(pairs) > MOST_PAIRS)
-    st.caption(
-        f"{first}Suspicion: standard deviations below the mean distance. Choose a row to select its pair (by keyboard: "
-        "arrows, then Shift and Space)."
-    )
+    if said := verdicts.cutoffs(looked):
+        st.caption(said)
+    if len(pairs) > MOST_PAIRS:
+        every = partial(all_pairs, looked)
+        layout.take_away({}, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", every)})
+        st.caption(f"The table above holds the first {MOST_PAIRS} of {len(pairs):,} pairs.")
 
 
-def draw_effectiveness(looked: Looked, one: View) -> None:
-    """Draw the cost-effectiveness curves of inspecting the most suspected pairs first."""
-    found = looked.found
-    curves: dict[str, Curve] = {}
-    searches: tuple[tuple[str, Any, Any, Literal["low", "high"], Evaluation | None], ...] = (
-        ("confused pairs", found.distance, found.confusion, "low", found.confusion_found),
-        ("unequally treated pairs", found.bias, found.disparity, "high", found.bias_found),
-    )
-    for name, score, truth, errors, beside in searches:
-        if score is not None and truth is not None and beside is not None and beside.true_pairs:
-            curves[name] = cost_effectiveness(score, truth, errors, found.deviations)
-    if not curves:
-        st.caption("There are no labels, or no truly confused pair: cost-effectiveness is not defined.")
-        return
-    title = _effect(found.confusion_found, found.bias_found)
-    layout.chart(
-        one,
-        "effectiveness",
-        lambda dark: figures.cost_effectiveness(curves, title, dark=dark),
-        alt=title,
-        read="x: share of the pairs inspected, most suspected first; y: share of the pairs confirmed by labels among "
-        "them. Dotted: random order; dashed: best possible order. Gain: additional area under the curve compared with "
-        "a random order.",
-        depends=looked.key,
-    )
+def _columns(looked: Looked) -> dict[str, Any]:
+    """Say what each column of the table of pairs is, where its name does not."""
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    return {
+        "distance": number(format="%.2f", help=f"Reported below {looked.found.confusion_cutoff:.2f}."),
+        "suspicion": number(format="%+.2f", help="Standard deviations below the mean distance of all pairs."),
+        "labels": text(help="Whether labels confirm a reported pair, or confirm one that is not reported."),
+        "certain": text(help="Whether the 95 % interval of the confusion is on one side of the cut-off."),
+        "confused": number(help="Inputs of one of the two classes that are predicted as the other."),
+        "inputs": number(help="Inputs of the two classes."),
+        "confusion (%)": number(format="%.2f", help="Mean of the shares confused in either direction."),
+        "from (%)": number(format="%.2f", help="Lower end of the 95 % interval of the confusion."),
+        "to (%)": number(format="%.2f", help="Upper end of the 95 % interval of the confusion."),
+        "average bias": number(format="%.3f"),
+    }
 
 
-def _effect(confusion: Evaluation | None, bias: Evaluation | None) -> str:
-    parts = [
-        f"{100 * one.gain:.0f}\u00a0% (at best {100 * one.optimal_gain:.0f}\u00a0%) for {name}".replace("-", "\u2212")
-        for name, one in (("confused pairs", confusion), ("unequally treated ones", bias))
-        if one is not None and np.isfinite(one.gain)
-    ]
-    return f"Inspecting the most suspected pairs first gains over a random order {' and '.join(parts)}"
-
-
-def draw_side(settings: Settings, own: View, shown: View, chosen: Selection, key: str) -> None:
+def draw_side(settings: ErrorSettings, own: View, shown: View, chosen: Selection, key: str) -> None:
     """Draw the distances of one of two setups."""
     try:
         draw_map(_other_look(settings, own, shown), shown, f"distances-{key}", None)
@@ -238,7 +223,7 @@ def draw_side(settings: Settings, own: View, shown: View, chosen: Selection, key
         st.caption(literal(error))
 
 
-def _other_look(settings: Settings, own: View, shown: View) -> Looked:
+def _other_look(settings: ErrorSettings, own: View, shown: View) -> Looked:
     """Find the errors of a setup with the settings of this page; of another network with its own layers."""
     offered = countable_layers(shown.model)
     layers = tuple(name for name in settings.layers if name in offered) or offered
@@ -246,7 +231,7 @@ def _other_look(settings: Settings, own: View, shown: View) -> Looked:
     return class_errors.look(shown, replace(settings, layers=layers, groups=groups), None)
 
 
-def compare(settings: Settings, own: View, here: View, there: View) -> str:
+def compare(settings: ErrorSettings, own: View, here: View, there: View) -> str:
     """Compare the most suspected pairs of two setups."""
     try:
         sides = [_other_look(settings, own, one) for one in (here, there)]

@@ -22,8 +22,8 @@ from studio.widgets import layout
 LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 
 
-def draw_choices(view: View) -> pd.DataFrame:
-    """Show the cells of every choice, where a click adopts it; return the table."""
+def draw_choices(view: View) -> None:
+    """Show the cells of every choice, where a click adopts it."""
     others = st.toggle(
         "Add the other clustering methods",
         key="other-ways",
@@ -43,6 +43,7 @@ def draw_choices(view: View) -> pd.DataFrame:
         if fewest < most
         else f"All of these choices make {plural(most, 'cell')}, of which the tests cover {percent(high)}"
     )
+    table = pd.DataFrame([_row(one) for one in found])
     layout.chart(
         view,
         "choices",
@@ -53,11 +54,10 @@ def draw_choices(view: View) -> pd.DataFrame:
         "dropped; ring: this setup. Click a point to use it on all pages.",
         depends=tuple(names),
         clicked=lambda points: _choose(found, points),
+        table=table,
     )
-    table = pd.DataFrame([_row(one) for one in found])
     with st.expander("All choices in a table"):
         st.dataframe(table, hide_index=True)
-    return table
 
 
 def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[ClusterChoice, ...]:
@@ -67,7 +67,7 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
         tests = analysis.test_activations[chosen]
         return try_choices(analysis.train_activations, tests, name, drop, on_progress=report)
 
-    key = (*view.key, analysis.layer, analysis.m, view.setup.classes, name, drop)
+    key = (*view.key, analysis.layer, analysis.m, view.chosen_key, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
     found: tuple[ClusterChoice, ...] = waiting.get("alternatives", key, doing, work, kept=64)
     return found

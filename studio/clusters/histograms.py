@@ -9,12 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.analysis.overview import rarest_state
+from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cell_table import state_counts, typical
 from idc_core.figures import clusters as figures
+from studio.engine.brushed import brushed
 from studio.engine.results import View
-from studio.shell.pages import PAGES
-from studio.state.selection import Selection, select, selected
+from studio.shell.pages import draw_link
+from studio.state.selection import Selection, change_setup, select, selected
 from studio.state.setup import CLUSTER_COUNTS, DEFAULT, ZEROS
 from studio.text import cluster_name, plural
 from studio.widgets import layout
@@ -33,9 +35,9 @@ def controls(view: View) -> None:
     """Choose how the clusters are found; all pages follow."""
     setup = view.setup
     entry = CLUSTERINGS[setup.clustering]
+    for name, value in (("k", setup.k), ("zeros", setup.zeros), ("clustering", setup.clustering)):
+        st.session_state[name] = value
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for name, value in (("k", setup.k), ("zeros", setup.zeros), ("clustering", setup.clustering)):
-            st.session_state[name] = value
         st.selectbox(
             "Number of clusters k",
             CLUSTER_COUNTS,
@@ -45,38 +47,35 @@ def controls(view: View) -> None:
             width=190,
             format_func=lambda k: "automatic" if k == DEFAULT.k else k,
             disabled=not entry.takes_k,
-            help="Clusters per neuron. Automatic takes 2, 3 or 4 by the best silhouette; 2 to 8 sets the same number "
-            "for "
-            "all neurons. Default automatic.",
+            help="Clusters per neuron, on all pages. Automatic takes 2, 3 or 4 by the best silhouette; 2 to 8 sets "
+            "the same number for all neurons. Default automatic.",
         )
-        st.selectbox(
-            "Activations of zero",
-            ZEROS,
-            key="zeros",
-            on_change=_take,
-            args=("zeros",),
-            width=190,
-            help="Keep or drop activations of exactly zero before clustering; many neurons are zero for most inputs. "
-            "Default kept.",
-        )
-        st.selectbox(
-            "Clustering method",
-            list(CLUSTERINGS),
-            key="clustering",
-            on_change=_take,
-            args=("clustering",),
-            width=220,
-            format_func=lambda name: CLUSTERINGS[name].label,
-            help="Method that splits the activations. "
-            + " ".join(f"{one.label}: {one.help}" for one in CLUSTERINGS.values())
-            + " Default k-means.",
-        )
-    st.caption(f"{entry.label}: {entry.help} What is chosen here holds on all pages.")
+        with layout.settings("zeros", "clustering"):
+            st.selectbox(
+                "Activations of zero",
+                ZEROS,
+                key="zeros",
+                on_change=_take,
+                args=("zeros",),
+                help="Keep or drop activations of exactly zero before clustering, on all pages; many neurons are zero "
+                "for most inputs. Default kept.",
+            )
+            st.selectbox(
+                "Clustering method",
+                list(CLUSTERINGS),
+                key="clustering",
+                on_change=_take,
+                args=("clustering",),
+                format_func=lambda name: CLUSTERINGS[name].label,
+                help="Method that splits the activations, on all pages. "
+                + " ".join(f"{one.label}: {one.help}" for one in CLUSTERINGS.values())
+                + " Default k-means.",
+            )
 
 
 def _take(name: str) -> None:
     """Keep what was chosen."""
-    select(**{name: st.session_state[name]})
+    change_setup(**{name: st.session_state[name]})
 
 
 def told(points: list[dict[str, Any]]) -> None:
@@ -106,19 +105,20 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
     """Draw the histograms of some important neurons, with what is selected in them."""
     analysis, place, picked = view.analysis, view.place(chosen), cluster_of(view, chosen)
     shaded = (ranks.index(picked[0]), picked[1]) if picked is not None and picked[0] in ranks else None
+    together = brushed(view) if clickable else view.chosen[:0]
     names = [view.neurons[rank] for rank in ranks]
     read = (
-        "Bars: share of the training inputs per activation (logarithmic); outline: the same for the tests. Diamonds "
+        "Bars: share of the training inputs per activation; outline: the same for the tests. Diamonds "
         "are centroids, dotted lines are cluster boundaries."
     )
     if clickable:
-        read += " Click a bar to see the tests in its cluster."
+        read += " Click a bar to see the tests in its cluster, marked in all panels."
     if place is not None:
         read += f" The star is test {chosen.input}."
     layout.chart(
         view,
         key,
-        lambda dark: figures.histograms(
+        lambda dark, logarithmic: figures.histograms(
             [analysis.clusters[rank] for rank in ranks],
             analysis.train_activations[:, ranks],
             analysis.test_activations[view.chosen][:, ranks],
@@ -127,13 +127,21 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
             numbers=analysis.important[ranks].tolist(),
             selected=shaded,
             marked=None if place is None else analysis.test_activations[place, ranks],
+            together=analysis.test_activations[together][:, ranks],
+            logarithmic=logarithmic,
+            clickable=clickable,
             dark=dark,
         ),
         alt=f"{title}. Histograms of the activations of {layout.names(names)} with their clusters",
         read=read,
-        depends=(shaded, place, tuple(ranks)),
+        depends=(shaded, place, tuple(ranks), together.tobytes()),
         clicked=told if clickable else None,
+        table=cluster_table(view),
+        scale="log",
     )
+    sketched = sketch_sentence([analysis.clusters[rank].sketch for rank in ranks], len(analysis.train_activations))
+    if sketched:
+        st.caption(sketched)
 
 
 def choose_neuron(view: View) -> int:
@@ -200,11 +208,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool) -> None:
     layout.gallery(view, tests, most, key=f"cluster-tests-{cluster}")
     if picked:
         layout.take_inputs(view, tests)
-        st.page_link(
-            PAGES["coverage"].file,
-            icon=PAGES["coverage"].icon,
-            label=f"See the cells with neuron {neuron} in cluster {cluster}",
-        )
+        draw_link("coverage", f"See the cells with neuron {neuron} in cluster {cluster}")
 
 
 def _reach(view: View, rank: int, cluster: int) -> str:

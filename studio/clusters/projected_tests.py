@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +12,14 @@ from numpy.typing import NDArray
 from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, principal_components, sample, umap
 from idc_core.figures.projection import Groups, gather, plane
 from idc_core.progress import Progress
+from studio.engine.brushed import brushed, in_chart
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state.choices import choose_one
-from studio.state.selection import select, selected
+from studio.state.selection import forget_tests, select_tests, selected
 from studio.text import cell_name, cluster_name, count, percent, plural, signed
 from studio.widgets import layout
+from studio.widgets.hover_pictures import hover_pictures
 
 PROJECTIONS = {"linear": "principal components", "umap": "UMAP"}
 COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": "cell", "correctness": "correctness"}
@@ -26,15 +27,12 @@ COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": 
 
 CLICK, LASSO = "click", "lasso"
 
-CHOSEN = "plane-chosen"
-"""In the session: the test set, and the numbers of its selected tests."""
-
 SHOWN = 20
 RANGES = 5
 
 
-def draw_plane(view: View, rank: int) -> pd.DataFrame:
-    """Show the setup's tests in two dimensions, and the selected ones; return the coordinates.
+def draw_plane(view: View, rank: int) -> None:
+    """Show the setup's tests in two dimensions, and the selected ones.
 
     The clusters of the important neuron of a rank can be coloured.
     """
@@ -76,6 +74,8 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
     axes = [f"component {i}" for i in (1, 2)]
     if found.explained is not None and found.loadings is not None:
         axes = [f"{axis}: {percent(share)} of the variance" for axis, share in zip(axes, found.explained, strict=True)]
+    together = np.flatnonzero(np.isin(positions, brushed(view)))
+    tests = {"test": view.test.ids[positions], "x": found.points[:, 0], "y": found.points[:, 1]}
     layout.chart(
         view,
         "projection",
@@ -86,18 +86,19 @@ def draw_plane(view: View, rank: int) -> pd.DataFrame:
             (axes[0], axes[1]),
             title,
             selected=int(place[0]) if len(place) else None,
+            together=together,
             lasso=choosing == LASSO,
             dark=dark,
         ),
         alt=title,
         read=_reading(view, way, len(positions)),
-        depends=(way, colour, rank, choosing, int(place[0]) if len(place) else None),
-        clicked=lambda points: _take(view, points),
+        depends=(way, colour, rank, choosing, int(place[0]) if len(place) else None, together.tobytes()),
+        clicked=lambda points: select_tests(view.setup.data, points),
         modes=("points", "lasso", "box"),
+        table=pd.DataFrame(tests | {COLOURED[colour]: np.asarray(groups.names)[groups.member]}),
     )
+    hover_pictures(view, "projection", positions)
     _behind(view)
-    tests = {"test": view.test.ids[positions], "x": found.points[:, 0], "y": found.points[:, 1]}
-    return pd.DataFrame(tests | {COLOURED[colour]: np.asarray(groups.names)[groups.member]})
 
 
 def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
@@ -111,7 +112,7 @@ def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
 
             doing = "computing UMAP, usually under a minute"
             return drawn, Waiting(1).get(
-                "projections", (*view.key, view.setup.layer, view.analysis.m, view.setup.classes), doing, work
+                "projections", (*view.key, view.setup.layer, view.analysis.m, view.chosen_key), doing, work
             )
         st.caption(f"UMAP needs at least {FEWEST_POINTS} tests. Principal components are shown.")
     if view.position is not None and view.position in view.chosen:
@@ -174,30 +175,15 @@ def _reading(view: View, way: str, drawn: int) -> str:
     return text
 
 
-def _take(view: View, points: list[dict[str, Any]]) -> None:
-    """Keep the selected tests; a single one is selected on all pages."""
-    numbers = sorted({int(np.ravel(point["customdata"])[0]) for point in points if point.get("customdata") is not None})
-    if numbers:
-        st.session_state[CHOSEN] = (view.setup.data, numbers)
-    if len(numbers) == 1:
-        select(input=numbers[0])
-
-
-def _forget() -> None:
-    st.session_state.pop(CHOSEN, None)
-
-
 def _behind(view: View) -> None:
     """Show the selected tests."""
-    data, numbers = st.session_state.get(CHOSEN, ("", []))
-    mine = numbers if data == view.setup.data else []
-    positions = view.chosen[np.isin(view.test.ids[view.chosen], mine)]
+    positions = in_chart(view)
     if not len(positions):
-        st.caption("No test is selected in this chart yet.")
+        st.caption("No test is selected in a chart yet.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(f"{plural(len(positions), 'selected test')}", anchor=False, width="content")
-        st.button("Clear", key="plane-forget", type="tertiary", on_click=_forget, help="Clear the selection.")
+        st.button("Clear", key="plane-forget", type="tertiary", on_click=forget_tests, help="Clear the selection.")
     st.markdown(_summary(view, positions))
     layout.gallery(view, positions, SHOWN, key="plane-tests")
     layout.take_inputs(view, positions, key="plane-inputs")

@@ -1,4 +1,4 @@
-"""Inspect a cell: its tests and centroids; for an uncovered cell, the closest tests and covered cells."""
+"""Inspect a cell: its tests and centroids, or the covered cells nearest to it; list the covered cells."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import members, nearest
-from idc_core.coverage.closest_inputs import closest, spread, to_own_cell
-from idc_core.coverage.growth import smallest_subset
 from idc_core.figures.grid import Grid
 from studio.engine.results import View
+from studio.engine.wording import is_series
+from studio.shell import tabs
 from studio.shell.pages import PAGES
 from studio.state.selection import picked_row, select, selected
-from studio.text import cell_name, cluster_name, count, literal, parse_cell, percent, plural
-from studio.widgets import cell_search, layout
-from studio.widgets.downloads import csv
+from studio.text import cell_name, cluster_name, count, literal, parse_cell, plural
+from studio.widgets import layout
 from studio.widgets.grid_axes import around, fix
 
-SHOWN = 12
-"""Tests shown of a cell."""
+SHOWN, SHOWN_TEXTS = 12, 4
+"""Tests shown of a cell, and the same for texts."""
+
+NEAREST = 3
+"""Covered cells named beside an uncovered one."""
 
 MOST_LISTED = 1000
-"""Cells listed on the page; the downloaded file holds them all."""
+"""Cells listed on the page; the file at the chart holds them all."""
 
 CELL = "cell"
 """Key of the field that names the cell."""
+
+LISTED = "covered-cells"
+"""Key of what unfolds the list of covered cells."""
 
 
 def default_cell(view: View, grid: Grid) -> tuple[int, ...]:
@@ -41,17 +46,15 @@ def default_cell(view: View, grid: Grid) -> tuple[int, ...]:
     return tuple(map(int, table.cells[row]))
 
 
-def choose_cell(view: View, grid: Grid) -> tuple[int, ...]:
-    """Draw the field that names the cell, and return the cell to show."""
-    usual = default_cell(view, grid)
+def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, ...]:
+    """Draw the field that names the cell, and return the cell to show; `default` says what `usual` is."""
     st.session_state[CELL] = selected().cell
     typed = st.text_input(
         "Cell",
         key=CELL,
         on_change=lambda: select(cell=st.session_state[CELL].strip()),
         placeholder=cell_name(usual),
-        help="Click a cell of the grid, or type the cluster of each neuron, the most important first. "
-        "Default: the selected test's cell, else one reached only by misclassified tests.",
+        help=f"The cluster of each neuron, the most important first. Default: {default}.",
     )
     parsed = parse_cell(typed, view.sizes)
     if typed and parsed is None:
@@ -64,9 +67,9 @@ def choose_cell(view: View, grid: Grid) -> tuple[int, ...]:
 
 
 def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
-    """Show the tests and neurons of a cell."""
-    inside = view.chosen[members(view.analysis.assignments[view.chosen], cell)]
-    st.subheader(f"Cell {cell_name(cell)}", anchor=False)
+    """Show what is in a cell: its tests where they are pictures, and its neurons."""
+    inside = tests_in(view, cell)
+    st.header(f"Cell {cell_name(cell)}", anchor=False)
     if grid.folded or grid.place(cell) is None:
         st.button(
             "Zoom the grid to this cell",
@@ -80,52 +83,51 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
         if view.correct is not None:
             words += f", {count(int((~view.correct[inside]).sum()))} misclassified"
         st.markdown(f"{words}.")
-        layout.gallery(view, inside, SHOWN)
-        layout.take_inputs(view, inside)
     else:
-        cell_search.offer(view, cell)
         st.markdown("No test reaches this cell. These covered cells are the nearest:")
-        rows, steps = nearest(view.table, cell)
+        rows, steps = nearest(view.table, cell, NEAREST)
         cell_list(view, rows, "nearest-" + cell_name(cell), {"steps away": steps})
+        st.button(
+            "Closest tests, and inputs for this cell",
+            key="fill-this",
+            on_click=_fill,
+            args=(cell,),
+            help="Select this cell and open the tab Fill the grid.",
+        )
+    if len(inside) and is_pictures(view):
+        draw_tests(view, inside, SHOWN)
     _neurons(view, cell)
     _onward(view, inside)
 
 
-def closest_tests(view: View, cell: tuple[int, ...]) -> None:
-    """Show the tests closest to an uncovered cell."""
-    analysis = view.analysis
-    if len(members(analysis.assignments[view.chosen], cell)):
-        return
-    places, distances = closest(
-        analysis.test_activations[view.chosen], analysis.centroids, cell, spread(analysis.train_activations), SHOWN
-    )
-    near = view.chosen[places]
-    key = "closest-" + cell_name(cell)
-    st.subheader(f"Tests closest to cell {cell_name(cell)}", anchor=False)
-    st.markdown("No test reaches the cell. These tests have the activations closest to its centroids, closest first.")
-    layout.gallery(view, near, SHOWN)
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "test": view.test.ids[near],
-                "distance": distances,
-                "cell": [cell_name(one) for one in analysis.assignments[near].tolist()],
-                "true → predicted": [layout.answer(view, place) for place in near],
-            }
-        ),
-        hide_index=True,
-        key=key,
-        selection_mode="single-row",
-        on_select=lambda: _picked_test(view, near, key),
-        height="auto" if len(near) < 8 else 280,
-        column_config={"distance": st.column_config.NumberColumn(format="%.2f")},
-        alt=f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
-    )
-    st.caption(
-        "Distance: Euclidean from the test's activations to the cell's centroids, each neuron in units of its standard "
-        "deviation over the training inputs."
-    )
-    layout.take_inputs(view, near)
+def draw_texts(view: View, cell: tuple[int, ...]) -> None:
+    """Show the tests of a cell where they are texts, which need the whole width."""
+    inside = tests_in(view, cell)
+    if len(inside) and not is_pictures(view):
+        st.header(f"Tests in cell {cell_name(cell)}", anchor=False)
+        draw_tests(view, inside, SHOWN_TEXTS)
+
+
+def draw_tests(view: View, tests: NDArray[np.int64], most: int) -> None:
+    """Show tests, and offer them as files."""
+    layout.gallery(view, tests, most)
+    layout.take_inputs(view, tests)
+
+
+def tests_in(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the positions of the chosen tests in a cell."""
+    return view.chosen[members(view.analysis.assignments[view.chosen], cell)]
+
+
+def is_pictures(view: View) -> bool:
+    """Whether tests are shown as pictures, many of which fit side by side."""
+    return view.test.inputs.ndim == 4 or is_series(view.test)
+
+
+def _fill(cell: tuple[int, ...]) -> None:
+    """Select a cell and open the tab that shows what comes close to it."""
+    select(cell=cell_name(cell))
+    tabs.open_at("coverage", "fill")
 
 
 def _neurons(view: View, cell: tuple[int, ...]) -> None:
@@ -177,12 +179,6 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
             st.switch_page(PAGES["clusters"].file)
 
 
-def _picked_test(view: View, positions: NDArray[np.int64], key: str) -> None:
-    row = picked_row(key, len(positions))
-    if row is not None:
-        select(input=int(view.test.ids[positions[row]]))
-
-
 def _picked_neuron(view: View, cell: tuple[int, ...]) -> None:
     row = picked_row("neurons-" + cell_name(cell), len(cell))
     if row is not None:
@@ -214,12 +210,20 @@ def cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, ND
 
 
 def covered_cells(view: View, grid: Grid) -> None:
-    """List the covered cells that are drawn, the ones that only misclassified tests reach first."""
-    table = view.table
+    """List the covered cells that are drawn, once that is asked for: each click on the grid would draw them again."""
     drawn = np.flatnonzero(grid.tile >= 0)
     if not len(drawn):
         st.markdown("None of the cells shown above is covered.")
         return
+    folded = st.expander(plural(len(drawn), "covered cell"), key=LISTED, on_change="rerun")
+    if folded.open:
+        with folded:
+            _list_covered(view, grid, drawn)
+
+
+def _list_covered(view: View, grid: Grid, drawn: NDArray[np.int64]) -> None:
+    """List covered cells, the ones that only misclassified tests reach first."""
+    table = view.table
     share = table.wrong[drawn] / table.counts[drawn]
     rows = drawn[np.lexsort((-table.counts[drawn], -share))]
     extra = {}
@@ -235,60 +239,20 @@ def covered_cells(view: View, grid: Grid) -> None:
     shown = rows[:MOST_LISTED]
     key = f"cells-{hash((view.setup, tuple(grid.fixed.items())))}"
     cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
-    left = f" The table shows {count(len(shown))} of {count(len(rows))}; the downloaded file holds all." * (
+    left = f" The table shows {count(len(shown))} of {count(len(rows))}; the CSV at the grid holds all." * (
         len(rows) > len(shown)
     )
     st.caption(f"Choose a row to open its cell; click a column name to sort.{left}")
 
 
-def smallest(view: View) -> None:
-    """Offer the smallest set of tests that keeps the coverage."""
-    analysis, chosen = view.analysis, view.chosen
-    with st.container(horizontal=True):
-        wrong = view.correct is not None and st.toggle(
-            "Prefer misclassified tests",
-            key="prefer",
-            bind="query-params",
-            help="Represent a cell by a misclassified test where there is one, else by the test closest to its "
-            "centroids. "
-            "Default off.",
-        )
-    distances = to_own_cell(
-        analysis.test_activations, analysis.centroids, analysis.assignments, spread(analysis.train_activations)
-    )
-    preferred = ~view.correct[chosen] if wrong and view.correct is not None else None
-    subset = chosen[smallest_subset(analysis.codes[chosen], distances[chosen], preferred)]
-    st.markdown(
-        f"**{plural(len(subset), 'test')} of {count(len(chosen))} ({percent(len(subset) / len(chosen))}) reach every "
-        f"cell that all of them reach.** This is the minimum: each test reaches one cell."
-    )
-
-    def numbers() -> str:
-        listed = {
-            "test": view.test.ids[subset],
-            "cell": [cell_name(cell) for cell in analysis.assignments[subset].tolist()],
-            "distance": distances[subset],
+def cell_table(view: View) -> pd.DataFrame:
+    """Return every covered cell with its tests."""
+    table = view.table
+    return pd.DataFrame(
+        {
+            "cell": [cell_name(one) for one in table.cells.tolist()],
+            "tests": table.counts,
+            "misclassified": table.wrong,
+            **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},
         }
-        if view.correct is not None:
-            listed["misclassified"] = ~view.correct[subset]
-        return csv(pd.DataFrame(listed))
-
-    with st.container(horizontal=True):
-        st.download_button(
-            f"These {count(len(subset))} tests (npz)",
-            lambda: layout.npz(view, subset),
-            file_name="idc-smallest-subset.npz",
-            mime="application/octet-stream",
-            on_click="ignore",
-            key="subset-npz",
-            help="Inputs, true classes, predictions and numbers of the tests, as NumPy arrays.",
-        )
-        st.download_button(
-            "Their test numbers (CSV)",
-            numbers,
-            file_name="idc-smallest-subset.csv",
-            mime="text/csv",
-            on_click="ignore",
-            key="subset-csv",
-            help="Number of each test in its test set, its cell, and its distance to the cell's centroids.",
-        )
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from idc_core.coverage.cell_table import overlap, widest_gap
@@ -9,6 +10,7 @@ from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from studio.coverage import cell_details
+from studio.engine.brushed import in_chart
 from studio.engine.results import View
 from studio.shell import pins
 from studio.state.choices import choose_one
@@ -33,28 +35,25 @@ def sentence(view: View) -> str:
     return " ".join(parts)
 
 
-def choose_colouring(view: View, held: grid_axes.Zoom) -> str:
+def choose_colouring(view: View) -> str:
     """Choose what the colour of a tile says."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        offered = {
-            key: one.label
-            for key, one in colourings.COLOURINGS.items()
-            if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
-        }
-        colouring = choose_one(
-            st.segmented_control,
-            "Colour by",
-            offered,
-            "covered",
-            "colour",
-            required=True,
-            help="Meaning of a tile's colour and mark. Default whether it is covered.",
-        )
-        _only_selected(view, held)
-    return colouring
+    offered = {
+        key: one.label
+        for key, one in colourings.COLOURINGS.items()
+        if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
+    }
+    return choose_one(
+        st.segmented_control,
+        "Colour by",
+        offered,
+        "covered",
+        "colour",
+        required=True,
+        help="Meaning of a tile's colour and mark. Default whether it is covered.",
+    )
 
 
-def _only_selected(view: View, held: grid_axes.Zoom) -> None:
+def only_selected(view: View, held: grid_axes.Zoom) -> None:
     """Offer to show only the cells in which the selected neuron is in the selected cluster."""
     chosen, important = selected(), view.analysis.important.tolist()
     if chosen.neuron not in important or chosen.cluster is None:
@@ -75,7 +74,9 @@ def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, t
     grid = lay_out(view.table, _small_names(view), held.axes, held.fixed)
     left, right = st.columns([5, 3], gap="medium")
     with right:
-        cell = cell_details.choose_cell(view, grid)
+        usual = cell_details.default_cell(view, grid)
+        default = "the selected test's cell, else one reached only by misclassified tests"
+        cell = cell_details.choose_cell(view, usual, default)
         cell_details.draw_cell(view, grid, cell)
     with left:
         key = f"grid-{hash((view.setup, held.axes, tuple(held.fixed.items())))}"
@@ -87,6 +88,7 @@ def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, t
             grid_axes.finding(view, grid),
             class_names=view.test.class_names,
             selected=grid.place(cell),
+            together=_tiles_of(view, grid),
             dark=layout.is_dark(),
         )
         layout.grid_chart(
@@ -97,9 +99,15 @@ def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, t
             f"{grid_axes.reading(view, grid, colouring)} {click}",
             view.line,
             lambda tile: _clicked(view, grid, tile),
+            table=cell_details.cell_table(view),
         )
-        cell_details.closest_tests(view, cell)
     return grid, cell
+
+
+def _tiles_of(view: View, grid: Grid) -> list[tuple[str, str]]:
+    """Return the tiles that hold tests which were selected in a chart."""
+    cells = np.unique(view.analysis.assignments[in_chart(view)], axis=0).tolist()
+    return list(dict.fromkeys(place for cell in cells if (place := grid.place(cell)) is not None))
 
 
 def _clicked(view: View, grid: Grid, tile: int) -> None:

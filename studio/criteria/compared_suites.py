@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.coverage.agreement import WHOLE
 from idc_core.progress import Progress
-from idc_core.tracing.trace import Traces, collect
+from idc_core.tracing.trace import collect
+from idc_core.tracing.traces import Traces
 from studio.engine import suite_catalog
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
+from studio.engine.suite_catalog import SuiteOption
 from studio.text import lower
 
 if TYPE_CHECKING:
     from idc_core.suites.suite import SuitePart
 
 Ints = NDArray[np.int64]
-
-WHOLE = "all"
-"""Name of the suite that holds all tests."""
 
 
 @dataclass(frozen=True)
@@ -111,16 +111,17 @@ def parts(view: View) -> dict[str, Ints]:
 
 def others(view: View) -> dict[str, OtherSuite]:
     """Return the other suites that the network of a setup can take, by name: those of the Test sets page."""
+    known = suite_catalog.suite_options(view)
     return {
-        name: OtherSuite(name, f"{one.label} added" if one.joins else one.label, _opener(name))
-        for name, one in suite_catalog.suite_options(view).items()
+        name: OtherSuite(name, f"{one.label} added" if one.joins else one.label, _opener(name, known))
+        for name, one in known.items()
     }
 
 
-def _opener(name: str) -> Callable[[Waiting, View], tuple[str, Traces]]:
+def _opener(name: str, known: Mapping[str, SuiteOption]) -> Callable[[Waiting, View], tuple[str, Traces]]:
     def opened(waiting: Waiting, view: View) -> tuple[str, Traces]:
-
-        suite, own = suite_catalog.open_suite(waiting, view, name), suite_catalog.base_suite(view).parts[0].fingerprint
+        suite = suite_catalog.open_suite(waiting, view, name, known)
+        own = suite_catalog.base_suite(view).parts[0].fingerprint
         traces = [
             view.test_traces.only(view.chosen)
             if part.fingerprint == own
@@ -143,5 +144,5 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    found: Traces = waiting.get("suites", (view.model.card.fingerprint, part.fingerprint, layer), doing, work)
+    found: Traces = waiting.get("suites", (view.card.fingerprint, part.fingerprint, layer), doing, work)
     return found

@@ -29,11 +29,16 @@ def choose_criteria(view: View) -> list[str]:
         selection_mode="multi",
         format_func=lambda name: offered()[name],
         key=CHOSEN,
-        on_change=lambda: address.keep(CHOSEN, ",".join(st.session_state[CHOSEN])),
+        on_change=lambda: _keep(usual),
         help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "
         "other inputs. Default: all; on large data sets all but these; without classes all but "
         f"{_labels(criterion_scores.of_classes())}.",
     )
+    return [name for name in CRITERIA if name == "idc" or name in chosen]
+
+
+def say_left_out(view: View, chosen: list[str]) -> None:
+    """Say which criteria are not measured, and why."""
     misfits = criterion_scores.misfits(view)
     waiting = [name for name in criterion_scores.slow(view) if name not in (*chosen, *misfits)]
     if waiting:
@@ -44,7 +49,12 @@ def choose_criteria(view: View) -> list[str]:
     if misfits:
         them = "They compare" if len(misfits) > 1 else "It compares"
         st.caption(f"Not measured: {_labels(misfits)}. {them} classes, and these tests have none.")
-    return [name for name in CRITERIA if name == "idc" or name in chosen]
+
+
+def _keep(usual: list[str]) -> None:
+    """Keep the chosen criteria; the address holds none where they are the default ones."""
+    chosen = [name for name in CRITERIA if name in st.session_state[CHOSEN]]
+    address.keep(CHOSEN, "" if chosen == usual else ",".join(chosen))
 
 
 def offered() -> dict[str, str]:
@@ -53,7 +63,7 @@ def offered() -> dict[str, str]:
 
 
 def choose_others(view: View) -> list[OtherSuite]:
-    """Choose other suites beside the parts of the tests."""
+    """Choose other suites to compare with the tests and their parts."""
     suites = compared_suites.others(view)
     if not suites:
         return []
@@ -66,23 +76,24 @@ def choose_others(view: View) -> list[OtherSuite]:
         on_change=lambda: address.keep(OTHERS, ",".join(st.session_state[OTHERS])),
         placeholder="None",
         width=420,
-        help="Compare the tests with other suites: tests plus perturbed or attacked tests, parts of the tests, other "
-        "test sets, your own tests. Attacks can take minutes. Their settings are on the Test sets page. Default none.",
+        help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks can "
+        "take minutes. Their settings are on the Test sets page. Default none.",
     )
     return [suites[name] for name in wanted]
 
 
 def choose_settings() -> dict[str, CriterionSettings]:
-    """Choose the parameters of the criteria; return the settings of each."""
+    """Choose the parameters of the criteria, folded away; return the settings of each."""
     found: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
-    with st.expander("Parameters of the criteria"):
-        columns = st.columns(3, gap="medium")
-        for index, (names, parameter) in enumerate(shared_parameters()):
+    shared = shared_parameters()
+    with layout.settings(*(parameter_key(*one) for one in shared)):
+        st.caption("Parameters; the defaults are those of the papers. IDC uses m and the clusters of the setup.")
+        columns = st.columns(2, gap="medium")
+        for index, (names, parameter) in enumerate(shared):
             with columns[index % len(columns)]:
                 value = _choose_value(names, parameter)
             for name in names:
                 found[name][parameter.name] = value
-        st.caption("The defaults are those of the papers. IDC uses m and the clusters of the setup.")
     return found
 
 

@@ -1,16 +1,22 @@
-"""The criteria's scores for the tests of a setup: one job per criterion, and one per criterion and other suite."""
+"""The criteria's scores for the tests of a setup, what is counted from them, and the scores of other suites.
+
+One job per criterion, and one per criterion and other suite; growth and orders are counted only where they are shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
+    MANY_PAIRS,
     CriterionResult,
+    Floats,
     Subsets,
     evaluate_criteria,
     evaluate_profiles,
@@ -20,14 +26,12 @@ from idc_core.coverage.agreement import (
 from idc_core.coverage.prioritisation import FaultDetection, Order, detect_faults, orders_by
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
+from idc_core.runs import criterion_key
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.text import literal, percent
-
-MANY_PAIRS = 20_000_000
-"""Pairs of a test and a training input beyond which pairwise criteria wait until they are chosen."""
 
 CriterionSettings = dict[str, Any]
 
@@ -59,85 +63,132 @@ def usual(view: View) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCriteria:
-    """The criteria's results on a setup, by criterion; `scores` of a result holds the other suites too.
+    """The criteria's results on a setup, by criterion; `scores` of a result holds the suites.
 
-    `orders` are of the chosen tests, uncertainties last; `suites` are numbers of tests, parts first; `subsets` grow at
-    random; `problems` has a sentence for each criterion or suite that is left out; all depends on `key`.
+    `suites` are numbers of tests, parts first; `problems` has a sentence for each criterion or suite that is left out;
+    `settings` are the parameters of each criterion; all depends on `key`.
     """
 
     results: dict[str, CriterionResult]
-    orders: list[Order]
     suites: dict[str, int]
-    subsets: Subsets
+    settings: dict[str, CriterionSettings]
     problems: list[str]
     key: Hashable
 
 
-def measure_criteria(
-    view: View, names: Sequence[str], settings: dict[str, CriterionSettings], others: Sequence[OtherSuite]
-) -> MeasuredCriteria:
-    """Measure criteria on a setup's tests, their parts and other suites, with progress; Stop leaves the rest out."""
-    waiting = Waiting(len(names) * (1 + len(others)) + 3 * len(others))
-    parts = compared_suites.parts(view)
+def measure_criteria(view: View, names: Sequence[str], settings: dict[str, CriterionSettings]) -> MeasuredCriteria:
+    """Measure criteria on a setup's tests and their parts, with progress; Stop leaves the rest out."""
+    waiting = Waiting(len(names))
     results: dict[str, CriterionResult] = {}
-    orders: list[Order] = []
     problems: list[str] = []
-    counts = {name: len(positions) for name, positions in parts.items()}
     try:
         for name in names:
             answer = _evaluate(waiting, view, name, settings[name])
             if isinstance(answer, str):
                 problems.append(answer)
             else:
-                results[name], own = answer
-                orders += own
-        for other in others:
-            _add(waiting, view, other, settings, results, counts, problems)
+                results[name] = answer
     except CancelledError:
         left = [CRITERIA[name].card.label for name in names if name not in results]
         problems.append(f"Stopped before it was finished{': ' + ', '.join(left) if left else ''}.")
-    scores = view.test_traces.scores[view.chosen]
-    orders += orders_by({}, scores if view.is_classifier else None)
-    key = (_setup_key(view), tuple(results), repr(settings), tuple(counts.items()))
-    return MeasuredCriteria(results, orders, counts, random_subsets(len(view.chosen)), problems, key)
+    counts = {name: len(positions) for name, positions in compared_suites.parts(view).items()}
+    return MeasuredCriteria(results, counts, settings, problems, (_setup_key(view), tuple(results), repr(settings)))
+
+
+def with_suites(view: View, measured: MeasuredCriteria, others: Sequence[OtherSuite]) -> MeasuredCriteria:
+    """Add other suites to the scores, with progress; `problems` are those of the suites."""
+    waiting = Waiting(len(others) * (3 + len(measured.results)))
+    results, counts = dict(measured.results), dict(measured.suites)
+    problems: list[str] = []
+    try:
+        for other in others:
+            _add(waiting, view, other, measured.settings, results, counts, problems)
+    except CancelledError:
+        problems.append("Stopped before all suites were measured.")
+    key = (measured.key, tuple(counts.items()))
+    return replace(measured, results=results, suites=counts, problems=problems, key=key)
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """The criteria's scores of random subsets that grow, (orders, sizes) by criterion."""
+
+    subsets: Subsets
+    scores: dict[str, Floats]
+
+
+def grow(view: View, measured: MeasuredCriteria) -> Growth:
+    """Score growing random subsets of a setup's tests, with progress; CancelledError after Stop."""
+    waiting, subsets = Waiting(len(measured.results)), random_subsets(len(view.chosen))
+
+    def one(name: str, result: CriterionResult) -> Floats:
+        card, settings = CRITERIA[name].card, measured.settings[name]
+
+        def work(report: Progress) -> Floats:
+            scored = _measured(view, name, settings, {}, report) if card.can_fall else result
+            return scored.growth(subsets, on_progress=report)
+
+        key = _depends(view, name, settings)
+        found: Floats = waiting.get("growth", key, f"growth of {card.label}", work, kept=48)
+        return found
+
+    return Growth(subsets, {name: one(name, result) for name, result in measured.results.items()})
+
+
+def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
+    """Order a setup's tests by every criterion, uncertainties last; by key. CancelledError after Stop."""
+    waiting = Waiting(len(measured.results))
+
+    def by(name: str, result: CriterionResult) -> list[Order]:
+        key = _depends(view, name, measured.settings[name])
+        doing = f"ordering the tests by {CRITERIA[name].card.label}"
+        found: list[Order] = waiting.get("orders", key, doing, lambda _: orders_by({name: result.profiles}), kept=48)
+        return found
+
+    orders = [order for name, result in measured.results.items() for order in by(name, result)]
+    orders += orders_by({}, view.test_traces.scores[view.chosen] if view.is_classifier else None)
+    return {order.key: order for order in orders}
 
 
 def _setup_key(view: View) -> tuple[Hashable, ...]:
-    return (*view.key, view.setup.layer, view.setup.classes)
+    return (*view.key, view.setup.layer, view.chosen_key)
 
 
 def _depends(view: View, name: str, settings: CriterionSettings) -> tuple[Hashable, ...]:
-    own: tuple[Hashable, ...] = tuple(settings.items())
+    own = {"m": view.analysis.m, **view.analysis.settings} if name == "idc" else settings
+    return criterion_key(view.key, view.setup.layer, view.chosen_key, name, own)
+
+
+def _evaluate(waiting: Waiting, view: View, name: str, settings: CriterionSettings) -> CriterionResult | str:
+    label = CRITERIA[name].card.label
+
+    def work(report: Progress) -> CriterionResult | str:
+        try:
+            found = _measured(view, name, settings, compared_suites.parts(view), report)
+        except CancelledError:
+            raise
+        except IdcError as error:
+            # Kept like a result: it would be the same the next time.
+            return f"{label} is left out. {literal(error)}"
+        # A score that can fall is no count of targets: its result has the fitted criterion, which cannot be kept.
+        return replace(found, scorer=None)
+
+    found: CriterionResult | str = waiting.get(
+        "criteria", _depends(view, name, settings), f"measuring {label}", work, kept=48
+    )
+    return found
+
+
+def _measured(
+    view: View, name: str, settings: CriterionSettings, parts: Mapping[str, NDArray[Any]], report: Progress
+) -> CriterionResult:
+    """Measure a criterion on a setup's tests and on parts of them."""
+    layer, tests = view.setup.layer, view.test_traces.only(view.chosen)
     if name == "idc":
-        own = (view.analysis.m, *view.analysis.settings.items())
-    return (*_setup_key(view), name, *own)
-
-
-def _evaluate(
-    waiting: Waiting, view: View, name: str, settings: CriterionSettings
-) -> tuple[CriterionResult, list[Order]] | str:
-    layer, kind = view.setup.layer, CRITERIA[name]
-    make: Any = kind  # each has a constructor of its own
-
-    def work(report: Progress) -> tuple[CriterionResult, list[Order]] | str:
-        parts, subsets = compared_suites.parts(view), random_subsets(len(view.chosen))
-        tests = view.test_traces.only(view.chosen)
-        if name == "idc":
-            result = evaluate_profiles(view.analysis.cell_profiles(tests.activations[layer]), parts, subsets)
-        else:
-            try:
-                one = make(view.model, layer, **settings)
-                (result,) = evaluate_criteria([one], view.train_traces, tests, parts, subsets, on_progress=report)
-            except CancelledError:
-                raise
-            except IdcError as error:
-                # Kept like a result: it would be the same the next time.
-                return f"{kind.card.label} is left out. {literal(error)}"
-        return result, orders_by({name: result.profiles})
-
-    key = _depends(view, name, settings)
-    found: tuple[CriterionResult, list[Order]] | str
-    found = waiting.get("criteria", key, f"measuring {kind.card.label}", work, kept=48)
+        return evaluate_profiles(view.analysis.cell_profiles(tests.activations[layer]), parts)
+    make: Any = CRITERIA[name]  # each has a constructor of its own
+    criterion = make(view.model, layer, **settings)
+    (found,) = evaluate_criteria([criterion], view.train_traces, tests, parts, on_progress=report)
     return found
 
 
@@ -182,11 +233,11 @@ def _add(
     counts[other.name] = len(traces.scores)
 
 
-def faults(view: View, measured: MeasuredCriteria) -> FaultDetection | None:
+def faults(view: View, orders: dict[str, Order]) -> FaultDetection | None:
     """Return how early every order detects the misclassified tests; None without misclassified tests or classes."""
     if view.correct is None or view.correct[view.chosen].all():
         return None
-    return detect_faults(measured.orders, ~view.correct[view.chosen])
+    return detect_faults(list(orders.values()), ~view.correct[view.chosen])
 
 
 def written(name: str, score: float) -> str:

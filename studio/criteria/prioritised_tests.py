@@ -13,7 +13,7 @@ from idc_core.coverage.prioritisation import UNCERTAINTIES, FaultDetection, Orde
 from idc_core.figures import criteria as figures
 from studio.engine.results import View
 from studio.state.choices import choose_one
-from studio.text import lower, plural, signed
+from studio.text import lower, plural
 from studio.widgets import layout
 
 PICKS, TEXTS = 20, 6
@@ -28,13 +28,14 @@ def order_label(order: Order) -> str:
     return f"{order.name.upper()}, {how}"
 
 
-def faults_sentence(found: FaultDetection | None, orders: dict[str, Order]) -> str:
-    """Say which order detects the misclassified tests first."""
+def faults_sentence(view: View, found: FaultDetection | None, orders: dict[str, Order]) -> str:
+    """Say which order detects the misclassified tests first, or why none does."""
     if found is None:
-        return ""
+        why = "accuracy is not defined for these tests" if view.correct is None else "no test is misclassified"
+        return f"Orders cannot be compared: {why}."
     best = max(found.apfd, key=lambda key: found.apfd[key])
-    text = f" The order by {lower(order_label(orders[best]))} detects misclassified tests earliest: APFD "
-    text += f"{found.apfd[best]:.3f} (random orders: {found.random.mean():.3f})."
+    text = f"**The order by {lower(order_label(orders[best]))} detects misclassified tests earliest: APFD "
+    text += f"{found.apfd[best]:.3f} (random orders: {found.random.mean():.3f}).**"
     own = [key for key in found.apfd if orders[key].by == "additional"]
     cover = max(own, key=lambda key: found.apfd[key], default=best)
     if cover != best:
@@ -57,10 +58,8 @@ def choose_order(orders: dict[str, Order]) -> Order:
     return orders[key]
 
 
-def draw_faults(
-    view: View, found: FaultDetection, orders: dict[str, Order], chosen: Order, depends: Hashable
-) -> pd.DataFrame:
-    """Draw how early every order detects the misclassified tests. Returns the table."""
+def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], chosen: Order, depends: Hashable) -> None:
+    """Draw how early every order detects the misclassified tests."""
     ranked = sorted(found.apfd, key=lambda key: -found.apfd[key])
     low, mean, high = found.random.min(), found.random.mean(), found.random.max()
     wrong = 0 if view.correct is None else int((~view.correct[view.chosen]).sum())
@@ -70,35 +69,33 @@ def draw_faults(
         f"orders; {order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f})"
     )
     marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
-    labels = {key: order_label(order) for key, order in orders.items()}
+    labels, less = {key: order_label(order) for key, order in orders.items()}, "difference from random"
+    table = pd.DataFrame(
+        [{"order": labels[key], "APFD": found.apfd[key], less: found.apfd[key] - mean} for key in ranked]
+    )
     layout.chart(
         view,
         "mistakes",
-        lambda dark: figures.fault_curves(found, labels, marked, title, dark=dark),
+        lambda dark, log: figures.fault_curves(found, labels, marked, title, logarithmic=log, dark=dark),
         alt=title,
-        read="Each curve is an order of the tests. x: tests run; y: share of the misclassified tests among them. The "
-        "band holds the random orders. APFD is the area below a curve: 0.5 for a random order, close to 1 at best.",
+        read="Each curve is an order of the tests. APFD is the area below a curve: 0.5 for a random order, close to 1 "
+        f"at best. The random orders (seeds 0 to {len(found.random) - 1}) have a mean APFD of {mean:.3f}, range "
+        f"{low:.3f} to {high:.3f}.",
         depends=(depends, chosen.key),
+        table=table,
+        scale="linear",
     )
-    table = pd.DataFrame(
-        [
-            {"order": labels[key], "APFD": found.apfd[key], "difference from random": found.apfd[key] - mean}
-            for key in ranked
-        ]
-    )
-    number = st.column_config.NumberColumn(format="%.3f")
-    st.dataframe(
-        table.style.format({"difference from random": lambda value: signed(value, "+.3f")}),
-        hide_index=True,
-        height=320,
-        column_config={"APFD": number},
-        alt="APFD of every order",
-    )
-    st.caption(
-        f"{len(found.random)} random orders (seeds 0 to {len(found.random) - 1}): mean APFD {mean:.3f}, range "
-        f"{low:.3f} to {high:.3f}."
-    )
-    return table
+    with st.expander("All orders in a table"):
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=320,
+            column_config={
+                "APFD": st.column_config.NumberColumn(format="%.3f"),
+                less: st.column_config.NumberColumn(format="%+.3f"),
+            },
+            alt="APFD of every order",
+        )
 
 
 def draw_first(view: View, chosen: Order) -> None:

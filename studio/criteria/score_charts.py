@@ -12,13 +12,14 @@ from idc_core.coverage.agreement import Method, correlations, subset_correlation
 from idc_core.figures import criteria as figures
 from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
-from studio.criteria.criterion_scores import MeasuredCriteria
+from studio.criteria.criterion_scores import Growth, MeasuredCriteria
 from studio.engine.results import View
 from studio.state.choices import choose_one
 from studio.text import count, plural, signed
 from studio.widgets import layout
 
-OVERS = {"suites": "suites", "growing": "growing subsets", "same": "subsets of equal size"}
+SUITES = "suites"
+OVERS = {SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
 METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
 
@@ -41,13 +42,10 @@ def score_frame(measured: MeasuredCriteria) -> pd.DataFrame:
     return table
 
 
-def rank_correlations(measured: MeasuredCriteria, over: str, method: Method) -> NDArray[np.float64]:
-    """Return the rank correlation of every two criteria."""
-    if over == "suites":
-        scores = score_table(measured)
-        return correlations(scores[:, np.isfinite(scores).all(axis=0)], method)
-    growth = np.stack([one.growth for one in measured.results.values()])
-    return subset_correlations(growth, method, same_size=over == "same")
+def rank_correlations(measured: MeasuredCriteria, method: Method = "spearman") -> NDArray[np.float64]:
+    """Return the rank correlation of every two criteria over the suites."""
+    scores = score_table(measured)
+    return correlations(scores[:, np.isfinite(scores).all(axis=0)], method)
 
 
 def closest_and_farthest(
@@ -63,19 +61,14 @@ def closest_and_farthest(
 
 
 def correlation_sentence(measured: MeasuredCriteria) -> str:
-    """Say which criteria rank the suites as IDC does, and how far that holds for subsets of equal size."""
-    found = closest_and_farthest(measured, rank_correlations(measured, "suites", "spearman"))
+    """Say which criteria rank the tests and their parts as IDC does."""
+    found = closest_and_farthest(measured, rank_correlations(measured))
     if found is None or "idc" not in measured.results:
         return "Too few criteria or suites are measured to compare criteria with IDC."
     (most, high), (least, low) = found
-    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} correlates most with IDC "
+    text = f"**Over the tests and {plural(len(measured.suites) - 1, 'part')} of them, {most} correlates most with IDC "
     text += f"(rank correlation {signed(high, '.2f')})"
-    text += f" and {least} least ({signed(low, '.2f')}).**" if least != most else ".**"
-    alike = closest_and_farthest(measured, rank_correlations(measured, "same", "spearman"))
-    if alike is not None:
-        name, value = alike[0]
-        text += f" Among random subsets of equal size, {name} correlates most with IDC ({signed(value, '.2f')})."
-    return text
+    return text + (f" and {least} least ({signed(low, '.2f')}).**" if least != most else ".**")
 
 
 def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
@@ -100,10 +93,10 @@ def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
             dark=dark,
         ),
         alt=title,
-        read="Each panel is a criterion, each bar a suite with its number of tests. x: score, as a share of the "
-        "criterion's targets or in the unit in the panel's title; each panel has its own scale. Larger suites score "
-        "higher: compare suites of similar size.",
+        read="Each bar is a suite. Scores are shares of the criterion's targets, or in the title's unit. Each panel "
+        "has its own scale. Larger suites score higher: compare similar sizes.",
         depends=measured.key,
+        table=score_frame(measured),
     )
 
 
@@ -134,7 +127,7 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> str:
 
 
 def draw_table(view: View, measured: MeasuredCriteria) -> None:
-    """Show all scores in a table."""
+    """Show all scores in a table, folded away."""
     labels = suite_labels(view, measured)
     shown = [
         {"criterion": name.upper()}
@@ -142,30 +135,31 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
         for name, one in measured.results.items()
     ]
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
-        pd.DataFrame(shown),
-        hide_index=True,
-        height="content",
-        column_config=dict.fromkeys(labels.values(), right),
-        alt="Scores of every criterion for every suite",
-    )
     units = [f"{name.upper()} in {CRITERIA[name].card.unit}" for name in measured.results if CRITERIA[name].card.unit]
-    if units:
-        st.caption(f"Units of scores without %: {layout.names(units)}.")
+    with st.expander("All scores in a table"):
+        st.dataframe(
+            pd.DataFrame(shown),
+            hide_index=True,
+            height="content",
+            column_config=dict.fromkeys(labels.values(), right),
+            alt="Scores of every criterion for every suite",
+        )
+        if units:
+            st.caption(f"Units of scores without %: {layout.names(units)}.")
 
 
-def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
-    """Draw the rank correlation of every two criteria. Returns the table."""
+def choose_correlation() -> tuple[str, Method]:
+    """Choose over what criteria are correlated, and by which coefficient."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         over = choose_one(
             st.segmented_control,
             "Compared over",
             OVERS,
-            "suites",
+            SUITES,
             "over",
             required=True,
-            help="The suites that the criteria rank: the suites above; random subsets that grow up to all tests; or "
-            "random subsets of equal size, which removes the effect of size. Default suites.",
+            help="What the criteria rank: suites; random subsets that grow up to all tests; or random subsets of equal "
+            "size, which removes the effect of size. Default suites.",
         )
         method = choose_one(
             st.segmented_control,
@@ -176,7 +170,16 @@ def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
             required=True,
             help="Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
         )
-    found, labels = rank_correlations(measured, over, method), [name.upper() for name in measured.results]
+    return over, method
+
+
+def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method) -> None:
+    """Draw the rank correlation of every two criteria, over the suites or, where there is one, over the growth."""
+    if growth is None:
+        found = rank_correlations(measured, method)
+    else:
+        found = subset_correlations(np.stack([*growth.scores.values()]), method, same_size=over == "same")
+    labels = [name.upper() for name in measured.results]
     extremes = closest_and_farthest(measured, found)
     title = f"Over {OVERS[over]}, there are too few different scores to correlate"
     if extremes:
@@ -187,18 +190,17 @@ def draw_correlations(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
         "correlation",
         lambda dark: agreement(found, labels, title, "criterion", dark=dark),
         alt=title,
-        read="Each square is the rank correlation of two criteria: 1 for the same ranking, 0 for unrelated rankings, "
-        "\u22121 for opposite ones. A square is empty where a criterion gives one score throughout. Most criteria "
-        "score larger suites higher, so they correlate by size alone; subsets of equal size remove this effect.",
+        read="Same ranking: 1, unrelated: 0, opposite: \u22121, one score throughout: empty. Most criteria score "
+        "larger suites higher, so they correlate by size alone; subsets of equal size remove this effect.",
         depends=(measured.key, over, method),
+        table=pd.DataFrame(found, index=labels, columns=labels).reset_index(names="criterion"),
     )
-    return pd.DataFrame(found, index=labels, columns=labels).reset_index(names="criterion")
 
 
-def draw_growth(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
-    """Draw the growth of every criterion with the number of tests. Returns the table."""
-    growth = np.stack([one.growth for one in measured.results.values()])
-    names, sizes = [name.upper() for name in measured.results], measured.subsets.sizes
+def draw_growth(view: View, measured: MeasuredCriteria, grown: Growth) -> None:
+    """Draw the growth of every criterion with the number of tests."""
+    growth, sizes = np.stack([*grown.scores.values()]), grown.subsets.sizes
+    names = [name.upper() for name in grown.scores]
     last = growth[:, :, -1].mean(axis=1)
     middle = growth[:, :, (len(sizes) - 1) // 2].mean(axis=1)
     reached = np.divide(middle, last, out=np.full(len(last), np.nan), where=last > 0)
@@ -210,17 +212,22 @@ def draw_growth(view: View, measured: MeasuredCriteria) -> pd.DataFrame:
             f"{100 * reached[quick]:.0f}\u00a0% of the full score of {names[quick]}, "
             f"{100 * reached[slow]:.0f}\u00a0% of {names[slow]}"
         )
-    shares = [not CRITERIA[name].card.unit for name in measured.results]
+    shares = [not CRITERIA[name].card.unit for name in grown.scores]
     layout.chart(
         view,
         "criteria-growth",
-        lambda dark: figures.growth_panels(sizes, growth, names, shares, title, dark=dark),
+        lambda dark, log: figures.growth_panels(sizes, growth, names, shares, title, logarithmic=log, dark=dark),
         alt=title,
-        read="Each panel is a criterion. x: number of tests; y: score. The line is the mean over "
-        f"{len(measured.subsets.orders)} random orders of the tests (seed 0), the band their range. Where the line is "
-        "level, more tests of this kind add nothing.",
+        read=f"y: score. Line: mean over {len(grown.subsets.orders)} random orders (seed 0); band: their range. Where "
+        "it is level, more such tests add nothing.",
         depends=measured.key,
+        table=_growth_frame(names, growth, sizes),
+        scale="linear",
     )
+
+
+def _growth_frame(names: list[str], growth: NDArray[np.float64], sizes: NDArray[np.int64]) -> pd.DataFrame:
+    """Return the growth as a table."""
     return pd.DataFrame(
         {
             "criterion": np.repeat(names, len(sizes)),

@@ -26,13 +26,13 @@ MEASURED = "measured"
 """Name of the control, also in the address."""
 
 
-def draw_gain(view: View, result: SearchResult) -> dict[str, pd.DataFrame]:
-    """Draw the coverage of the tests before and after disagreements are added. Returns the table."""
+def draw_gain(view: View, result: SearchResult) -> None:
+    """Draw the coverage of the tests before and after disagreements are added."""
     found = gain(view, result.disagreements.inputs, choose_measured(), result.key)
     for problem in found.problems:
         st.warning(problem)
     if not found.scores:
-        return {}
+        return
     names = list(found.scores)
     labels = [name.upper() for name in names]
     scores = np.array([found.scores[name] for name in names])
@@ -49,12 +49,16 @@ def draw_gain(view: View, result: SearchResult) -> dict[str, pd.DataFrame]:
         "search-coverage",
         lambda dark: suite_scores(scores, labels, suites, texts, title, dark=dark),
         alt=title,
-        read="Each panel is one criterion with its own scale. Upper bar: coverage of the layer by the tests; lower "
-        "bar: by tests and disagreements. Disagreements are few, so gains are small.",
+        read="Each panel has its own scale. Disagreements are few, so gains are small.",
         depends=(result.key, tuple(names)),
+        table=pd.DataFrame({"criterion": labels, "before": scores[:, 0], "after": scores[:, 1]}),
     )
-    table = pd.DataFrame({"criterion": labels, "before": scores[:, 0], "after": scores[:, 1]})
-    return {"disagreements-coverage": table}
+    layout.explain_criteria()
+    layout.computed(
+        view,
+        f"Coverage of layer {view.setup.layer} by the tests, and by tests and disagreements. Criteria keep their "
+        "default parameters.",
+    )
 
 
 def choose_measured() -> list[str]:
@@ -73,7 +77,6 @@ def choose_measured() -> list[str]:
         help=f"Criteria to measure; IDC always is. {slow} compare tests pairwise and take seconds. "
         f"Default {layout.names([name.upper() for name in fast])}.",
     )
-    layout.explain_criteria()
     return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]
 
 
@@ -93,7 +96,7 @@ class CoverageGain:
 
 def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> CoverageGain:
     """Measure by criteria what some inputs add to the chosen tests, in the setup's layer; show progress."""
-    from idc_core.tracing.trace import Traces
+    from idc_core.tracing.traces import Traces
 
     waiting, layer = Waiting(1 + len(names)), view.setup.layer
     scores: dict[str, tuple[float, float]] = {}
@@ -106,7 +109,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
         return collect(view.model, inputs, [layer], on_progress=report)
 
     try:
-        setup = (view.model.card.fingerprint, layer)
+        setup = (view.card.fingerprint, layer)
         added = waiting.get("suites", (*setup, "search", depends), "tracing the disagreements", passed)
         before = view.test_traces.only(view.chosen)
         after = Traces.joined(before, added)
@@ -148,7 +151,7 @@ def _measure(
             return f"{card.label} is left out. {literal(error)}"
         return float(found[0]), float(found[1])
 
-    key = (*view.key, view.setup.layer, view.setup.classes, name, "search", depends)
+    key = (*view.key, view.setup.layer, view.chosen_key, name, "search", depends)
     answer = waiting.get("scores", key, f"measuring {card.label}", work, kept=192)
     if isinstance(answer, str):
         into[2].append(answer)

@@ -24,7 +24,7 @@ from studio.engine.wording import quantity
 from studio.state import address
 from studio.state.selection import picked_row, select, selected
 from studio.text import literal, plural, times
-from studio.widgets import layout
+from studio.widgets import gallery, layout
 from studio.widgets.cell_search import truth
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.relevance_view import draw_groups, draw_pictures
@@ -32,8 +32,8 @@ from studio.widgets.relevance_view import draw_groups, draw_pictures
 SHOWN = "find"
 """Number of the test whose disagreement is shown; in the address."""
 
-SIDE, MORE = 140, 12
-"""Width of the large pictures in pixels, at least; triplets shown below them."""
+SIDE, MOST_SHOWN = 140, 6
+"""Width of the large pictures in pixels, at least; disagreements in the gallery below them."""
 
 MOST_PICTURES = 200
 """Triplets on a contact sheet at most."""
@@ -86,26 +86,31 @@ def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
     def picked() -> None:
         row = picked_row("finds", len(result.origin))
         if row is not None:
-            number = int(view.test.ids[result.origin[row]])
-            address.keep(SHOWN, str(number))
-            select(input=number)
+            _show(int(view.test.ids[result.origin[row]]))
 
-    right = st.column_config.NumberColumn(format="%.2f")
+    vote = "The prediction of more than half of the models" + (
+        "." if view.is_classifier else ", the mean of those that agree with the middle one."
+    )
+    lengths = {
+        "L1": "Sum of the changes of all values, which lie in 0 to 1.",
+        "L2": "Euclidean length of the change.",
+        "L\u221e": "Largest change of a value.",
+    }
+    columns: dict[str, Any] = {
+        "seed": st.column_config.NumberColumn(help="Number of the test."),
+        "majority": st.column_config.TextColumn(help=vote),
+    }
+    columns |= {name: st.column_config.NumberColumn(format="%.2f", help=text) for name, text in lengths.items()}
+    st.caption("Choose a row to show it above.")
     st.dataframe(
         shown.map(lambda value: typeset(value) if isinstance(value, str) else value),
         hide_index=True,
         key="finds",
         on_select=picked,
         selection_mode="single-row",
-        height="auto" if len(shown) < 9 else 320,
-        column_config=dict.fromkeys(("L1", "L2", "L\u221e"), right),
+        height="auto" if len(shown) < 6 else 215,
+        column_config=columns,
         alt="Disagreements; choose a row to see its pictures",
-    )
-    st.caption(
-        "Choose a row to show it above. Seed: number of the test. Majority: the prediction of more than half of the "
-        "models"
-        + ("." if view.is_classifier else ", the mean of those that agree with the middle one.")
-        + " L1: sum of the changes of all values; L2: Euclidean length; L\u221e: largest change. Values lie in 0 to 1."
     )
 
 
@@ -161,20 +166,23 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
     )
 
 
-def draw_more(view: View, result: SearchResult, first: int) -> None:
-    """Show more disagreements as triplets."""
-    rows = [row for row in np.argsort(result.disagreements.iterations, kind="stable") if row != first][:MORE]
-    if not rows:
-        return
-    with st.container(horizontal=True, gap="small", key="find-triplets"):
-        for row in rows:
-            tile, caption = triplet(view, result, int(row))
-            st.image(
-                tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Seed, disagreement, {caption}"
-            )
-    left = len(result.disagreements) - 1 - len(rows)
+def draw_more(view: View, result: SearchResult, shown: int) -> None:
+    """Show the first disagreements as small pictures; a click shows one large, and selects its seed on all pages."""
+    found = result.disagreements
+    rows = np.argsort(found.iterations, kind="stable")[:MOST_SHOWN]
+    numbers = view.test.ids[result.origin]
+    tiles = [gallery.Tile(int(numbers[row]), f"{numbers[row]}: {predictions(view, result, row)}") for row in rows]
+    seeds = result.seeds[found.seed_index[rows]]
+    factor = gallery.changed("finds-gallery", tiles, seeds, found.inputs[rows], int(numbers[shown]), _show)
+    left = len(found) - len(rows)
     more = f" {left} more are in the table." if left > 0 else ""
-    st.caption(f"Seed, disagreement and magnified difference; fewest steps first.{more}")
+    st.caption(f"Seed, disagreement and difference{times(factor)}; fewest steps first. Click one to show it.{more}")
+
+
+def _show(number: int) -> None:
+    """Show a test's disagreement, and select the test on all pages."""
+    address.keep(SHOWN, str(number))
+    select(input=number)
 
 
 def triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uint8], str]:
@@ -245,7 +253,7 @@ def draw_keep(view: View, result: SearchResult) -> None:
             f"differential search against {layout.names(result.labels[1:])}",
             about,
             int(found.settings["seed"]),
-            view.model.card.fingerprint,
+            view.card.fingerprint,
         )
         name = f"Differences, {found.settings['constraint'].card.label.lower()}"
         keep_row(

@@ -14,7 +14,6 @@ from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.results import View
-from studio.state import address
 from studio.text import literal, percent, signed
 from studio.widgets import layout
 from studio.widgets.retraining import RetrainingRun, watch
@@ -23,41 +22,32 @@ if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
 
-TRAIN = "retrain"
-"""Whether retraining is wanted; in the address."""
-
 SEEDS, EPOCHS = 5, 5
 
 
-def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) -> dict[str, pd.DataFrame]:
-    """Offer to retrain the setup's network, and draw the comparison. Returns the table."""
+def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) -> None:
+    """Offer to retrain the setup's network, and draw the comparison."""
     if not view.is_classifier or not view.is_comparable or len(result.models) < 3:
         st.caption("Labels come from a majority vote: choose at least three classifiers.")
-        return {}
-    if not address.read(TRAIN):
-        st.button(
-            "Retrain with disagreements",
-            key="retrain-begin",
-            on_click=address.keep,
-            args=(TRAIN, "1"),
-            help=f"Train the network for {EPOCHS} more epochs, {SEEDS} times each with nothing added, random tests, "
-            "FGSM inputs and disagreements. Takes a minute on digits, much longer on MNIST. Finished networks are "
-            "kept.",
-        )
-        return {}
+        return
     run = disagreement_run(view, result, settings)
+    if run.left:
+        st.markdown(
+            f"Train the network for {EPOCHS} more epochs, {SEEDS} times each with nothing added, random tests, FGSM "
+            "inputs and disagreements. This takes a minute on digits, much longer on MNIST. Finished networks are kept."
+        )
     watch(run)
     if run.left:
-        return {}
+        return
     try:
         found, votes = run.measured("trials", _measure)
     except CancelledError:
         st.info("Stopped. The finished networks are kept.")
-        return {}
+        return
     except IdcError as error:
         st.error(literal(error))
-        return {}
-    return _draw(view, found, votes, (result.key, "retrained"))
+        return
+    _draw(view, found, votes, (result.key, "retrained"))
 
 
 def disagreement_run(view: View, result: SearchResult, settings: SearchSettings) -> RetrainingRun:
@@ -72,7 +62,7 @@ def disagreement_run(view: View, result: SearchResult, settings: SearchSettings)
         report(0, 1, "searching for disagreements to add")
         return disagreements.prepare_disagreements(models, train, test, wanted, epochs=epochs, store=store)
 
-    return RetrainingRun(store.path, tuple(disagreements.ADDITIONS), tuple(range(SEEDS)), prepare)
+    return RetrainingRun(store.path, tuple(disagreements.ADDITIONS), tuple(range(SEEDS)), prepare, starts=False)
 
 
 def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]:
@@ -86,7 +76,7 @@ def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]
     return found, float(np.mean([plan.votes(seed)[0] for seed in found.seeds]))
 
 
-def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dict[str, pd.DataFrame]:
+def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> None:
     from idc_core.experiments.disagreements import ADDITIONS, TESTS
 
     mean = found.mean()
@@ -102,9 +92,9 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
         "retrained",
         lambda dark: curves(found, ADDITIONS, TESTS, title, dark=dark),
         alt=title,
-        read=f"Each line is one addition to the training data, the mean of {len(found.seeds)} seeds; each band is one "
-        "standard deviation to either side. x: epochs of retraining; y: accuracy on the tests above the panel.",
+        read=f"Each line is the mean of {len(found.seeds)} seeds, each band one standard deviation to either side.",
         depends=depends,
+        table=pd.DataFrame(found.rows()),
     )
     rest = [
         f"{ADDITIONS[name]} {signed(100 * one.mean[tests])} "
@@ -118,4 +108,8 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> dic
         f"confidence interval). {min(added)} to {max(added)} inputs were added. The majority vote is the true class "
         f"for {percent(votes)} of the disagreements."
     )
-    return {"retraining": pd.DataFrame(found.rows())}
+    layout.computed(
+        view,
+        "One half of the tests makes the additions, the other half is held out. New disagreements are searched from "
+        "held-out tests. The class of an added disagreement is its majority vote.",
+    )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import KEPT, Waiting
+from studio.engine.jobs import Waiting, shelf
 from studio.engine.results import View
+from studio.engine.runs import run_settings
+from studio.engine.tasks import tell
+from studio.state import device, visitor
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 COPY, BITS = "copy", 4
 """Name of the setup's own network with weights of few bits, and of how many."""
+
+QUICK = 2_500_000
+"""Values of all pictures times steps up to which a search starts by itself: 50 small pictures and 50 steps."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,10 @@ class SearchResult:
 
 def offered(view: View) -> dict[str, str]:
     """Return the models of the setup's task that are here, with their names for a person; the setup's own first."""
-    from idc_core.models import MODELS
-
-    own = MODELS[view.setup.model]
+    seen = visitor.models()
+    own = seen[view.setup.model]
     found = {view.setup.model: _short(own)}
-    for name, entry in MODELS.items():
+    for name, entry in seen.items():
         if entry.dataset == own.dataset and name not in found and _is_here(entry):
             found[name] = _short(entry)
     return found | {COPY: f"{_short(own)} with {BITS} bits a weight"}
@@ -149,25 +152,29 @@ def constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
     return CONSTRAINTS[settings.constraint](**values)
 
 
-def run(view: View, settings: SearchSettings) -> SearchResult | None:
-    """Search, or find the result again; after a stop, return what had been found, None where that is nothing."""
+def is_quick(view: View, settings: SearchSettings) -> bool:
+    """Whether a search takes so few seconds that it needs no click."""
+    return bool(settings.count * settings.iterations * view.test.inputs[0].size <= QUICK)
+
+
+def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchResult | None:
+    """Search, or find the result again; after a stop, return what had been found, None where that is nothing.
+
+    Without `start` a search that was not made before is not begun, and there is no result.
+    """
     waiting = Waiting(len(settings.models) + 1)
     try:
         models = tuple(_open(waiting, view, name) for name in settings.models)
     except CancelledError:
         return None
     positions = _seeds(view, settings)
-    prints = tuple(getattr(model, "card", view.model.card).fingerprint for model in models)
+    prints = tuple(getattr(model, "card", view.card).fingerprint for model in models)
     key = (view.test.fingerprint, prints, settings, _guided(view, settings), crc32(positions.tobytes()))
-    so_far = _so_far()
+    if not start and shelf().finished("searches", key) is None:
+        return None
 
     def work(report: Progress) -> Disagreements:
         from idc_core.generation import differential_search
-
-        def publish(some: Disagreements) -> None:
-            so_far[key] = some
-            while len(so_far) > KEPT:
-                so_far.popitem(last=False)
 
         inputs = view.test.inputs[positions]
         guidance = _guidance(view, settings, models, report)
@@ -185,7 +192,7 @@ def run(view: View, settings: SearchSettings) -> SearchResult | None:
             objective=settings.objective,
             bound=settings.bound,
             on_progress=report,
-            on_disagreements=publish,
+            on_disagreements=partial(tell, key),
         )
         if found.stopped:
             # Nobody waits any more: the next one who asks gets a whole search, not the rest of this.
@@ -193,9 +200,9 @@ def run(view: View, settings: SearchSettings) -> SearchResult | None:
         return found
 
     try:
-        found = waiting.get("searches", key, "searching, step", work)
+        found = waiting.get("searches", key, "searching, step", work, settings=_told(view, settings))
     except CancelledError:
-        found = so_far.get(key)
+        found = shelf().told(key)
         if found is None:
             return None
     from idc_core.generation.constraints import as_seeds
@@ -206,10 +213,13 @@ def run(view: View, settings: SearchSettings) -> SearchResult | None:
     return SearchResult(found, positions, seeds, shown, models, (key, len(found)))
 
 
-@st.cache_resource
-def _so_far() -> OrderedDict[Hashable, Disagreements]:
-    """Return the disagreements so far of searches that run or were stopped, for all sessions of this server."""
-    return OrderedDict()
+def _told(view: View, settings: SearchSettings) -> dict[str, Any]:
+    """Return what a list of runs says of a search."""
+    told = {name: value for name, value in vars(settings).items() if name != "parameters" and value is not None}
+    told["models"] = [name for name in settings.models if name != COPY]
+    if COPY in settings.models:
+        told["copy_of_bits"] = BITS
+    return run_settings(view, **told, **{f"{settings.constraint}_{name}": one for name, one in settings.parameters})
 
 
 def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
@@ -218,14 +228,16 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
     if name == view.setup.model:
         return view.model
 
+    where = device.chosen()
+
     def work(report: Progress) -> nn.Module:
         from idc_core.generation import rounded
         from idc_core.models import load_model
 
-        return rounded(view.model, BITS) if name == COPY else load_model(name)
+        return rounded(view.model, BITS) if name == COPY else load_model(name, device=where)
 
     # A copy keeps the card of the network it was made of.
-    key = (COPY, BITS, view.model.card.fingerprint) if name == COPY else (name, MODELS[name].edition)
+    key = (COPY, BITS, view.card.fingerprint, where) if name == COPY else (name, MODELS[name].edition, where)
     model: nn.Module = waiting.get("companions", key, "loading the networks", work, kept=12)
     return model
 
@@ -242,7 +254,7 @@ def _guided(view: View, settings: SearchSettings) -> Hashable:
     """Return what guidance depends on beyond the models."""
     if settings.guide in ("", "nc"):
         return None
-    return view.setup, crc32(view.chosen.tobytes())
+    return view.setup, view.chosen_key
 
 
 def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress) -> Any:
@@ -251,8 +263,8 @@ def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module],
 
     if settings.guide in ("", "nc"):
         return None
-    cards = [getattr(model, "card", view.model.card) for model in models]
-    own = view.model.card.fingerprint
+    cards = [getattr(model, "card", view.card) for model in models]
+    own = view.card.fingerprint
     layers = [view.setup.layer if card.fingerprint == own else card.default_layer for card in cards]
     return make_guidance(
         settings.guide,

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from studio.differential import search
 from studio.differential.search import SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
 from studio.engine.results import View
@@ -20,15 +21,42 @@ USUAL_SEEDS, FEW_SEEDS = 50, 16
 LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
+ASKED = "search-asked"
+"""The setup and the settings of the long search that this session has started."""
+
+RARE = (
+    *("seeds", "count", "search-seed", "guide", "objective", "search-weight_difference", "search-weight_coverage"),
+    *("search-step", "search-iterations", "search-threshold", "search-bound"),
+)
+"""Names of the controls that are folded away, in the address."""
+
 
 def choose(view: View) -> SearchSettings:
     """Draw all controls and return what is chosen."""
     models = choose_models(view)
-    how, count, seed, cell = _choose_seeds(view)
-    constraint, parameters = _choose_constraint(view)
-    with st.expander("Guidance, weights and steps"):
-        more = _choose_more(view)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        constraint, parameters = _choose_constraint()
+        with layout.settings(*RARE):
+            how, count, seed, cell = _choose_seeds(view)
+            more = _choose_more(view)
+    parameters += _choose_where(view, constraint)
     return SearchSettings(models, how, count, seed, cell, constraint, parameters, **more)
+
+
+def is_wanted(view: View, settings: SearchSettings) -> bool:
+    """Whether a search may start: it is quick, or was asked for."""
+    return search.is_quick(view, settings) or st.session_state.get(ASKED) == (view.setup, settings)
+
+
+def draw_start(view: View, settings: SearchSettings) -> None:
+    """Offer to start a search that takes long."""
+    st.button(
+        "Start search",
+        key="search-start",
+        type="primary",
+        on_click=lambda: st.session_state.update({ASKED: (view.setup, settings)}),
+        help="Many or large pictures take seconds to minutes. What was found is kept.",
+    )
 
 
 def choose_models(view: View) -> tuple[str, ...]:
@@ -113,49 +141,56 @@ def objective_menu() -> dict[str, str]:
     return {name: one.label for name, one in OBJECTIVES.items()}
 
 
-def _choose_constraint(view: View) -> tuple[str, tuple[tuple[str, Any], ...]]:
+def _choose_constraint() -> tuple[str, tuple[tuple[str, Any], ...]]:
     from idc_core.generation import CONSTRAINTS
 
     labels = constraint_menu()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = choose_one(
-            st.selectbox,
-            "Constraint",
-            labels,
-            "light",
-            "constraint",
-            width=260,
-            help="Allowed changes of a picture. "
-            + " ".join(f"{one.card.label}: {lower(one.card.help)}" for one in CONSTRAINTS.values())
-            + " Default light.",
-        )
-        values: list[tuple[str, Any]] = []
-        parameters: tuple[Any, ...] = CONSTRAINTS[name].card.parameters  # whole numbers or not, as the control wants
-        for one in parameters:
-            step = 1 if isinstance(one.default, int) else round((one.high - one.low) / 20, 2) or 0.01
-            ends = f"From {one.low:g} to {one.high:g}; default {one.default:g}."
-            values.append(
-                (
-                    one.name,
-                    st.number_input(
-                        one.label,
-                        one.low,
-                        one.high,
-                        one.default,
-                        step,
-                        key=f"{name}-{one.name}",
-                        bind="query-params",
-                        width=210,
-                        help=f"{one.help} {ends}",
-                    ),
-                )
+    name = choose_one(
+        st.selectbox,
+        "Constraint",
+        labels,
+        "light",
+        "constraint",
+        width=260,
+        help="Allowed changes of a picture. "
+        + " ".join(f"{one.card.label}: {lower(one.card.help)}" for one in CONSTRAINTS.values())
+        + " Default light.",
+    )
+    values: list[tuple[str, Any]] = []
+    parameters: tuple[Any, ...] = CONSTRAINTS[name].card.parameters  # whole numbers or not, as the control wants
+    for one in parameters:
+        step = 1 if isinstance(one.default, int) else round((one.high - one.low) / 20, 2) or 0.01
+        ends = f"From {one.low:g} to {one.high:g}; default {one.default:g}."
+        values.append(
+            (
+                one.name,
+                st.number_input(
+                    one.label,
+                    one.low,
+                    one.high,
+                    one.default,
+                    step,
+                    key=f"{name}-{one.name}",
+                    bind="query-params",
+                    width=210,
+                    help=f"{one.help} {ends}",
+                ),
             )
+        )
+    return name, tuple(values)
+
+
+def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
+    """Choose where a constraint lets pixels change."""
+    from idc_core.generation import CONSTRAINTS
+
     height, width = view.test.inputs.shape[2:]
+    values: list[tuple[str, Any]] = []
     if "top" in CONSTRAINTS[name].card.defaults:
         values += _choose_place(height, width)
     if name == "only":
         values += _choose_pixels(height, width)
-    return name, tuple(values)
+    return tuple(values)
 
 
 def _choose_place(height: int, width: int) -> list[tuple[str, Any]]:
@@ -215,7 +250,7 @@ def _choose_more(view: View) -> dict[str, Any]:
     from idc_core.generation import OBJECTIVES, guides
 
     found: dict[str, Any] = {}
-    columns = st.columns(3, gap="medium")
+    columns = st.columns(2, gap="medium")
     with columns[0]:
         guide = choose_one(
             st.selectbox,

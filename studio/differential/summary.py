@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
@@ -14,7 +15,7 @@ from idc_core.figures.differential import disagreements_by_step
 from studio.differential import search
 from studio.differential.search import SearchResult, SearchSettings
 from studio.engine.results import View
-from studio.shell.pages import PAGES
+from studio.shell.pages import PAGES, unmet
 from studio.state.selection import Selection, selected
 from studio.text import cell_name, count, literal, parse_cell, percent, plural
 from studio.widgets import cell_search, layout
@@ -70,11 +71,15 @@ def draw_steps(view: View, result: SearchResult, key: str) -> None:
     layout.chart(
         view,
         key,
-        lambda dark: disagreements_by_step(found.iterations, found.seeds, steps, title, dark=dark),
+        lambda dark, log: disagreements_by_step(
+            found.iterations, found.seeds, steps, title, logarithmic=log, dark=dark
+        ),
         alt=title,
-        read="x: steps; y: share of the seeds that have led to a disagreement. At 0 steps the models disagree on the "
-        "seed itself. If the curve is level at its end, more steps add little.",
+        read="At 0 steps the models disagree on the seed itself. If the curve is level at its end, more steps add "
+        "little.",
         depends=result.key,
+        table=pd.DataFrame({"steps": np.sort(found.iterations), "disagreements": np.arange(1, len(found) + 1)}),
+        scale="linear",
     )
 
 
@@ -100,13 +105,14 @@ def compare_setups(view: View, settings: SearchSettings, here: View, there: View
 
 def _other(view: View, settings: SearchSettings, side: View) -> SearchResult | None:
     """Return the search of one of two setups, each with its own models and tests, all else as chosen here."""
-    if side.test.inputs.ndim != 4:
+    if unmet("differential", side.setup):
         return None
     same = side.setup.model == view.setup.model
     names = settings.models if same else tuple(search.usual(side))
     how = settings.how if settings.how == "random" or (same and settings.how != "cell") else "random"
     try:
-        return search.run(side, replace(settings, models=names, how=how, cell=None))
+        wanted = replace(settings, models=names, how=how, cell=None)
+        return search.run(side, wanted, start=search.is_quick(side, wanted))
     except IdcError as error:
         st.error(literal(error))
         return None
@@ -129,29 +135,36 @@ def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
         finding.markdown("**One model cannot disagree, and the tests reach every cell.** Choose a second model.")
         return
     finding.markdown(
-        f"**{label} alone cannot disagree.** The search makes inputs for an uncovered cell instead. Select another "
-        "cell on the Coverage page, or choose a second model."
+        f"**{label} alone cannot disagree.** Choose a second model, or search for inputs in an uncovered cell, such as "
+        f"{cell_name(cell)}."
     )
-    st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
-    cell_search.draw_made(view, cell)
-    if st.button("Choose a cell", key="to-coverage", help="Open the grid of cells to select another one."):
-        st.switch_page(PAGES["coverage"].file)
+    with st.container(horizontal=True):
+        cell_search.offer(view, cell)
+        if st.button("Choose a cell", key="to-coverage", help="Open the grid of cells to select another one."):
+            st.switch_page(PAGES["coverage"].file)
+    cell_search.draw(view, cell)
 
 
 def explain(view: View, result: SearchResult) -> None:
-    """Say how it was computed."""
+    """Say how disagreements were found."""
     found = result.disagreements
     rate = f", {len(found) / found.seconds:.0f} disagreements per second" if found.seconds > 0 else ""
-    per_value = 255 * result.distances.diversity / view.test.inputs[0].size
-    diversity = (
-        f"Diversity, the mean L1 distance of a disagreement to its seed, is {result.distances.diversity:.4g} "
-        f"({per_value:.3g} grey levels per value). " * (len(found) > 0)
-    )
     layout.computed(
         view,
         "All seeds advance together. Each step follows the gradient of the objective: the models that keep the seed's "
         "class, the model that is to lose it (random per seed), and the pull to uncovered targets. Every picture has 8 "
         "bits, so that a disagreement survives saving. Pei et al., DeepXplore, SOSP 2017, Algorithm 1. The objective "
         "Margin asks of models that keep the class no more than a safe margin.",
-        f"{diversity}This search took {found.seconds:.2g} s{rate}; that depends on the computer.",
+        f"{_diversity(view, result)}This search took {found.seconds:.2g} s{rate}; that depends on the computer.",
+    )
+
+
+def _diversity(view: View, result: SearchResult) -> str:
+    """Say how far disagreements are from their seeds."""
+    if not len(result.disagreements):
+        return ""
+    per_value = 255 * result.distances.diversity / view.test.inputs[0].size
+    return (
+        f"Diversity, the mean L1 distance of a disagreement to its seed, is {result.distances.diversity:.4g} "
+        f"({per_value:.3g} grey levels per value). "
     )

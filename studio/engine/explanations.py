@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.figures.heatmaps import layer_map
+from idc_core.figures.wording import readable_pieces
+from idc_core.layer_parts import split_layer
+from idc_core.patches import patch_grid, patches_over
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
-from studio.engine.wording import features
+from studio.engine.wording import features, is_series
 
 if TYPE_CHECKING:
     from idc_core.attribution.methods import MethodCard
     from idc_core.datasets import Dataset
 
 INPUT = "input"
+
+ONE_PASS = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
+"""Methods that are compared by default: one pass each."""
 
 BLANK = "\u2423"
 """Stands for a blank where single characters are shown."""
@@ -28,7 +35,8 @@ BLANK = "\u2423"
 class Explanation:
     """One test explained by one method for the output `target`; `label` is method and class, for captions.
 
-    `layers` go from the scores to the input; each in the layer's own shape.
+    `layers` go from the scores to the input; each in the layer's own shape. `tokens` are those that give features of
+    tokens, (tokens, features).
     """
 
     method: MethodCard
@@ -36,14 +44,58 @@ class Explanation:
     target: int
     settings: dict[str, float | str]
     layers: dict[str, NDArray[np.float64]]
+    tokens: frozenset[str] = frozenset()
 
     @property
     def maps(self) -> dict[str, NDArray[np.float64]]:
-        """The layers as pictures (h, w); words stay in their row."""
-        return {
-            layer: values[None] if layer == INPUT and values.ndim == 1 else layer_map(values)
-            for layer, values in self.layers.items()
-        }
+        """The layers as pictures (h, w); words stay in their row, patches lie as in the picture."""
+        return {layer: self._map(layer, values) for layer, values in self.layers.items()}
+
+    def _map(self, layer: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        if layer == INPUT and values.ndim == 1:
+            return values[None]
+        if layer not in self.tokens:
+            return layer_map(values)
+        of_tokens, given = values.sum(1), self.layers[INPUT]
+        grid = patch_grid(len(of_tokens), *given.shape[1:]) if given.ndim == 3 else None
+        return layer_map(of_tokens) if grid is None else of_tokens[grid[2] :].reshape(grid[:2])
+
+    @property
+    def over_input(self) -> list[str]:
+        """Layers whose tokens lie over the input: patches of a picture, or the tokens of a text."""
+        given = self.layers[INPUT]
+        return [
+            layer
+            for layer in self.layers
+            if layer in self.tokens
+            and (
+                patch_grid(len(self.layers[layer]), *given.shape[1:]) is not None
+                if given.ndim == 3
+                else len(self.layers[layer]) == given.shape[-1]
+            )
+        ]
+
+    def seen_at(self, layer: str, test: Dataset, position: int) -> Explanation:
+        """Return this explanation with the relevance of a layer's tokens in place of that of the input.
+
+        Tokens of a text come in their order, those of padding after them.
+        """
+        values = self.layers[layer] if layer == INPUT else self.layers[layer].sum(1)
+        if self.layers[INPUT].ndim == 3:
+            spread = None if layer == INPUT else patches_over(values, *self.layers[INPUT].shape[1:])
+            values = values if spread is None else spread[None]
+        elif (ids := test.inputs[position]).dtype.kind in "iu":
+            padding = ids == test.padding
+            values = np.concatenate([values[~padding], values[padding]])
+        elif layer != INPUT and self.layers[INPUT].ndim == 2:
+            values = values[None]
+        return replace(self, layers={**self.layers, INPUT: values})
+
+    @property
+    def parts(self) -> NDArray[np.float64]:
+        """The relevance of each part of an input that is no picture: words, features, or steps of a time series."""
+        values = self.layers[INPUT]
+        return values.sum(0) if values.ndim == 2 else values
 
     @property
     def sums(self) -> dict[str, float]:
@@ -90,19 +142,39 @@ def explain(
     chosen: dict[str, Any] = entry.settings({name: value for name, value in settings.items() if name in own})
 
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
-        layers = (*reversed(view.model.card.layers), INPUT)
+        # Parts of layers are not drawn: they are pieces of what is.
+        whole = [layer for layer in view.card.layers if not split_layer(layer)[1]]
+        layers = (*reversed(whole), INPUT)
         one = view.test.inputs[position : position + 1]
         found = attribute_layers(view.model, one, layers, method, target, on_progress=report, **chosen)
         return {layer: found[layer][0].astype(np.float64) for layer in layers}
 
     key = (*view.key, position, method, target, tuple(chosen.items()))
     layers = Waiting(1).get("explanations", key, f"explaining the test by {entry.label}", work, kept=96)
-    return Explanation(entry, label, target, chosen, layers)
+    return Explanation(entry, label, target, chosen, layers, _token_layers(view, layers))
+
+
+def _token_layers(view: View, layers: Mapping[str, NDArray[np.float64]]) -> frozenset[str]:
+    """Return the layers that give features of tokens: two axes, neurons in the last one."""
+    from idc_core.tracing.neurons import axis_in, neuron_axes
+
+    flat = [layer for layer, values in layers.items() if values.ndim == 2 and layer != INPUT]
+    if not flat:
+        return frozenset()  # the network is not opened for it
+    return frozenset(layer for layer, axis in neuron_axes(view.model, flat).items() if axis_in(3, axis) == 2)
 
 
 def read_tokens(test: Dataset, position: int) -> list[str]:
-    """Return the words or characters of a text, dots for unknown ones and marks for blanks; or a vector's features."""
+    """Return the words or characters of a text, dots for unknown ones and marks for blanks; or features, or steps."""
     ids = test.inputs[position]
+    if is_series(test):
+        return [f"step {number}" for number in range(ids.shape[1])]
     if ids.dtype.kind == "f":
         return features(test, ids)
-    return [test.vocabulary[token].replace(" ", BLANK) if token > 1 else "…" for token in ids[ids > 0]]
+    words = test.words(ids[ids != test.padding])
+    return readable_pieces(words) if test.is_pieces else [BLANK if word == " " else word for word in words]
+
+
+def marks_of(test: Dataset) -> set[str]:
+    """Return the words that stand for no word, such as the mark of the beginning."""
+    return {test.vocabulary[one] for one in test.special[2:]} if test.inputs.dtype.kind in "iu" else set()

@@ -1,4 +1,4 @@
-"""Work that outlives the script run that asked for it, and results that later runs find again.
+"""Work that outlives the script run that asked for it, and results that later runs find again, also after a restart.
 
 A page asks for a result and waits with a progress bar. The work runs in a thread of its own, so that moving
 a widget or changing the page loses nothing: the next run of the script finds the same job. A job that no page
@@ -8,19 +8,30 @@ has asked for during `GRACE_S` seconds stops by itself.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from idc_core.errors import CancelledError
-from idc_core.files import sweep
+from idc_core import store
+from idc_core.errors import CancelledError, DataError
 from idc_core.progress import Progress
+from studio.engine import workers
+from studio.engine.sending import Named
+from studio.engine.tasks import HERE, LIVE, LONG, REREAD, Task, Tell
+from studio.engine.turns import Turns
+from studio.engine.workers import Worker
+from studio.state import allowed
+from studio.state.setup import SAVED
+from studio.text import duration
 
 GRACE_S = 5.0
 """Seconds after which a job that nobody waits for is stopped."""
@@ -29,6 +40,9 @@ SILENT_S = 0.4
 """Seconds of work that show no progress bar: a bar that flashes by tells nothing."""
 
 POLL_S = 0.15
+
+TELLING_S = 3.0
+"""Seconds of work after which its pace tells how long the rest takes."""
 
 _numbers = itertools.count()
 
@@ -42,7 +56,16 @@ PAUSED = "work-paused"
 """What a page does not go on with until it is asked to: it was stopped, and what was finished is looked at."""
 
 KEPT = 24
-"""Results kept of each kind where a job says nothing else."""
+"""Results held in memory of each kind where a job says nothing else."""
+
+TOLD = 12
+"""Results so far, of work that goes on or was stopped, that are held."""
+
+PLAIN = (type(None), bool, int, float, str, tuple)
+"""Results that are copied to a worker: they are small."""
+
+Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
+"""What does a task: a worker, or this process."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +76,39 @@ class State:
     total: int
     label: str
 
+    @property
+    def part(self) -> str:
+        """The part of the work: the label without the brackets at its end, in which numbers change on the way."""
+        return self.label.partition(" (")[0]
+
 
 class Job:
-    """One piece of work in a thread; it stops by itself when nobody waits for it."""
+    """One piece of work that was begun; it stops by itself when nobody waits for it.
 
-    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Any]) -> None:
+    `begin` is called with a progress callback. Another process does the same `work` where it can.
+    """
+
+    def __init__(self, begin: Callable[[Progress], Future[Any]], work: Callable[[Progress], Any] | None = None) -> None:
+        self.work = work
         self.state = State(0, 0, "")
+        self._paced = (time.monotonic(), self.state)  # when the present part of the work began, and where
         self._wanted = time.monotonic()
-        self._future: Future[Any] = pool.submit(work, self._report)
+        self._future = begin(self._report)
+        self._ended = threading.Event()
+        self._future.add_done_callback(lambda _: self._ended.set())
 
     def _report(self, done: int, total: int, label: str) -> bool:
-        self.state = State(done, total, label)
+        before, self.state = self.state, State(done, total, label)
+        if (before.total, before.part) != (total, self.state.part) or done < before.done:
+            self._paced = time.monotonic(), self.state
         return time.monotonic() - self._wanted < GRACE_S
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the present part of the work will still take at its pace so far; None if that is too early."""
+        (begun, first), now = self._paced, self.state
+        spent, steps = time.monotonic() - begun, now.done - first.done
+        return spent / steps * (now.total - now.done) if spent >= TELLING_S and steps > 0 else None
 
     @property
     def done(self) -> bool:
@@ -80,12 +124,15 @@ class Job:
         """Say that somebody still waits for the result."""
         self._wanted = time.monotonic()
 
+    def abandon(self) -> bool:
+        """Let the work stop at its next report; return whether it had not begun, and never will."""
+        self._wanted = -math.inf
+        return self._future.cancel()
+
     def wait(self, seconds: float) -> bool:
         """Wait at most so long; return whether the work has ended."""
         self.want()
-        done = threading.Event()
-        self._future.add_done_callback(lambda _: done.set())
-        return done.wait(seconds)
+        return self._ended.wait(seconds)
 
     def result(self) -> Any:
         """Return what the work returned, or raise what it raised."""
@@ -93,42 +140,162 @@ class Job:
 
 
 class Shelf:
-    """Jobs by kind and key; of each kind the ones used last are kept."""
+    """Jobs by kind and key; of each kind the ones used last are held, and what they gave is kept on disk.
 
-    def __init__(self) -> None:
+    `problem` is a sentence where a result could not be kept, else empty.
+    """
+
+    def __init__(self, processes: int = 0) -> None:
+        self.problem = ""
         self._lock = threading.Lock()
         self._jobs: defaultdict[str, OrderedDict[Hashable, Job]] = defaultdict(OrderedDict)
-        # One at a time: torch already uses the cores, and hooks on one model must not meet.
-        self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
-        # Files are read beside it, and neurons clustered, on one core: neither needs a network.
-        self._beside = {kind: ThreadPoolExecutor(1, thread_name_prefix=kind) for kind in ("data", "states")}
+        self._told: OrderedDict[Hashable, Any] = OrderedDict()
+        self._workers = [Worker(self._named) for _ in range(processes)]
+        # Without processes one at a time: torch already uses the cores, and hooks on one model must not meet.
+        self._engine: Turns[Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
+        # Files are read beside it, networks too, and neurons clustered, on one core: neither runs a network.
+        beside = HERE if processes else {"data", "model", "states"}
+        self._beside = {kind: ThreadPoolExecutor(1, thread_name_prefix=kind) for kind in beside}
+        # What is kept waits for no work of others.
+        self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
+        if processes:
+            # Before the interpreter waits for its threads, which wait for the workers.
+            threading._register_atexit(self.end)  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> tuple[Callable[[], Shelf], tuple[()]]:
+        """Send no shelf to another process: it has its own."""
+        return _here, ()
+
+    def prepare(self, count: int = 1) -> bool:
+        """Start workers before there is work, those that get it first; return whether there are any."""
+        for worker in self._workers[-count:]:
+            worker.start()
+        return bool(self._workers)
+
+    def end(self) -> None:
+        """End the workers."""
+        for worker in self._workers:
+            worker.end()
+
+    def told(self, key: Hashable) -> Any:
+        """Return what some work told last of its result so far, by the key it told; None where nothing was told."""
+        return self._told.get(key)
+
+    def tell(self, key: Hashable, value: Any) -> None:
+        """Hold what there is of a result so far."""
+        with self._lock:
+            self._told[key] = value
+            self._told.move_to_end(key)
+            while len(self._told) > TOLD:
+                self._told.popitem(last=False)
 
     def finished(self, kind: str, key: Hashable) -> Job | None:
-        """Return the job of that kind and key if it has a result; start none."""
+        """Return the job of that kind and key if it has a result, in memory or on disk; start no work."""
         with self._lock:
             job = self._jobs[kind].get(key)
+        if job is not None or kind in LIVE:
             return job if job is not None and job.done else None
+        found = store.find(store.place(kind, key))
+        if found is store.MISSING:
+            return None
+        with self._lock:
+            job = self._jobs[kind].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, found))))
+        job.wait(SILENT_S)
+        return job
 
-    def job(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = KEPT) -> Job:
+    def job(
+        self,
+        kind: str,
+        key: Hashable,
+        work: Callable[[Progress], Any],
+        kept: int = KEPT,
+        settings: dict[str, Any] | None = None,
+    ) -> Job:
         """Return the job of that kind and key, starting it where there is none that ran or runs.
 
-        Of its kind, the `kept` jobs used last stay on the shelf.
+        Of its kind, the `kept` jobs used last are held in memory. With `settings` its result is a run.
         """
         with self._lock:
             jobs = self._jobs[kind]
             if key not in jobs or jobs[key].dead:
-                jobs[key] = Job(self._beside.get(kind, self._engine), work)
+                jobs[key] = self._begun(kind, key, work, settings)
             jobs.move_to_end(key)
             while len(jobs) > kept:
                 jobs.popitem(last=False)
             return jobs[key]
 
+    def _begun(self, kind: str, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None) -> Job:
+        """Begin to work, or to read what is kept."""
+        task, session = Task(kind, key, work, settings), _session()
 
-@st.cache_resource
+        def make(report: Progress) -> Future[Any]:
+            if kind in self._beside:
+                return self._beside[kind].submit(task.run, report, self.tell, self._note)
+            asked = self._engine.held(session) + 1
+            what = f"This would be piece of work {asked} of this session that waits or runs"
+            allowed.check("jobs", asked, what, "Wait until others are done, or stop them.")
+            return self._engine.submit(session, kind in LONG, lambda place: place(task, report, self.tell, self._note))
+
+        if kind in LIVE:
+            # What other work does is not held: it would hold the setup that it was asked for on.
+            return Job(make, work if kind in REREAD else None)
+        path = store.place(kind, key)
+
+        def find(report: Progress) -> Any:
+            found = store.find(path)
+            return make(report).result() if found is store.MISSING else found
+
+        return Job(lambda report: self._reading.submit(find, report)) if path.exists() else Job(make)
+
+    def may_begin(self) -> bool:
+        """Whether this session may have work begun before it waits for it, and still have some that it waits for."""
+        most = allowed.most("jobs")
+        return most is None or self._engine.held(_session()) + 1 < most
+
+    def _note(self, problem: DataError) -> None:
+        self.problem = str(problem)
+
+    def _named(self) -> list[tuple[Any, Named]]:
+        """Return the results that a worker can open by itself, with what it is told of each; saved suites it cannot."""
+        with self._lock:
+            held = [(kind, key, job) for kind, jobs in self._jobs.items() for key, job in jobs.items() if job.done]
+        found = []
+        for kind, key, job in held:
+            value = job.result()
+            if kind in REREAD and not (isinstance(key, tuple) and str(key[0]).startswith(SAVED)):
+                found.append((value, Named(kind, key, job.work, getattr(value, "fingerprint", ""))))
+            elif kind not in LIVE and not isinstance(value, PLAIN):
+                found.append((value, Named(kind, key)))
+        return found
+
+    def abandon(self) -> None:
+        """Let all work stop that is not done, as when nobody waits for it any more."""
+        with self._lock:
+            for jobs in self._jobs.values():
+                for key, job in list(jobs.items()):
+                    if job.abandon():
+                        del jobs[key]
+
+
+@st.cache_resource(show_spinner=False)
 def shelf() -> Shelf:
     """Return the one shelf that all sessions of this server share, once what killed runs left is gone."""
-    sweep()
-    return Shelf()
+    store.clean()
+    return Shelf(workers.number())
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _here() -> Shelf:
+    return shelf()
+
+
+def _session() -> str:
+    """Return which session asks; empty outside of any."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return "" if context is None else context.session_id
 
 
 class Waiting:
@@ -141,8 +308,8 @@ class Waiting:
         self._begun: dict[tuple[str, Hashable], Job] = {}
 
     def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = KEPT) -> None:
-        """Begin what `get` will ask for later, so that it goes on beside other work."""
-        if not st.session_state.get(HALTED):
+        """Begin what `get` will ask for later, so that it goes on beside other work, if the session may have more."""
+        if not st.session_state.get(HALTED) and shelf().may_begin():
             self._begun[kind, key] = shelf().job(kind, key, work, kept)
 
     def get(
@@ -153,20 +320,22 @@ class Waiting:
         work: Callable[[Progress], Any],
         watch: Callable[[], None] | None = None,
         kept: int = KEPT,
+        settings: dict[str, Any] | None = None,
     ) -> Any:
         """Return a result, from the shelf or by working; show progress while it takes long.
 
         `kind` names all results of this sort, of which `kept` stay on the shelf; `key` is everything that the result
         depends on; `doing` says for a person what is being done. `work` is called with a progress callback, in another
         thread: it must not use Streamlit. `watch` is called now and then while it takes long, to draw what is there so
-        far. Raises CancelledError if the result is not there in the run that follows a stop.
+        far. With `settings`, by name, the result is a run. Raises CancelledError if the result is not there in the run
+        that follows a stop.
         """
         self._step += 1
         if st.session_state.get(HALTED) and shelf().finished(kind, key) is None:
             raise CancelledError(f"Stopped while {doing}.")
         while True:
             # Work that was begun and has failed is not tried a second time.
-            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, kept)
+            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, kept, settings)
             if not job.wait(SILENT_S):
                 self._show(job, doing, watch)
             try:
@@ -185,13 +354,19 @@ class Waiting:
                 state = job.state
                 share = min(1.0, state.done / state.total) if state.total else 0.0
                 counted = f": {state.done:,} of {state.total:,}" if state.total > 1 else ""
-                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}")
+                left, each = time_left(job.left_s), state.label.removeprefix(state.part)
+                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}{left}{each}")
                 for begun in self._begun.values():
                     begun.want()
                 if watch is not None:
                     watch()
                 ended = job.wait(POLL_S)
         self._place.empty()
+
+
+def time_left(seconds: float | None) -> str:
+    """Write behind a step how long it will still take, roughly; nothing where that cannot be told."""
+    return "" if seconds is None else f", {duration(seconds)} left"
 
 
 def go_on() -> None:

@@ -1,6 +1,6 @@
 """The Overview's data: live, or for the default setup from a file made beforehand, so that it paints at once.
 
-``python -m studio.engine.overview`` writes that file anew; a test compares it with the live result.
+``python -m studio.overview`` writes that file anew; a test compares it with the live result.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from idc_core.analysis.overview import Overview, rarest_state, shares
+from idc_core.analysis.filtering import of_classes
+from idc_core.analysis.overview import Overview, overview_of, worst_tests
+from idc_core.coverage.cell_table import among
+from idc_core.coverage.cells import encode
 from idc_core.errors import DataError
-from studio.engine.results import View, open_view
+from studio.engine.results import View
 from studio.state.setup import DEFAULT
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -22,21 +26,15 @@ SNAPSHOT = ASSETS / "overview.json"
 
 def summarise(view: View) -> Overview:
     """Take from a view what the Overview shows."""
-    analysis = view.analysis
-    chosen, correct = view.chosen, view.correct
-    first, together = shares(analysis.importance, analysis.important)
-    return Overview(
-        fingerprints=(view.model.card.fingerprint, view.train.fingerprint, view.test.fingerprint),
-        tests=len(chosen),
-        accuracy=None if correct is None else float(np.mean(correct[chosen])),
-        rmse=analysis.rmse,
-        layer=analysis.layer,
-        neurons=len(analysis.importance),
-        important=tuple(int(neuron) for neuron in analysis.important),
-        first_share=first,
-        together_share=together,
-        rarest=rarest_state(analysis.assignments[chosen], view.sizes),
-        table=replace(view.table, by_class=view.table.by_class[:, :0]),
+    correct = view.correct
+    learnt = of_classes(view.train.targets, view.train.class_names, view.setup.classes)
+    return overview_of(
+        view.analysis,
+        replace(view.table, by_class=view.table.by_class[:, :0]),
+        (view.card.fingerprint, view.train.fingerprint, view.test.fingerprint),
+        view.chosen,
+        None if correct is None else float(np.mean(correct[view.chosen])),
+        view.train_traces.activations[view.setup.layer][learnt],
     )
 
 
@@ -50,5 +48,9 @@ def snapshot() -> Overview | None:
     return kept if kept.fingerprints[0] == card.get("fingerprint") else None
 
 
-if __name__ == "__main__":
-    SNAPSHOT.write_text(summarise(open_view(DEFAULT)).to_json(), encoding="utf-8")
+def misclassified(view: View) -> NDArray[np.int64]:
+    """Return the positions of the misclassified tests, the most telling first; none where none can be misclassified."""
+    if view.correct is None:
+        return view.chosen[:0]
+    lonely = among(view.analysis.codes, encode(view.table.cells[view.errors_only], view.sizes))
+    return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)

@@ -6,43 +6,54 @@ the version of the engine. Arrays are shared between sessions and never changed.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, fields
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable, tabulate
+from idc_core.models.registry import MODELS, shipped_card
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting, shelf
+from idc_core.runs import PlannedAnalysis, digest, planned_traces
+from studio.engine import cluster, workers
+from studio.engine.jobs import SILENT_S, Job, Shelf, Waiting, shelf
+from studio.engine.tasks import DiffersError
+from studio.state import allowed, device
 from studio.state.selection import Selection, selected
 from studio.state.setup import DEFAULT, Setup, setup_line
 from studio.text import plural
 
 if TYPE_CHECKING:
-    from idc_core.analysis.analysis import Analysis
+    from idc_core.analysis.result import Analysis
     from idc_core.datasets import Dataset
-    from idc_core.models import Network
-    from idc_core.suites import Suite
-    from idc_core.tracing.trace import Traces
+    from idc_core.datasets.dataset import Split
+    from idc_core.models import ModelCard, Network
+    from idc_core.tracing.traces import Traces
 
-STEPS = 6
+STEPS = 5
+
+Carded = tuple["ModelCard", Callable[[], "Network"]]
+"""The card of a network, and what reads the network."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
     """A setup with its network and results.
 
-    `train` are the network's own training inputs, `test` the tests; the traces are what the layer showed on either; the
-    `analysis` is of all tests. `chosen`, int64 (k,), are the positions of the tests whose true class is looked at.
+    `card` is the network's, which `open_model` reads. `train` are its own training inputs, `test` the tests; the traces
+    are what the layer showed on either; the `analysis` is of all tests. `chosen`, int64 (k,), are the positions of the
+    tests that pass the setup's filter.
     """
 
     setup: Setup
-    model: Network
+    card: ModelCard
+    open_model: Callable[[], Network]
     train: Dataset
     test: Dataset
     train_traces: Traces
@@ -50,15 +61,34 @@ class View:
     analysis: Analysis
     chosen: NDArray[np.int64]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made when it is asked for: another process makes its own."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
+    def model(self) -> Network:
+        """The network, read when it is first asked for: what is kept needs it no more."""
+        return self.open_model()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was changed to make a network of a person's file; nothing of the project's own."""
+        return () if shipped_card(self.setup.model) else self.model.remarks
+
     @property
     def learnt_key(self) -> tuple[str, str]:
         """Network and training inputs, for the key of a result that depends on them alone."""
-        return self.model.card.fingerprint, self.train.fingerprint
+        return self.card.fingerprint, self.train.fingerprint
 
     @property
     def key(self) -> tuple[str, str, str]:
         """Network, training inputs and tests, for the key of a result."""
         return *self.learnt_key, self.test.fingerprint
+
+    @cached_property
+    def chosen_key(self) -> str:
+        """The chosen tests, for the key of a result of these alone."""
+        return digest(self.chosen)
 
     @property
     def neurons(self) -> list[str]:
@@ -117,22 +147,21 @@ class View:
     @property
     def line(self) -> str:
         """The setup in one line, so that a screenshot explains itself."""
-        network = self.model.card.label.partition(" on ")[0]
-        classes = f" of class {self.class_label}" if self.setup.classes else ""
+        network = self.card.label.partition(" on ")[0]
         line = f"{setup_line(network, self.setup, self.analysis.m)}{self._learnt_from}"
-        return f"{line} · {plural(len(self.chosen), 'test')}{classes}"
+        return f"{line} · {plural(len(self.chosen), 'test')} {self.setup.filter_words}".rstrip()
 
     @property
     def _learnt_from(self) -> str:
         """How much was learnt from, where that is not every training input."""
         from idc_core.datasets import DATASETS
 
-        some = DATASETS[self.model.card.dataset].learns_from
+        some = DATASETS[self.card.dataset].learns_from
         return f" · learnt from {plural(len(self.train), 'training input')}" if some else ""
 
     @property
     def class_label(self) -> str:
-        """The class filter in words; empty where there is none."""
+        """The true classes that are looked at, in words; empty for all."""
         return ", ".join(self.setup.classes)
 
 
@@ -141,43 +170,56 @@ def open_view(setup: Setup) -> View:
 
     Raises IdcError if the data or the weights are missing or damaged, or the layer cannot be analysed.
     """
-    from idc_core.models import MODELS
-
     waiting = Waiting(STEPS)
     own = MODELS[setup.model].dataset
     waiting.begin("data", _edition(own, "train"), _reader(own, "train"), kept=4)
     waiting.begin("data", _edition(setup.data, "test"), _reader(setup.data, "test"), kept=4)
-    key = (setup.model, MODELS[setup.model].edition)
-    model = waiting.get("model", key, "loading the network", lambda report: _load_model(setup.model), kept=4)
-    card = model.card
+    # The card of a person's own network is made when its file is read.
+    card = shipped_card(setup.model) or _opened(shelf(), setup.model).card
+    network = partial(_opened, shelf(), setup.model, card.fingerprint, device.chosen())
     train = open_data(waiting, card.dataset, "train")
     test = open_data(waiting, setup.data, "test")
-    train_traces = open_traces(waiting, model, train, setup.layer, "training inputs")
-    test_traces = open_traces(waiting, model, test, setup.layer, "tests")
-    analysis = _analysis(waiting, setup, setup.m, model, (train, test), (train_traces, test_traces))
-    return View(setup, model, train, test, train_traces, test_traces, analysis, of_classes(test, setup.classes))
+    train_traces = open_traces(waiting, (card, network), train, "train", setup.layer)
+    test_traces = open_traces(waiting, (card, network), test, "test", setup.layer)
+    traces = (train_traces, test_traces)
+    analysis = _analysis(waiting, setup, setup.m, (card, network), (train, test), traces)
+    chosen = setup.conditions.positions(test, analysis, train.class_names)
+    return View(setup, card, network, train, test, *traces, analysis, chosen)
+
+
+def neuron_said(view: View) -> str:
+    """Say in a sentence what a neuron of the setup's layer is; "" where it is a single unit."""
+    layer = view.setup.layer
+    shape = view.train_traces.shapes[layer]
+
+    def work(report: Progress) -> str:
+        from idc_core.tracing.neurons import neuron_sentence
+
+        return neuron_sentence(view.model, layer, shape)
+
+    key = (view.card.fingerprint, layer, shape)
+    found: str = Waiting(1).get("neuron-sentences", key, "looking at the layer", work)
+    return found
 
 
 def open_analysis(waiting: Waiting, view: View, m: int) -> Analysis:
     """Analyse a setup with another number of important neurons, at most all of its layer."""
     traces = (view.train_traces, view.test_traces)
-    return _analysis(waiting, view.setup, m, view.model, (view.train, view.test), traces)
+    return _analysis(waiting, view.setup, m, (view.card, view.open_model), (view.train, view.test), traces)
 
 
 def _analysis(
-    waiting: Waiting, setup: Setup, m: int, model: Network, data: tuple[Dataset, Dataset], traces: tuple[Traces, Traces]
+    waiting: Waiting,
+    setup: Setup,
+    m: int,
+    network: Carded,
+    data: tuple[Dataset, Dataset],
+    traces: tuple[Traces, Traces],
 ) -> Analysis:
     m = min(m, traces[0].activations[setup.layer].shape[1])
-    settings = clustered(setup)
-    fingerprints = (model.card.fingerprint, *(one.fingerprint for one in data))
-    key = (*fingerprints, setup.layer, m, *settings.items())
-
-    def work(report: Progress) -> Analysis:
-        from idc_core.analysis.analysis import analyze
-
-        return analyze(model, *data, setup.layer, m, traces=traces, on_progress=report, **settings)
-
-    found: Analysis = waiting.get("analysis", key, "clustering the neurons", work)
+    card, open_model = network
+    plan = PlannedAnalysis(card, *data, setup.layer, m, clustered(setup)).planned(open_model, traces)
+    found: Analysis = waiting.get(plan.kind, plan.key, "clustering the neurons", plan.make, settings=plan.settings)
     return found
 
 
@@ -189,12 +231,17 @@ def clustered(setup: Setup) -> dict[str, Any]:
     return settings
 
 
-def warm(setup: Setup) -> None:
-    """Begin to load what the other pages will need, without waiting for it."""
+def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:
+    """Begin to load what the other pages will need, without waiting for it; the network only if it is not yet kept.
+
+    `fingerprints` are of the weights, the training inputs and the tests.
+    """
     jobs = shelf()
     for split in ("train", "test"):
         jobs.job("data", _edition(setup.data, split), _reader(setup.data, split), kept=4)
-    jobs.job("model", (setup.model, 0), lambda report: _load_model(setup.model), kept=4)
+    traced = jobs.finished("trace", (fingerprints[0], fingerprints[2], setup.layer)) is not None
+    if not traced and not jobs.prepare():
+        _model_job(jobs, setup.model)
 
 
 def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
@@ -226,12 +273,15 @@ def pick(view: View, how: str) -> NDArray[np.int64]:
     return chosen
 
 
-def open_data(waiting: Waiting, name: str, split: Literal["train", "test"]) -> Dataset:
+def open_data(waiting: Waiting, name: str, split: Split) -> Dataset:
     """Return one split of a data set, read once."""
     from idc_core.datasets import DATASETS
 
-    doing = f"reading {DATASETS[name].label} ({split})"
+    label = DATASETS[name].label
+    doing = f"reading {label} ({split})"
     found: Dataset = waiting.get("data", _edition(name, split), doing, _reader(name, split), kept=4)
+    what = f"{label} has {plural(len(found), 'training input' if split == 'train' else 'test')}"
+    allowed.check("inputs", len(found), what, "Choose other data.")
     return found
 
 
@@ -242,56 +292,66 @@ def _edition(name: str, split: str) -> tuple[str, str, int]:
     return name, split, DATASETS[name].edition
 
 
-def _reader(name: str, split: Literal["train", "test"]) -> Callable[[Progress], Dataset]:
+def _reader(name: str, split: Split) -> Callable[[Progress], Dataset]:
     def read(report: Progress) -> Dataset:
-        from idc_core.datasets import DATASETS, load_dataset
+        from idc_core.datasets import load_dataset
 
-        limit = DATASETS[name].learns_from if split == "train" else None
-        return load_dataset(name, split, limit, on_progress=report)
+        return load_dataset(name, split, _limit(name, split), on_progress=report)
 
     return read
 
 
-def open_traces(waiting: Waiting, model: Network, data: Dataset, layer: str, what: str) -> Traces:
-    """Return what a layer shows on inputs, named `what` for a person, passed through the network once."""
-    key = (model.card.fingerprint, data.fingerprint, layer)
+def _limit(name: str, split: Split) -> int | None:
+    """Return how many inputs of a split are read; None for all."""
+    from idc_core.datasets import DATASETS
 
-    def work(report: Progress) -> Traces:
-        from idc_core.lrp.rules import RelevanceSettings
-        from idc_core.tracing.trace import collect
+    return DATASETS[name].learns_from if split == "train" else None
 
-        return collect(model, data, [layer], RelevanceSettings(), on_progress=report)
 
-    found: Traces = waiting.get("trace", key, f"running {what} through the network", work, kept=8)
+def open_traces(waiting: Waiting, network: Carded, data: Dataset, split: Split, layer: str) -> Traces:
+    """Return what a layer shows on one split of a data set, passed through the network once."""
+    plan, what = planned_traces(*network, data, layer), "training inputs" if split == "train" else "tests"
+    make = cluster.engine_traces(network[0], data, split, _limit(data.name, split), layer) or plan.make
+    found: Traces = waiting.get(plan.kind, plan.key, f"running {what} through the network", make, kept=8)
     return found
 
 
-def _load_model(name: str) -> Network:
+def _opened(jobs: Shelf, name: str, fingerprint: str = "", where: str = "") -> Network:
+    """Return a network on a device, read once; in any thread or process, for it is read in a thread of its own.
+
+    DiffersError where it is not the one of the fingerprint.
+    """
+    job = _model_job(jobs, name, where)
+    while not job.wait(SILENT_S):
+        pass
+    found: Network = job.result()
+    if fingerprint and found.card.fingerprint != fingerprint:
+        raise DiffersError(f"The network {name} was changed while it was read; reload the page.")
+    return found
+
+
+def _model_job(jobs: Shelf, name: str, where: str = "") -> Job:
+    return jobs.job("model", (name, MODELS[name].edition, where), lambda report: _load_model(name, where), kept=4)
+
+
+def _load_model(name: str, where: str) -> Network:
     from idc_core.models import load_model
 
-    _prepare_process()
-    return load_model(name)
+    prepare_process()
+    return load_model(name, device=where)
 
 
 @cache
-def _prepare_process() -> None:
-    """Load torch, and settle how this server uses the cores and looks for garbage."""
+def prepare_process() -> None:
+    """Load torch, and settle how this process uses the cores and looks for garbage."""
     import torch
     from threadpoolctl import threadpool_limits
 
-    # Leave a core to the server and the other sessions, unless that would leave only one to the passes.
     cores = os.cpu_count() or 1
-    torch.set_num_threads(cores if cores <= 2 else cores - 1)
+    torch.set_num_threads(workers.threads(workers.number()))
     # NumPy's products are small here. Shared among all cores they take many times as long where others use these
     # too: its threads wait for each other by spinning.
     threadpool_limits(max(1, cores // 4), user_api="blas")
     # Every search for garbage would walk torch's objects; they live as long as the server anyway.
     gc.freeze()
-
-
-def of_classes(test: Dataset | Suite, classes: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return the positions of the inputs whose true class is one of these; of all inputs where none is named."""
-    if not classes:
-        return np.arange(len(test), dtype=np.int64)
-    wanted = [test.class_names.index(name) for name in classes if name in test.class_names]
-    return np.flatnonzero(np.isin(test.targets, wanted)).astype(np.int64)
+    atexit.register(gc.unfreeze)  # DuckDB's types are freed at the end, or it prints that they are not

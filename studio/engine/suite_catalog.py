@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from idc_core.analysis.filtering import of_classes
 from idc_core.errors import SettingError
 from idc_core.progress import Progress
 from studio.engine import suite_addresses
 from studio.engine.jobs import Waiting
-from studio.engine.results import View, of_classes, open_data
+from studio.engine.results import View, open_data
 from studio.engine.suite_addresses import Recipe
-from studio.state import address
+from studio.state import address, visitor
 from studio.state.setup import fitting_data
 from studio.text import lower
 
@@ -82,9 +83,8 @@ def keep_names(names: Sequence[str]) -> None:
     address.keep(SUITES, ",".join(dict.fromkeys(names)))
 
 
-def usual(view: View) -> list[str]:
-    """Return the suites that the setup is compared on when none is named."""
-    found = catalogue(view)
+def usual(found: Mapping[str, SuiteOption]) -> list[str]:
+    """Return which of the suites that are found the setup is compared on when none is named."""
     wanted = ("noise", "guided") if "noise" in found else ("original~answers=wrong", "original~answers=right")
     return [name for name in wanted if name in found]
 
@@ -101,22 +101,21 @@ def usual_count(view: View) -> int:
 
 
 def base_suite(view: View) -> Suite:
-    """Return the setup's own tests, of the chosen classes."""
+    """Return the setup's own tests that pass the filter."""
     from idc_core.suites import original, select_tests
 
     suite = original(view.test)
     return suite if len(view.chosen) == len(view.test) else replace(select_tests(suite, view.chosen), label=suite.label)
 
 
-def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
-    """Open one of `suite_options`, with the original tests first where it joins them; its inputs are made when needed.
+def open_suite(waiting: Waiting, view: View, name: str, known: Mapping[str, SuiteOption]) -> Suite:
+    """Open one of the `known` `suite_options`, with the original tests first where it joins them.
 
-    Raises SettingError or DataError if there is no such suite, a setting is outside its range, or no test is left;
-    CancelledError if the person stopped it.
+    Its inputs are made when needed. Raises SettingError or DataError if there is no such suite, a setting is outside
+    its range, or no test is left; CancelledError if the person stopped it.
     """
     from idc_core.suites import union
 
-    known = suite_options(view)
     if name not in known:
         raise SettingError(f"There is no suite {name!r} for this network and these tests. Choose another one.")
     label = known[name].label
@@ -129,7 +128,7 @@ def open_suite(waiting: Waiting, view: View, name: str) -> Suite:
 
 def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     """Open what one recipe says, without the original tests."""
-    from idc_core.suites import SUITES, original, perturbed, sample_tests, subset
+    from idc_core.suites import SUITES, find_tests, original, perturbed, sample_tests, select_tests
 
     if recipe.base in SUITES:
         suite = base_suite(view)
@@ -151,8 +150,8 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     if not recipe.is_part:
         return suite
 
-    def look_for(report: Progress) -> Suite:
-        return subset(
+    def look_for(report: Progress) -> Any:
+        return find_tests(
             suite,
             classes=recipe.classes or None,
             correct={"": None, "right": True, "wrong": False}[recipe.answers],
@@ -161,16 +160,16 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
             on_progress=report,
         )
 
-    key = (view.model.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
-    found: Suite = waiting.get("parts", key, "selecting tests", look_for)
-    return found
+    key = (view.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
+    return select_tests(suite, *waiting.get("parts", key, "selecting tests", look_for))
 
 
 def _of_classes(view: View, suite: Suite) -> Suite:
-    """Return the tests of the classes that the setup looks at."""
+    """Return the tests of the true classes that the setup looks at; other conditions are of its own tests."""
     from idc_core.suites import select_tests
 
-    return select_tests(suite, of_classes(suite, view.setup.classes)) if view.setup.classes else suite
+    classes = view.setup.classes
+    return select_tests(suite, of_classes(suite.targets, suite.class_names, classes)) if classes else suite
 
 
 def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
@@ -220,6 +219,7 @@ def _data_sets(view: View) -> list[SuiteOption]:
     """Offer other data sets that the network can take."""
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
+    from idc_core.suites import is_saved
 
     return [
         SuiteOption(
@@ -231,17 +231,18 @@ def _data_sets(view: View) -> list[SuiteOption]:
             judged=tuple(DATASETS[name].class_names) == view.train.class_names,
         )
         for name in fitting_data(MODELS[view.setup.model])
-        if name != view.setup.data
+        if name != view.setup.data and not is_saved(name)
     ]
 
 
 def _saved(view: View) -> list[SuiteOption]:
-    """Offer the person's own suites that fit."""
+    """Offer the person's own suites that fit, but for the one that is the tests."""
     from idc_core.suites import saved_suites
 
     return [
         SuiteOption(one.name, one.label, f"{one.inputs:,} tests that you saved.", one.kind)
-        for one in saved_suites(view.test).values()
+        for one in saved_suites(view.test, visitor.person()).values()
+        if one.name != view.setup.data
     ]
 
 

@@ -26,14 +26,20 @@ ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
 
 
 @dataclass(frozen=True)
+class Size:
+    """How many hypotheses and units the map shows at most; all units if `columns` is None."""
+
+    rows: int = ROWS[1]
+    columns: int | None = int(COLUMNS[1])
+
+
+@dataclass(frozen=True)
 class Shown:
-    """What the map shows: `columns` units at most, all of them if None."""
+    """Which scores are shown, and the false-discovery rate at which they are significant."""
 
     measure: str
     layer: str
     rate: float
-    rows: int
-    columns: int | None
 
     @property
     def label(self) -> str:
@@ -45,8 +51,8 @@ class Shown:
         return measured.grid(self.measure, self.layer, self.rate)
 
 
-def choose_settings(view: View) -> InspectionSettings:
-    """Choose what is measured."""
+def choose(view: View) -> tuple[InspectionSettings, Shown]:
+    """Choose what is measured, and which of its scores are shown."""
     usual = inspections.usual(view)
     chosen = _pills(
         FAMILY,
@@ -55,19 +61,31 @@ def choose_settings(view: View) -> InspectionSettings:
         usual,
         "Properties of the inputs that units are compared with. In brackets: the number of hypotheses.",
     )
-    measures = _pills(
-        MEASURE,
-        "Measures",
-        inspections.measure_menu(),
-        ["pearson"],
-        "Compares a unit with a hypothesis; probes compare all units of a layer together.",
-    )
-    if not any(name in PAIR_MEASURES for name in measures):
-        measures = ["pearson", *measures]  # the map needs a measure of single units
-    with st.expander("More settings: layers, records, custom hypotheses"):
-        layers, most, error = _choose_more(view)
-        words, masks = _choose_own(view)
-    return InspectionSettings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with layout.settings(MEASURE, LAYERS, "records", "early", "words", "rate"):
+            measures = _pills(
+                MEASURE,
+                "Measures",
+                inspections.measure_menu(),
+                ["pearson"],
+                "Compares a unit with a hypothesis; probes compare all units of a layer together.",
+            )
+            if not any(name in PAIR_MEASURES for name in measures):
+                measures = ["pearson", *measures]  # the map needs a measure of single units
+            layers, most, error = _choose_more(view)
+            rate = choose_one(
+                st.segmented_control,
+                "False-discovery rate (FDR)",
+                {percent: f"{percent} %" for percent in inspections.RATES},
+                5,
+                "rate",
+                required=True,
+                help="Expected share of false positives among the significant associations, at most. Default 5 %.",
+            )
+            words, masks = _choose_own(view)
+        settings = InspectionSettings(tuple(chosen or usual), words, tuple(measures), tuple(layers), most, error, masks)
+        measure, layer = _choose_scores(view, settings)
+    return settings, Shown(measure, layer, rate / 100)
 
 
 def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
@@ -90,10 +108,10 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
     own = view.setup.layer
     said = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in view.model.card.layers if name in said] or [own]
+    st.session_state[LAYERS] = [name for name in view.card.layers if name in said] or [own]
     layers = st.multiselect(
         "Layers",
-        view.model.card.layers,
+        view.card.layers,
         key=LAYERS,
         width=480,
         on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),
@@ -128,7 +146,7 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
 
 def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
     """Choose custom hypotheses: keywords where the tests are texts, masks where they are pictures."""
-    if view.test.inputs.ndim == 2:
+    if view.test.inputs.dtype.kind in "iu":
         words = st.text_input(
             "Custom keywords",
             key="words",
@@ -154,53 +172,46 @@ def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], .
     return (), tuple((file.name, file.getvalue()) for file in files)
 
 
-def choose_shown(view: View, settings: InspectionSettings) -> Shown:
-    """Choose the measure, layer, false-discovery rate, rows and columns of the map."""
+def _choose_scores(view: View, settings: InspectionSettings) -> tuple[str, str]:
+    """Choose the measure and the layer that are shown, where several are measured."""
     single = [name for name in settings.measures if name in PAIR_MEASURES]
     measure, layer = single[0], view.setup.layer if view.setup.layer in settings.layers else settings.layers[0]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(single) > 1:
-            labels = {name: PAIR_MEASURES[name].label for name in single}
-            help = "The measure in the charts below."
-            measure = layout.one_of("Shown measure", labels, measure, "shown-measure", help)
-        if len(settings.layers) > 1:
-            layer = st.selectbox(
-                "Shown layer",
-                list(settings.layers),
-                index=settings.layers.index(layer),
-                key="shown-layer",
-                width=160,
-                help=f"The layer in the charts below. Default {layer}.",
-            )
-        rate = choose_one(
-            st.segmented_control,
-            "False-discovery rate (FDR)",
-            {percent: f"{percent} %" for percent in inspections.RATES},
-            5,
-            "rate",
-            required=True,
-            help="Expected share of false positives among the significant associations, at most. Default 5 %.",
+    if len(single) > 1:
+        labels = {name: PAIR_MEASURES[name].label for name in single}
+        measure = layout.one_of("Shown measure", labels, measure, "shown-measure", "The measure in all charts.")
+    if len(settings.layers) > 1:
+        layer = st.selectbox(
+            "Shown layer",
+            list(settings.layers),
+            index=settings.layers.index(layer),
+            key="shown-layer",
+            width=160,
+            help=f"The layer in all charts. Default {layer}.",
         )
-        rows = choose_one(
-            st.segmented_control,
-            "Hypotheses shown",
-            {number: str(number) for number in ROWS},
-            30,
-            "rows-shown",
-            required=True,
-            help="Maximum number of rows, strongest scores first. Default 30.",
-        )
-        columns = choose_one(
-            st.segmented_control,
-            "Units shown",
-            {name: name for name in COLUMNS},
-            "40",
-            "units-shown",
-            required=True,
-            help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. "
-            "Default 40.",
-        )
-    return Shown(measure, layer, rate / 100, rows, None if columns == "all" else int(columns))
+    return measure, layer
+
+
+def choose_size() -> Size:
+    """Choose how many hypotheses and units the map shows."""
+    rows = choose_one(
+        st.segmented_control,
+        "Hypotheses shown",
+        {number: str(number) for number in ROWS},
+        30,
+        "rows-shown",
+        required=True,
+        help="Maximum number of rows, strongest scores first. Default 30.",
+    )
+    columns = choose_one(
+        st.segmented_control,
+        "Units shown",
+        {name: name for name in COLUMNS},
+        "40",
+        "units-shown",
+        required=True,
+        help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. Default 40.",
+    )
+    return Size(rows, None if columns == "all" else int(columns))
 
 
 def choose_part(grid: Grid, columns: int | None, unit: int) -> int:

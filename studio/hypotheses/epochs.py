@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
@@ -18,7 +17,7 @@ from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import Measured, quoted
-from studio.text import literal, percent, plural
+from studio.text import duration, literal, percent, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ TOLD = 5
 """Hypotheses that are told apart in a figure, besides the chosen one."""
 
 
-def draw_epochs(
-    measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]
-) -> dict[str, pd.DataFrame]:
-    """Draw scores over the epochs of training. Returns the table to download."""
-    st.header("When does it appear in training?", anchor=False)
+def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
+    """Draw scores over the epochs of training."""
+    if find_entry(measured.view.setup.model).complete:
+        st.caption("Your network came with its final weights only, so there are no earlier epochs to compare.")
+        return
     wanted = st.toggle(
         "Scores over the epochs of training",
         key="over-epochs",
@@ -47,10 +46,14 @@ def draw_epochs(
         "Default off.",
     )
     if not wanted:
-        return {}
+        st.caption(
+            "When does a unit come to respond to a hypothesis? The network is inspected before training and after each "
+            "epoch whose weights were kept, on the same records."
+        )
+        return
     if not measured.whole:
         st.caption("Reading was stopped. Start again to read all records first.")
-        return {}
+        return
     view = measured.view
     try:
         kept = there(view)
@@ -60,15 +63,14 @@ def draw_epochs(
         say_source(view, kept, series)
     except CancelledError:
         st.caption("Stopped before it was finished.")
-        return {}
+        return
     except IdcError as error:
         st.error(literal(error))
-        return {}
+        return
     if missing:
         st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not inspected.")
     draw_strongest(measured, grid, layer, label, pair, found, series)
     draw_unit(measured, grid, layer, label, pair, found, series)
-    return {"hypotheses-by-epoch": found.frame()}
 
 
 def there(view: View) -> Series | None:
@@ -115,11 +117,7 @@ def train_again(view: View) -> None:
         from idc_core.models import CheckpointRecorder, train
 
         train(
-            name,
-            out=None,
-            seed=view.model.card.seed or 0,
-            recorder=CheckpointRecorder(kept_folder(name)),
-            on_progress=report,
+            name, out=None, seed=view.card.seed or 0, recorder=CheckpointRecorder(kept_folder(name)), on_progress=report
         )
         return True
 
@@ -144,13 +142,13 @@ def offer(view: View, part: Series | None) -> None:
     seconds = expected(view)
     if seconds > QUICK_S:
         st.caption(
-            f"{text} Training again takes about {duration(seconds)} on this machine under its present load. To run it "
+            f"{text} Training again takes {duration(seconds)} on this machine under its present load. To run it "
             "in a terminal:"
         )
-        st.code(f"python -m idc_core train {name} --checkpoints", language="bash")
+        st.code(f"python -m idc_core train {name} --checkpoints", language=None)
         return
     st.caption(
-        f"{text} Training again takes about {duration(seconds)} on this machine (estimated from a few steps), plus the "
+        f"{text} Training again takes {duration(seconds)} on this machine (estimated from a few steps), plus the "
         "inspection of each epoch. Stay on this page; finished epochs are kept."
     )
     st.button(
@@ -179,19 +177,12 @@ def expected(view: View) -> float:
     return float(Waiting(1).get("epochs", key, "trying a few steps of training", work, kept=48))
 
 
-def duration(seconds: float) -> str:
-    """Write how long something takes as roughly as it is known."""
-    if seconds < 90:
-        return plural(max(5, 5 * round(seconds / 5)), "second")
-    return plural(round(seconds / 60), "minute")
-
-
 def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
     """Return the scores at each epoch, and how many epochs are missing because the person stopped it."""
     waiting = Waiting(len(series.checkpoints))
     found: dict[int, Grid] = {}
     stopped = False
-    own = measured.view.model.card.fingerprint
+    own = measured.view.card.fingerprint
     # The last first: it is mostly there already. After a stop, what was finished earlier is still found.
     for one in reversed(series.checkpoints):
         if one.trained == own and measured.settings.error is None:
@@ -289,6 +280,7 @@ def draw_strongest(
         '"Clearly": the two 95 % intervals do not overlap.',
         depends=(measured.key, layer, label, pair[0], found.epochs, series.checkpoints[-1].trained),
         clicked=lambda points: clicked(measured, grid, layer, points),
+        table=found.frame(),
     )
 
 

@@ -14,7 +14,7 @@ from idc_core.figures.input_images import pictures
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.neurons.neuron import told
-from studio.shell.pages import PAGES
+from studio.shell import tabs
 from studio.state import address
 from studio.state.selection import select, selected
 from studio.text import cluster_name, literal, percent, plural
@@ -36,6 +36,9 @@ MOST = 12
 
 SHOWN = 4
 """Pictures of the most and of the least active records."""
+
+BEHIND, TEXTS = 10, 3
+"""Tests shown of a selected unit: pictures, and texts, which take a row each."""
 
 SIDE = 112
 STRENGTH = 0.75
@@ -73,7 +76,7 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
     """Choose the hypothesis and the unit by name, for who does not click."""
     hypothesis, unit = pair
     st.session_state["hypothesis-chosen"], st.session_state["unit-chosen"] = hypothesis, unit
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         st.selectbox(
             "Hypothesis",
             range(len(grid.names)),
@@ -93,6 +96,20 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             help=f"The unit of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
             f"that of the strongest score, unit {unit}.",
         )
+
+
+def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], one: Hypothesis) -> None:
+    """Show the tests that activate the selected unit most, and open the tab with more of the pair."""
+    hypothesis, unit = pair
+    positions = shown_records(measured)
+    seen = inspections.look(measured.view, layer, unit, one, positions)
+    strongest = positions[np.argsort(-seen.mean, kind="stable")]
+    name = quoted(literal(grid.names[hypothesis]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Unit {unit} and {name}**: {score_text(grid, hypothesis, unit)}", width="content")
+        st.button("Open this unit", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
+    st.markdown(f"Tests that activate unit {unit} most, of the first {len(positions)}:")
+    layout.gallery(measured.view, strongest, BEHIND if measured.view.test.inputs.ndim == 4 else TEXTS, key="behind")
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
@@ -121,8 +138,9 @@ def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]
                 dark=dark,
             ),
             alt=title,
-            read="each point is a score with its 95 % confidence interval. Open points are not significant. Click a "
-            "point to select it.",
+            read="each point is a score with its 95 % confidence interval; open: not significant. Click one to "
+            "select it.",
+            table=pd.DataFrame({part: names, "score": grid.score[at], "low": grid.low[at], "high": grid.high[at]}),
             depends=(measured.key, what, layer, pair, part, visible.sum()),
             clicked=lambda points: pick(measured, grid, layer, **{part: told(points)}),
         )
@@ -168,12 +186,18 @@ def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothes
         draw_text(measured, seen, positions, unit, hypothesis)
     elif view.test.inputs.ndim == 4:
         draw_overlays(measured, seen, positions, unit, hypothesis)
-    if hypothesis.kind == "binary":
-        draw_by_truth(measured, seen, layer, unit, hypothesis)
     if hypothesis.kind == "classes":
         draw_by_class(measured, seen, layer, unit, hypothesis)
-    if layer == view.setup.layer and unit in view.analysis.important and hypothesis.kind != "classes":
-        draw_clusters(measured, seen, positions, unit, hypothesis)
+        return
+    important = layer == view.setup.layer and unit in view.analysis.important
+    binary = hypothesis.kind == "binary"
+    left, right = st.columns([3, 2], gap="large") if important and binary else (st.container(), st.container())
+    if binary:
+        with left:
+            draw_by_truth(measured, seen, layer, unit, hypothesis)
+    if important:
+        with right:
+            draw_clusters(measured, seen, positions, unit, hypothesis)
 
 
 def draw_text(
@@ -198,7 +222,7 @@ def draw_text(
     )
     there = seen.present[chosen]
     tokens = view.test.inputs[positions[chosen]][there]
-    words = [view.test.vocabulary[token] if token > 1 else "…" for token in tokens]
+    words = view.test.words(tokens)
     activations = seen.activations[chosen][there]
     behaviour = np.broadcast_to(np.reshape(seen.behaviour[chosen], (-1,)), there.shape)[there]
     title = _trace_title(numbers[chosen], unit, hypothesis, words, activations, behaviour)
@@ -211,6 +235,7 @@ def draw_text(
         alt=title,
         read="top: the unit's activation after each symbol. Bottom: the hypothesis, hatched where it is true, or its "
         "value. A unit that responds to the hypothesis rises (or falls) there.",
+        table=pd.DataFrame({"symbol": words, "activation": activations, hypothesis.name: behaviour}),
         depends=(measured.key, unit, hypothesis.name, numbers[chosen]),
     )
 
@@ -237,33 +262,39 @@ def draw_overlays(
     measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show the records that activate a unit most and least, with overlays of the hypothesis and the unit's map."""
-    view = measured.view
     order = np.argsort(-seen.mean, kind="stable")
-    places = seen.behaviour.ndim > 1
-    maps = seen.activations.ndim > 1
-    limit = 1.0 if hypothesis.kind == "binary" else float(np.abs(seen.behaviour).max()) or 1.0
-    for words, chosen in (("most", order[:SHOWN]), ("least", order[::-1][:SHOWN])):
-        st.markdown(f"**Unit {unit} is {words} active** on these tests, of the first {len(positions)}")
-        tiles = []
-        for at in chosen.tolist():
-            image = view.test.inputs[positions[at]]
-            number = f"test {view.test.ids[positions[at]]}: unit {seen.mean[at]:.2f}"
-            if places:
-                marked = seen.behaviour[at] / limit
-                share = float((seen.behaviour[at] != 0).mean())
-                said = f"{number}; red where {quoted(hypothesis.name)}, {percent(share)} of it"
-                tiles.append((_overlay(image, marked), said))
-            else:
-                tile = pictures(image[None], SIDE)[0]
-                tiles.append((tile, f"{number}; {hypothesis.name}: {_value(hypothesis, seen.behaviour[at])}"))
-            if maps:
-                said = f"the unit's map over test {view.test.ids[positions[at]]}"
-                tiles.append((_overlay(image, seen.over(at)), said))
-        draw_pictures(tiles, key=f"overlays-{words}")
-    layout.how_to_read(
-        "red: the hypothesis is true, or the unit is positive; blue: negative. The more the two overlap, the higher "
-        "the score. A unit of a dense layer has one value per picture and no map."
-    )
+    rows = {"most": order[:SHOWN], "least": order[::-1][:SHOWN]}
+    for column, (words, chosen) in zip(st.columns(2, gap="large"), rows.items(), strict=True):
+        with column:
+            st.markdown(f"**Unit {unit} is {words} active** on these tests, of the first {len(positions)}")
+            tiles = [tile for at in chosen.tolist() for tile in _tiles(measured, seen, positions[at], at, hypothesis)]
+            draw_pictures(tiles, key=f"overlays-{words}")
+    if seen.behaviour.ndim > 1 or seen.activations.ndim > 1:
+        layout.how_to_read(
+            "red: the hypothesis is true, or the unit is positive; blue: negative. The more the two overlap, the "
+            "higher the score."
+        )
+
+
+def _tiles(
+    measured: Measured, seen: RecordBehaviour, position: int, at: int, hypothesis: Hypothesis
+) -> list[tuple[NDArray[np.uint8], str]]:
+    """Return a record with an overlay of the hypothesis, and where the unit has a map one of that, with captions."""
+    test = measured.view.test
+    image, number = test.inputs[position], f"test {test.ids[position]}"
+    said = f"{number}: unit {seen.mean[at]:.2f}"
+    if seen.behaviour.ndim > 1:
+        limit = 1.0 if hypothesis.kind == "binary" else float(np.abs(seen.behaviour).max()) or 1.0
+        share = percent(float((seen.behaviour[at] != 0).mean()))
+        tiles = [
+            (_overlay(image, seen.behaviour[at] / limit), f"{said}; red where {quoted(hypothesis.name)}, {share} of it")
+        ]
+    else:
+        value = _value(hypothesis, seen.behaviour[at])
+        tiles = [(pictures(image[None], SIDE)[0], f"{said}; {hypothesis.name}: {value}")]
+    if seen.activations.ndim > 1:
+        tiles.append((_overlay(image, seen.over(at)), f"the unit's map over {number}"))
+    return tiles
 
 
 def _overlay(image: NDArray[np.floating], values: NDArray[np.floating]) -> NDArray[np.uint8]:
@@ -296,8 +327,8 @@ def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: i
         "by-truth",
         lambda dark: figures.by_truth(true, false, title, f"unit {unit}", hypothesis.name, dark=dark),
         alt=title,
-        read="each histogram is one group of records. x: the unit's mean over a record; y: share of the group. The "
-        "less they overlap, the better the unit alone predicts the hypothesis.",
+        read="the less the two groups of records overlap, the better the unit alone predicts the hypothesis.",
+        table=pd.DataFrame({"mean activation": seen.mean, hypothesis.name: seen.holds}),
         depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
     )
 
@@ -322,6 +353,10 @@ def draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: i
         alt=title,
         read="each diamond is the unit's mean in one class, the line its middle half (quartiles). The unit alone "
         f"separates classes whose lines do not overlap.{left if empty else ''}",
+        table=pd.DataFrame(
+            [(name, float(value)) for name, own in zip(names, values, strict=True) for value in own],
+            columns=["class", "activation"],
+        ),
         depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
     )
 
@@ -357,32 +392,3 @@ def draw_clusters(
         alt=f"Clusters of neuron {unit}, and the share of tests in each with {quoted(hypothesis.name)}",
     )
     st.caption(f"Of {plural(len(positions), 'test')}.")
-
-
-def draw_links(measured: Measured, layer: str, unit: int) -> None:
-    """Offer the pages that show more of the unit."""
-    if layer != measured.view.setup.layer:
-        st.button(
-            f"Make {layer} the setup's layer",
-            key="take-layer",
-            on_click=_take,
-            args=(layer, unit),
-            help="All pages then show this layer, with this unit selected.",
-        )
-        return
-    important = unit in measured.view.analysis.important
-    shown = {"neurons": f"Neuron {unit}: inputs that activate it, relevance per class"}
-    if important:
-        shown |= {"clusters": f"Clusters of neuron {unit}", "coverage": "Coverage: its cells"}
-    with st.container(horizontal=True):
-        for page, label in shown.items():
-            st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon)
-        if selected().input is not None:
-            st.page_link(
-                PAGES["relevance"].file, label=f"Relevance of test {selected().input}", icon=PAGES["relevance"].icon
-            )
-
-
-def _take(layer: str, unit: int) -> None:
-    select(layer=layer)
-    select(neuron=unit)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from idc_core.figures import hypotheses as figures
@@ -25,11 +27,13 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
     """Say and draw whether important neurons correlate more strongly with hypotheses than others."""
     view = measured.view
     if layer != view.setup.layer:
+        st.caption(
+            f"Important neurons are known for the setup's layer {view.setup.layer}; {layer} is shown. Choose the other "
+            "one under Shown layer, or make this one the setup's layer in the tab One unit."
+        )
         return
-    st.header("Are important neurons interpretable?", anchor=False)
     analysis = view.analysis
-    changes = measured.found.units[view.model.card.name, layer][:, 1] > 0
-    told = compare_importance(grid, analysis.importance, analysis.important, changes)
+    told = _compared((measured.key, view.setup, view.card.fingerprint, layer, label), measured, grid, layer)
     text = importance_sentence(told, len(analysis.important))
     st.markdown(text)
     more = "Important neurons correlate more" if told.chance <= CHANCE else "Important neurons are like others"
@@ -48,8 +52,17 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
         ),
         alt=title,
         read="each point is one unit. x: relevance summed over the training inputs; y: its strongest score. Diamonds: "
-        "important neurons. Click a point to inspect the unit.",
+        "important neurons. Click a point to select its unit.",
         depends=(measured.key, layer, label),
+        table=pd.DataFrame(
+            {
+                "unit": np.arange(len(told.best)),
+                "relevance": analysis.importance,
+                "strongest score": told.best,
+                "hypothesis": [grid.names[at] for at in told.which],
+                "important": np.isin(np.arange(len(told.best)), analysis.important),
+            }
+        ),
         clicked=lambda points: hypothesis_pair.pick(
             measured,
             grid,
@@ -58,6 +71,14 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
             int(np.ravel(points[0]["customdata"])[0]),
         ),
     )
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _compared(depends: Hashable, _measured: Measured, _grid: Grid, layer: str) -> ImportanceComparison:
+    """Compare once: the random sets take longer than the rest of the page."""
+    analysis = _measured.view.analysis
+    changes = _measured.found.units[_measured.view.card.name, layer][:, 1] > 0
+    return compare_importance(_grid, analysis.importance, analysis.important, changes)
 
 
 def importance_sentence(told: ImportanceComparison, m: int) -> str:

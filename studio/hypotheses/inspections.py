@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine import tasks
+from studio.engine.jobs import Waiting, shelf
 from studio.engine.results import View
+from studio.engine.runs import run_settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,20 +74,23 @@ class Measured:
     settings: InspectionSettings
     records: int
     whole: bool
-    memo: dict[Any, Grid] = field(default_factory=dict, repr=False)
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What charts of it depend on."""
-        return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.setup.classes)
+        return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.chosen_key)
 
     def grid(self, measure: str, layer: str, rate: float) -> Grid:
         """Return one measure of one layer as a table of hypotheses by units."""
-        from idc_core.inspection.result import grid
+        return _grid((self.key, self.view.card.fingerprint), measure, layer, rate, self)
 
-        if (measure, layer, rate) not in self.memo:
-            self.memo[measure, layer, rate] = grid(self.found, measure, self.view.model.card.name, layer, rate)
-        return self.memo[measure, layer, rate]
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _grid(depends: Hashable, measure: str, layer: str, rate: float, _measured: Measured) -> Grid:
+    """Make the table once: a page asks for it several times, and whenever it is drawn again."""
+    from idc_core.inspection.result import grid
+
+    return grid(_measured.found, measure, _measured.view.card.name, layer, rate)
 
 
 def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
@@ -150,8 +156,7 @@ def measure(
     tests, hypotheses = tests_of(view), chosen_hypotheses(view, settings)
     most = min(settings.most or len(tests), len(tests))
     # Of fewer records first and of more afterwards it is the same inspection, which goes on.
-    key = (view.model.card.fingerprint, tests.fingerprint, replace(settings, most=None))
-    seen = _so_far()
+    key = (view.card.fingerprint, tests.fingerprint, replace(settings, most=None))
     told, since = 0, time.monotonic()
 
     def work(report: Progress) -> Inspection:
@@ -165,13 +170,13 @@ def measure(
             settings.layers,
             error=settings.error,
             records=most,
-            reading=seen.reading(key),
+            reading=_reading(key),
             on_progress=report,
-            on_scores=lambda now: seen.put(key, now),
+            on_scores=partial(tasks.tell, key),
         )
 
     def so_far() -> Inspection | None:
-        now = seen.get(key)
+        now: Inspection | None = shelf().told(key)
         return None if now is None or _read(now) > most else now
 
     def watch() -> None:
@@ -185,16 +190,25 @@ def measure(
 
     doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
-        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch, kept=12)
+        run = _told(view, settings, most)
+        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch, kept=12, settings=run)
     except CancelledError:
         left = so_far()
         return None if left is None else Measured(left, view, settings, _read(left), False)
     return Measured(found, view, settings, _read(found), True)
 
 
+def _told(view: View, settings: InspectionSettings, most: int) -> dict[str, Any] | None:
+    """Return what a list of runs says of an inspection; no run with a person's own files, which no address holds."""
+    if settings.masks:
+        return None
+    chosen = {"families": settings.families, "words": settings.words, "measures": settings.measures}
+    return run_settings(view, **chosen, inspected=settings.layers, records=most, early=settings.error or "never")
+
+
 def tests_of(view: View) -> Dataset:
-    """Return the tests of the chosen classes."""
-    return view.test.only(view.chosen) if view.setup.classes else view.test
+    """Return the tests that pass the filter."""
+    return view.test.only(view.chosen) if len(view.chosen) < len(view.test) else view.test
 
 
 def records_of(view: View, settings: InspectionSettings) -> Dataset:
@@ -206,36 +220,18 @@ def _read(found: Inspection) -> int:
     return int(found.table["records"].max(initial=0))
 
 
-class SoFar:
-    """What the newest few inspections have read, to go on from, and their latest scores."""
-
-    def __init__(self) -> None:
-        self._readings: dict[Hashable, Reading] = {}
-        self._found: dict[Hashable, Inspection] = {}
-
-    def reading(self, key: Hashable) -> Reading:
-        """Return what an inspection has read; for the one thread that inspects."""
-        from idc_core.inspection import Reading
-
-        # The newest ones last.
-        self._readings[key] = self._readings.pop(key) if key in self._readings else Reading()
-        for old in list(self._readings)[:-UNFINISHED]:
-            self._readings.pop(old).close()
-            self._found.pop(old, None)
-        return self._readings[key]
-
-    def put(self, key: Hashable, found: Inspection) -> None:
-        """Keep what an inspection has found so far."""
-        self._found[key] = found
-
-    def get(self, key: Hashable) -> Inspection | None:
-        """Return what an inspection has found so far; None where that is nothing."""
-        return self._found.get(key)
+_readings: dict[Hashable, Reading] = {}
+"""What the newest few inspections of this process have read, to go on from; the newest last."""
 
 
-@st.cache_resource
-def _so_far() -> SoFar:
-    return SoFar()
+def _reading(key: Hashable) -> Reading:
+    """Return what an inspection has read; for the one thread that inspects."""
+    from idc_core.inspection import Reading
+
+    _readings[key] = _readings.pop(key) if key in _readings else Reading()
+    for old in list(_readings)[:-UNFINISHED]:
+        _readings.pop(old).close()
+    return _readings[key]
 
 
 def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: NDArray[np.int64]) -> RecordBehaviour:

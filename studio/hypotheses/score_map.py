@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from idc_core.figures import hypotheses as figures
@@ -13,15 +14,15 @@ from idc_core.inspection import MEASURES
 from idc_core.inspection.measures import PAIR_MEASURES
 from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
-from studio.hypotheses.controls import Shown
+from studio.hypotheses.controls import Shown, Size
 from studio.hypotheses.inspections import InspectionSettings, Measured, quoted
 from studio.state.selection import Selection
 from studio.text import count, literal, plural
 from studio.widgets import layout
 
 MOST_UNSCORED = 6
-SIDE_ROWS, SIDE_COLUMNS = 15, 20
-"""Hypotheses and units of a map in a comparison."""
+USUAL, SIDE = Size(), Size(15, 20)
+"""Hypotheses and units of a map, and of one in a comparison."""
 
 
 def sentence(measured: Measured, shown: Shown) -> str:
@@ -44,12 +45,17 @@ def sentence(measured: Measured, shown: Shown) -> str:
 
 
 def draw_map(
-    measured: Measured, shown: Shown, pair: tuple[int, int] | None, key: str = "scores", first: int = 0
+    measured: Measured,
+    shown: Shown,
+    pair: tuple[int, int] | None,
+    key: str = "scores",
+    size: Size = USUAL,
+    first: int = 0,
 ) -> None:
-    """Draw hypotheses by units, the strongest `first` ones left out."""
+    """Draw hypotheses by units, the strongest `first` ones left out; with a selected `pair`, squares can be clicked."""
     grid, label = shown.grid(measured), shown.label
-    rows, columns = grid.part(shown.rows, grid.score.shape[1])
-    columns = columns[first:][: shown.columns]
+    rows, columns = grid.part(size.rows, grid.score.shape[1])
+    columns = columns[first:][: size.columns]
     visible = hypothesis_pair.significant(grid)
     hypothesis, unit = grid.strongest()
     met = int(visible.any(1).sum())
@@ -80,16 +86,22 @@ def draw_map(
         alt=title,
         read="each square is one hypothesis and one unit. Red: the unit is high where the hypothesis is true; blue "
         "with \u2212: low; empty: not significant. Strongest rows and columns first. "
-        f"{_how_to_choose(len(rows) * len(columns))} The frame marks the selected pair.",
-        depends=(measured.key, shown, first, selected),
+        f"{_how_to_choose(len(rows) * len(columns))}",
+        depends=(measured.key, shown, size, first, selected),
         clicked=None if pair is None else lambda points: _clicked(measured, shown, points),
+        table=None if pair is None else lambda: _table(measured),
     )
+
+
+def _table(measured: Measured) -> pd.DataFrame:
+    """Return all scores, without columns that are empty, as groups of units where none were asked for."""
+    return measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
 
 
 def _how_to_choose(squares: int) -> str:
     if squares <= figures.MOST_MARKS:
-        return "Click a square to inspect the pair below."
-    return "Too many squares to click: show 80 units or fewer, or choose a unit by name below."
+        return "Click a square to select its pair."
+    return "Too many squares to click: show 80 units or fewer, or choose a unit by name in the tab One unit."
 
 
 def _place(keys: Any, key: int) -> int | None:
@@ -115,8 +127,10 @@ def draw_records_read(measured: Measured, shown: Shown) -> None:
         f"{'' if measured.whole else ' (stopped; start again to continue)'}. Widest 95\u00a0% interval: "
         f"± {grid.widest:.2f}."
     )
-    table = measured.found.frame()
-    table = table[table["remark"] != ""].drop_duplicates("hypothesis")
+    unscored = measured.found.table["remark"] != ""
+    if not unscored.any():
+        return
+    table = measured.found.frame()[unscored].drop_duplicates("hypothesis")
     for remark, some in table.groupby("remark", sort=False)["hypothesis"]:
         first = [quoted(literal(name)) for name in some.head(MOST_UNSCORED)]
         more = f" and {plural(len(some) - len(first), 'other')}" if len(some) > len(first) else ""
@@ -125,11 +139,12 @@ def draw_records_read(measured: Measured, shown: Shown) -> None:
 
 def draw_probes(measured: Measured) -> None:
     """Show how well probes predict hypotheses from all units of a layer, where any were chosen."""
-    table = measured.found.frame()
-    table = table[(table["unit"] == -1) & (table["group"] != "")]
-    if not len(table):
+    column = measured.found.table
+    whole = (column["unit"] == -1) & (column["group"] != "")
+    if not whole.any():
         return
-    st.header("Probes on whole layers", anchor=False)
+    table = measured.found.frame()[whole]
+    st.subheader("Probes on whole layers", anchor=False)
     baseline = np.array([MEASURES[name].is_baseline for name in table["measure"]])
     best = table[~baseline].sort_values("score", ascending=False)
     if len(best):
@@ -150,8 +165,7 @@ def draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Sel
     """Draw the map of one of two setups."""
     found = inspections.measure(one, inspections.fitting(one, settings))
     if found is not None:
-        own = replace(shown, layer=one.setup.layer, rows=SIDE_ROWS, columns=SIDE_COLUMNS)
-        draw_map(found, own, None, f"scores-{key}")
+        draw_map(found, replace(shown, layer=one.setup.layer), None, f"scores-{key}", SIDE)
 
 
 def compare(settings: InspectionSettings, shown: Shown, here: View, there: View) -> str:

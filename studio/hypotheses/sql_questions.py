@@ -1,4 +1,4 @@
-"""The SQL section of the Hypotheses page: queries over kept inspections, and their export."""
+"""Queries in SQL over kept inspections, and their export."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
+from studio.state import visitor
 from studio.text import literal, plural
+from studio.widgets.downloads import csv
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
@@ -22,10 +24,7 @@ KEPT_AS = "hypotheses-kept"
 
 
 def draw_questions(measured: Measured) -> None:
-    """Draw the section."""
-    from idc_core.inspection.store import store_path
-
-    st.header("Query in SQL", anchor=False)
+    """Keep this run, and query those that were kept."""
     st.markdown(
         "Kept runs are in one DuckDB file with four views: `runs` (one row per run), `hypotheses` (name, family and "
         "kind), `units` (mean and standard deviation), and `scores` (all scores; `discovery`: significant at FDR "
@@ -50,7 +49,7 @@ def draw_questions(measured: Measured) -> None:
         )
     if st.session_state.get(KEPT_AS):
         st.caption(st.session_state[KEPT_AS])
-    if not store_path().is_file():
+    if not _database().is_file():
         st.info("No run is kept yet. Keep this one, then query.")
         return
     _draw_question()
@@ -61,7 +60,7 @@ def _keep(measured: Measured, name: str) -> None:
     from idc_core.inspection.store import keep
 
     try:
-        run = keep(measured.found, name)
+        run = keep(measured.found, name, _database())
     except IdcError as error:
         st.session_state[KEPT_AS] = literal(error)
         return
@@ -71,7 +70,6 @@ def _keep(measured: Measured, name: str) -> None:
 def _draw_question() -> None:
     from idc_core.inspection.limits import LIMITS
     from idc_core.inspection.query import PREPARED, ask
-    from idc_core.inspection.store import store_path
 
     with st.form("sql-form", border=False):
         sql = st.text_area(
@@ -88,10 +86,10 @@ def _draw_question() -> None:
             st.button(one.label, key=f"ask-{one.name}", on_click=_prepare, args=(one.sql,), help=one.help)
     st.session_state["sql-kept"] = sql
     # A question is asked once, and again where another run was kept: it may take its whole time.
-    asked = (sql, store_path().stat().st_mtime_ns)
+    asked = (sql, _database().stat().st_mtime_ns)
     if st.session_state.get(ANSWERED, (None,))[0] != asked:
         try:
-            st.session_state[ANSWERED] = (asked, ask(sql))
+            st.session_state[ANSWERED] = (asked, ask(sql, _database()))
         except IdcError as error:
             st.session_state[ANSWERED] = (asked, literal(error))
     answer = st.session_state[ANSWERED][1]
@@ -104,12 +102,19 @@ def _draw_question() -> None:
     st.caption(f"{plural(len(answer.rows), 'row')}{cut}.")
     st.download_button(
         "Result (CSV)",
-        table.to_csv(index=False).encode(),
+        csv(table).encode(),
         file_name="idc-answer.csv",
         mime="text/csv",
         on_click="ignore",
         key="csv-answer",
     )
+
+
+def _database() -> Path:
+    """Return this visitor's database of inspections."""
+    from idc_core.inspection.store import store_path
+
+    return store_path(visitor.person() or "")
 
 
 def _box() -> str:
@@ -125,13 +130,14 @@ def _prepare(sql: str) -> None:
 def _draw_export() -> None:
     from idc_core.inspection.store import VIEWS
 
+    path = _database()  # it is not the script's thread that will ask for the file
     st.markdown("**Export views**, all runs")
     with st.container(horizontal=True, key="export-views"):
         for view in VIEWS:
             for kind, mime in (("parquet", "application/vnd.apache.parquet"), ("csv", "text/csv")):
                 st.download_button(
                     f"{view}.{kind}",
-                    partial(_exported, view, kind),
+                    partial(_exported, view, kind, path),
                     file_name=f"idc-{view}.{kind}",
                     mime=mime,
                     on_click="ignore",
@@ -139,10 +145,10 @@ def _draw_export() -> None:
                 )
 
 
-def _exported(view: str, kind: str) -> bytes:
+def _exported(view: str, kind: str, path: Path) -> bytes:
     from idc_core.inspection.store import export
 
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / f"{view}.{kind}"
-        export(view, target)
+        export(view, target, path)
         return target.read_bytes()

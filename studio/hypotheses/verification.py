@@ -37,14 +37,18 @@ LITTLE = 0.1
 """Silhouette below which the two kinds of changes overlap almost wholly."""
 
 
-def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> dict[str, pd.DataFrame]:
-    """Verify a hypothesis by swapped symbols where that is asked for. Returns the table to download."""
-    st.header("Cause or correlation?", anchor=False)
+def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hypothesis) -> None:
+    """Verify a hypothesis about texts by swapped symbols where that is asked for."""
+    from idc_core.inspection.hypothesis import is_text
+
+    if not is_text(measured.view.test):
+        return
+    st.subheader("Cause or correlation?", anchor=False)
     ways = ways_of(measured, hypothesis)
     most = grid.score.shape[1] // 2
-    if reason := why_not(measured, hypothesis, ways, most):
+    if reason := why_not(hypothesis, ways, most):
         st.caption(literal(reason))
-        return {}
+        return
     st.caption(
         f"{quoted(literal(hypothesis.name))} may correlate with something else that the units respond to. To test "
         "this, symbols are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units "
@@ -60,19 +64,18 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
             "units. Takes seconds. Default off.",
         )
     if not asked:
-        return {}
+        return
     units = grid.units_of(grid.names.index(hypothesis.name))[: min(wanted, most)].tolist()
     try:
         found = verified(measured, layer, units, hypothesis, how)
     except CancelledError:
         st.caption("Stopped before it was finished.")
-        return {}
+        return
     except IdcError as error:
         st.error(literal(error))
-        return {}
+        return
     st.markdown(sentence(found, hypothesis, len(units), how))
     draw_sets(measured, layer, hypothesis, found, units, how)
-    return {"hypotheses-verification": frame(found)}
 
 
 def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[Swaps]:
@@ -84,12 +87,8 @@ def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[Swaps]:
     return [way for way in SWAPS if known[way]]
 
 
-def why_not(measured: Measured, hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
+def why_not(hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
     """Say why a hypothesis cannot be verified; empty where it can."""
-    from idc_core.inspection.hypothesis import is_text
-
-    if not is_text(measured.view.test):
-        return "Verification swaps symbols of texts; these tests are no texts."
     name = quoted(hypothesis.name)
     if hypothesis.kind != "binary":
         return f"{name} is not binary: no swap can make it false."
@@ -138,7 +137,7 @@ def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypot
             view.model, layer, units, tests, hypothesis, pairs=PAIRS, sets=SETS, swaps=how, on_progress=report
         )
 
-    key = (view.model.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
+    key = (view.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
     found: Verification = Waiting(1).get("verifications", key, "swapping symbols", work)
     return found
 
@@ -186,10 +185,11 @@ def draw_sets(
         ),
         alt=title,
         read="each dot is one random set of as many other units; the diamond is the units with the highest scores. "
-        "x: silhouette of the units' changes, swaps that make the hypothesis false against swaps that keep it true "
-        "(1: separable, 0: not). Diamond right of nearly all dots: the units respond to the hypothesis itself. Diamond "
-        "among the dots: perhaps only to something correlated with it.",
+        "x: silhouette of the units' changes (1: the two kinds of swaps are separable, 0: not). Diamond right of "
+        "nearly all dots: the units respond to the hypothesis itself; among the dots: perhaps only to something "
+        "correlated with it.",
         depends=(measured.key, layer, hypothesis.name, how, tuple(units)),
+        table=frame(found),
     )
 
 

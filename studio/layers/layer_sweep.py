@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.analysis.filtering import of_classes
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
-from studio.engine.results import View, of_classes, open_data
+from studio.engine.jobs import Waiting, shelf
+from studio.engine.results import View, open_data
+from studio.engine.wording import tests_name
 from studio.state.setup import MOST_NEURONS
 from studio.text import literal
 
@@ -28,51 +33,89 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
         except IdcError as error:
             problems.append(literal(error))
             continue
-        if len(of_classes(test, view.setup.classes)):
+        if len(counted(view, test)):
             suites[name] = test
         else:
-            problems.append(f"{name} has no test of class {view.class_label}, so it is left out.")
+            problems.append(f"{tests_name(test)} has no test of class {view.class_label}, so it is left out.")
     return suites, problems
 
 
-def open_sweep(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> Sweep:
-    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long."""
+def counted(view: View, test: Dataset) -> NDArray[np.int64]:
+    """Return which tests are counted: those that pass the filter; of other test sets those of its true classes."""
+    return view.chosen if test is view.test else of_classes(test.targets, test.class_names, view.setup.classes)
+
+
+def open_sweep(
+    view: View, suites: dict[str, Dataset], ms: Sequence[int], partly: Callable[[Sweep], None] | None = None
+) -> Sweep:
+    """Sweep over all layers of a setup's network, or find again what was swept; show progress while it takes long.
+
+    `partly` is called while a layer takes long, with what is there so far: once per finished layer, and before any of
+    them with the setup's own layer, which is known.
+    """
     from idc_core.analysis.layer_sweep import Sweep
 
-    layers = view.model.card.layers
+    layers = view.card.layers
     waiting = Waiting(1 + len(suites) + len(layers))
     cells: list[LayerCoverage] = []
-    neurons, responses = {}, {}
+    neurons: dict[str, Any] = {}
+    responses: dict[str, LayerResponses] = {}
+
+    def sweep() -> Sweep:
+        return Sweep(
+            layers,
+            tuple(ms),
+            tuple(suites),
+            tuple(sorted(cells, key=lambda cell: list(suites).index(cell.suite))),
+            neurons,
+            {suite: found.accuracy for suite, found in responses.items()},
+            {suite: found.rmse for suite, found in responses.items()},
+        )
+
+    shown = [0]
+
+    def watch() -> None:
+        if partly is not None and len(cells) > shown[0]:
+            shown[0] = len(cells)
+            partly(sweep())
+
+    if shelf().finished("activities", view.learnt_key) is None:
+        shelf().prepare(2)  # neurons are clustered in one while the other runs the network: it must not wait for torch
+        if partly is not None:
+            partly(Sweep(layers, tuple(ms), tuple(suites), _own_layer(view, suites, ms), {}, {}, {}))
     try:
         activities = _rank(waiting, view)
         neurons = {layer: activity.important for layer, activity in activities.items()}
         clustering = {layer: _clustering(view, activity) for layer, activity in activities.items()}
         for key, work in clustering.values():
             waiting.begin("states", key, work)  # goes on beside the network's passes over the tests
-        responses = {suite: _run_tests(waiting, view, test, neurons) for suite, test in suites.items()}
+        for suite, test in suites.items():
+            responses[suite] = _run_tests(waiting, view, test, neurons)
         for layer, (key, work) in clustering.items():
             states: LayerClusters
-            states = waiting.get("states", key, f"clustering the neurons of layer {layer}", work, kept=96)
+            doing = f"clustering the neurons of layer {layer}"
+            states = waiting.get("states", key, doing, work, watch, kept=96)
             for suite, test in suites.items():
-                cells += _count(states, suite, responses[suite], of_classes(test, view.setup.classes), ms)
+                cells += _count(states, suite, responses[suite], counted(view, test), ms)
     except CancelledError:
         pass  # the layers that were finished are shown
-    return Sweep(
-        layers,
-        tuple(ms),
-        tuple(suites),
-        tuple(sorted(cells, key=lambda cell: list(suites).index(cell.suite))),
-        neurons,
-        {suite: found.accuracy for suite, found in responses.items()},
-        {suite: found.rmse for suite, found in responses.items()},
-    )
+    return sweep()
+
+
+def _own_layer(view: View, suites: dict[str, Dataset], ms: Sequence[int]) -> tuple[LayerCoverage, ...]:
+    """Count the cells of the setup's layer, up to the setup's m, from what all pages show of it."""
+    from idc_core.analysis.layer_sweep import count_assigned
+
+    known = [m for m in ms if m <= view.setup.m]
+    suite, layer = view.setup.data, view.setup.layer
+    return count_assigned(layer, suite, view.analysis.assignments[view.chosen], view.sizes, known) * (suite in suites)
 
 
 def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
     def work(report: Progress) -> dict[str, RankedLayer]:
         from idc_core.importance.training_pass import rank_layers
 
-        return rank_layers(view.model, view.train, view.model.card.layers, MOST_NEURONS, on_progress=report)
+        return rank_layers(view.model, view.train, view.card.layers, MOST_NEURONS, on_progress=report)
 
     key = view.learnt_key
     found: dict[str, RankedLayer] = waiting.get(
@@ -89,7 +132,7 @@ def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, A
 
     key = (*view.learnt_key, test.fingerprint)
     found: LayerResponses = waiting.get(
-        "responses", key, f"running the tests of {test.name} through all layers", work, kept=8
+        "responses", key, f"running the tests of {tests_name(test)} through all layers", work, kept=8
     )
     return found
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 from idc_core.datasets import DATASETS
@@ -17,8 +18,8 @@ from studio.layers.layer_sweep import open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to
 from studio.state import address
-from studio.state.selection import Selection, picked_row, select
-from studio.state.setup import MOST_NEURONS, fitting_data
+from studio.state.selection import Selection, change_setup, picked_row
+from studio.state.setup import fitting_data, most_neurons
 from studio.text import count, percent, plural
 from studio.widgets import layout
 
@@ -29,10 +30,8 @@ TABLE = "sweep-table"
 
 def _look_into(view: View, suite: str, layer: str, m: int) -> None:
     """Open a cell of the sweep on the Coverage page."""
-    changes: dict[str, str | int] = {"layer": layer, "m": m}
-    if suite != view.setup.data:
-        changes["data"] = suite
-    select(**changes)
+    wanted: dict[str, str | int] = {"layer": layer, "m": m, "data": suite}
+    change_setup(**{name: value for name, value in wanted.items() if value != getattr(view.setup, name)})
     go_to("coverage")
 
 
@@ -44,17 +43,18 @@ def _clicked(view: View, points: list[dict[str, Any]]) -> None:
 def choose(view: View) -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
     others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
+    offered = range(1, most_neurons() + 1)
     said = address.read(MS).split(",")
-    st.session_state[MS] = [m for m in range(1, MOST_NEURONS + 1) if str(m) in said] or list(USUAL)
+    st.session_state[MS] = [m for m in offered if str(m) in said] or [m for m in USUAL if m in offered]
     st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ms = st.pills(
             "Numbers of important neurons (m)",
-            list(range(1, MOST_NEURONS + 1)),
+            list(offered),
             selection_mode="multi",
             key=MS,
             on_change=lambda: address.keep(MS, ",".join(map(str, st.session_state[MS]))),
-            help=f"Columns of the chart, from 1 to {MOST_NEURONS}; the m of the sidebar is always included. Default 2, "
+            help=f"Columns of the chart, from 1 to {offered[-1]}; the m of the sidebar is always included. Default 2, "
             "4, 6, 8, 10 and 12.",
         )
         more = []
@@ -115,7 +115,7 @@ def _compare_suites(sweep: Sweep, m: int) -> str:
     return f"Test set that reaches most cells, of {len(sweep.layers)} layers at m = {m}: {told}."
 
 
-def draw(sweep: Sweep, one: View, key: str, *, clickable: bool) -> None:
+def draw(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFrame | None = None) -> None:
     """Draw the figure of a sweep."""
     m = one.setup.m
     ranked = _weakest_first(sweep, one.setup.data, m)
@@ -138,7 +138,19 @@ def draw(sweep: Sweep, one: View, key: str, *, clickable: bool) -> None:
         + ("Click a square to open it in Coverage." if clickable else ""),
         depends=(sweep.suites, sweep.ms, len(sweep.cells)),
         clicked=partial(_clicked, one) if clickable else None,
+        table=table,
     )
+
+
+def draw_partly(place: DeltaGenerator, view: View, sweep: Sweep) -> None:
+    """Draw the layers that are finished, while the others are on their way."""
+    labels = {suite: _panel_title(sweep, suite) for suite in sweep.suites}
+    done = len({cell.layer for cell in sweep.cells})
+    title = f"{done} of {plural(len(sweep.layers), 'layer')} finished"
+    with place.container():
+        framed = (view.setup.data, view.setup.layer, view.setup.m)
+        figure = sweep_grid(sweep, title, labels=labels, selected=framed, dark=layout.is_dark())
+        st.plotly_chart(figure, key=f"sweep-{done}", theme=None)
 
 
 def _panel_title(sweep: Sweep, suite: str) -> str:
@@ -184,18 +196,17 @@ def draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
         key=TABLE,
         on_select=picked,
         selection_mode="single-row",
-        height=320,
+        height=250,
         column_config={
             "cells": st.column_config.TextColumn(alignment="right"),
             "IDC (%)": st.column_config.NumberColumn(format="%.3g"),
-            "most possible (%)": st.column_config.NumberColumn(format="%.3g"),
+            "most possible (%)": st.column_config.NumberColumn(
+                format="%.3g", help="The most that this many tests can reach, one cell each."
+            ),
         },
         alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
     )
-    st.caption(
-        "Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space). Each test reaches one cell: "
-        "the last column is the most that this many tests can reach."
-    )
+    st.caption("Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space).")
 
 
 def draw_pinned(view: View, sweep: Sweep) -> None:

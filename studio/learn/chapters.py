@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -16,45 +16,17 @@ from idc_core.figures import learn as figures
 from idc_core.figures.wording import typeset
 from studio.learn import network
 from studio.learn.network import Played
+from studio.learn.parts import choose, fitted, halves, number, product, question, slide
+from studio.shell import presenting
 from studio.shell.pages import PAGES
-from studio.state.choices import choose_one
 from studio.text import cell_name, percent, plural
 from studio.widgets.layout import is_dark, plot
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 DECISION = "answer"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
-
-
-def choose(label: str, options: Mapping[str, str], key: str, help: str) -> str:
-    """Let the reader choose one option; the first is the default."""
-    first = next(iter(options))
-    text = f"{help} Default {options[first]}."
-    return choose_one(st.segmented_control, label, options, first, key, required=True, help=text)
-
-
-def slide(label: str, most: float, default: float, key: str, help: str) -> Any:
-    """Let the reader choose a whole number from 0 on, or a part of 1.0."""
-    kind, step = (float, 0.05) if isinstance(most, float) else (int, 1)
-    text = f"{help} From 0 to {most:g}; default {default:g}."
-    return st.slider(label, kind(0), most, default, step, key=key, bind="query-params", help=text)
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Write a number for a formula, without a negative zero."""
-    return f"{value if abs(value) >= 0.5 * 10**-digits else 0.0:.{digits}f}"
-
-
-def product(value: float, weight: float, digits: int = 2) -> str:
-    """Write what a line carries."""
-    factor = number(weight, digits)
-    return rf"{number(value, digits)} \times {f'({factor})' if factor.startswith('-') else factor}"
-
-
-def question(text: str, answer: str) -> None:
-    """Ask, and keep the answer folded away."""
-    st.markdown(f"**Question.** {text}")
-    with st.expander("Show the answer"):
-        st.markdown(answer)
 
 
 def winner(found: teaching.Explanation) -> str:
@@ -87,10 +59,7 @@ def equation(state: Played, found: teaching.Explanation) -> None:
     z = float(values @ weights)
     sign = "-" if np.signbit(z) else "+"
     names = state.ends
-    st.markdown(
-        f"The relevance of the selected line, from {names[0]} to {names[1]} (click another): its contribution to "
-        f"{names[1]}, divided by the sum of all contributions, times the relevance of {names[1]}."
-    )
+    st.markdown(f"The relevance of the selected line, from {names[0]} to {names[1]} (click another):")
     st.latex(
         r"R_{i \leftarrow j} = \frac{x_i \, w_{ij}}{\sum_k x_k \, w_{kj} \; \pm \; \varepsilon} \; R_j \qquad "
         rf"R_{{\text{{{names[0]}}} \leftarrow \text{{{names[1]}}}}} = "
@@ -110,7 +79,7 @@ def conservation(found: teaching.Explanation) -> None:
     for column, layer, value in zip(columns, LAYERS, sums, strict=True):
         column.metric(f"{layer.capitalize()}: sum", typeset(number(value, 3)), border=True)
     worst = max(abs(value - sums[-1]) for value in sums)
-    st.caption(f"The largest difference between two layers is {worst:.6f}, from the tiny ε in the equation below.")
+    st.caption(f"Largest difference: {worst:.6f}, from the tiny ε in the equation below.")
 
 
 def again() -> None:
@@ -118,113 +87,115 @@ def again() -> None:
     st.button("Reset all numbers", on_click=network.reset)
 
 
-@st.fragment
-def play_forward() -> None:
-    """Chapter 1's network with what one neuron computes."""
-    state = network.played()
-    network.draw(state, relevance=False)
-    found = teaching.explain(state.weights, state.inputs[None])
-    st.markdown(winner(found))
-    neuron_sum(state, found)
-    again()
-
-
 def neurons() -> None:
     """Chapter 1."""
-    st.header("What does a neuron do?", anchor=False)
-    st.markdown(
-        "This small network classifies handwritten **ones** and **sevens**. Its inputs are three numbers between 0 and "
-        "1: how much ink a picture has at its top, in its middle and at its foot. Each circle is a **neuron**. It "
-        "multiplies every incoming number by the **weight** of its line and adds them up. A positive sum is passed on. "
-        "Otherwise the neuron outputs 0: it is inactive (dashed ring). The last two sums are the **scores**; the "
-        "higher "
-        "one is the prediction (✓)."
-    )
-    st.markdown("**Try:** drag the square *top* down until the prediction changes. Then drag some lines.")
-    play_forward()
-    question(
-        "With the initial numbers, a3 is inactive. What would activate it?",
-        "Less ink at the top or more at the foot: a3 adds up \u22121.00 times top + 0.20 times middle + 1.00 times "
-        "foot. With the top at 0.40 that is -0.40 + 0.10 + 0.40 = 0.10, so a3 is active. It detects ones.",
-    )
-
-
-@st.fragment
-def play_backward() -> None:
-    """Chapter 2's network with equation 1 and the sum of every layer."""
-    texts = {DECISION: "the predicted class", **{name: name for name in NAMES[-1]}}
-    explained = choose("Explain the score of", texts, "explained", "Class whose score is explained.")
-    target = None if explained == DECISION else NAMES[-1].index(explained)
-    state = network.played()
-    network.draw(state, relevance=True, target=target)
-    found = teaching.explain(state.weights, state.inputs[None], target)
-    st.markdown(winner(found))
-    conservation(found)
-    equation(state, found)
-    again()
-
-
-def relevance() -> None:
-    """Chapter 2."""
-    st.header("Which input decided?", anchor=False)
-    st.markdown(
-        "Now the score is propagated backwards. A neuron's share of the score is its **relevance** (R). Every neuron "
-        "passes its relevance back along its lines, in proportion to their contributions. Red lines are evidence for "
-        "the predicted class, blue dashed ones against it. The number on a line is the relevance that it passes back."
-    )
-    st.markdown("**Try:** drag any line and watch the four sums below: they change, but they stay equal.")
-    play_backward()
-    question(
-        "With the initial numbers, there is ink at the foot, but its relevance is negative. Why?",
-        "Its line to a1 has the weight -0.30: ink at the foot lowers a1, which is the evidence for seven. The small "
-        "contribution through a2 does not compensate. So the foot is evidence against the prediction.",
-    )
-    with st.expander("Details of the equation"):
+    text, picture = halves()
+    with text:
+        st.header("What does a neuron do?", anchor=False)
         st.markdown(
-            "ε is a very small number with the sign of the sum. It keeps the division defined where a sum is 0. The "
-            "networks on the other pages also have biases, constants that are added to a sum. A bias can absorb its "
-            "share of the relevance or redistribute it to the inputs. This network has no biases. "
-            "The equation is number (1) in Gerasimou, Eniser, Sen and Cakan, ICSE 2020."
+            "This network tells handwritten **ones** from **sevens** by three numbers from 0 to 1: the ink at a "
+            "picture's top, middle and foot. **Try:** drag the square *top* down until the prediction changes. Then "
+            "drag some lines."
+        )
+    with picture:
+        state = network.played()
+        network.draw(state, relevance=False)
+        found = teaching.explain(state.weights, state.inputs[None])
+        st.markdown(winner(found))
+        neuron_sum(state, found)
+        again()
+    with text:
+        st.markdown(
+            "Each **neuron** adds up its incoming numbers, each times the **weight** of its line. It passes on a "
+            "positive sum, else 0: it is inactive. The last two sums are the **scores**; the higher one is the "
+            "prediction (✓)."
+        )
+        question(
+            "With the initial numbers, a3 is inactive. What would activate it?",
+            "Less ink at the top or more at the foot: a3 adds up to \u22121.00 times top + 0.20 times middle + 1.00 "
+            "times foot. With the top at 0.40 that is -0.40 + 0.10 + 0.40 = 0.10, so a3 is active. It detects ones.",
         )
 
 
-@st.fragment
-def play_importance() -> None:
-    """Chapter 3's network with importance over all pictures."""
+def relevance() -> None:
+    """Chapter 2: the network with equation 1 and the sum of every layer."""
+    text, picture = halves()
+    with text:
+        st.header("Which input decided?", anchor=False)
+        st.markdown(
+            "Now the score is propagated backwards. A neuron's share of the score is its **relevance** (R). "
+            "**Try:** drag any line. The sums below the layers change, but they stay equal."
+        )
+    with picture:
+        drawing = st.container()
+    with text:
+        texts = {DECISION: "the predicted class", **{name: name for name in NAMES[-1]}}
+        explained = choose("Explain the score of", texts, "explained", "Class whose score is explained.")
+        target = None if explained == DECISION else NAMES[-1].index(explained)
     state = network.played()
-    network.draw(state, relevance=True)
-    found = teaching.explain(state.weights, PICTURES)
-    activation, shares = found.values[1].mean(axis=0), found.relevance[1].sum(axis=0)
-    busiest, first = NAMES[1][int(activation.argmax())], NAMES[1][int(shares.argmax())]
-    if busiest == first:
-        title = f"{first} is both the most active and the most important neuron"
-    else:
-        title = f"{busiest} is the most active neuron, but {first} is the most important one"
-    plot(
-        "importance",
-        figures.importance(activation, shares, NAMES[1], title, dark=is_dark()),
-        alt=title,
-        read=f"Each bar is one neuron of the first layer, over {len(PICTURES)} pictures.",
-    )
-    again()
+    with drawing:
+        network.draw(state, relevance=True, target=target)
+    found = teaching.explain(state.weights, state.inputs[None], target)
+    with text:
+        st.markdown(winner(found))
+        if not presenting.is_on():  # else the sums below the drawing are enough, and the equation is among its details
+            conservation(found)
+            equation(state, found)
+    with drawing:
+        again()
+    with text:
+        st.markdown("Every neuron passes its relevance back along its lines, in proportion to their contributions.")
+        question(
+            "With the initial numbers, there is ink at the foot, but its relevance is negative. Why?",
+            "Its line to a1 has the weight -0.30: ink at the foot lowers a1, which is the evidence for seven. The "
+            "small contribution through a2 does not compensate. So the foot is evidence against the prediction.",
+        )
+        with st.expander("Details of the equation"):
+            if presenting.is_on():
+                equation(state, found)
+            st.markdown(
+                "The relevance of a line is its contribution to the neuron at its end, divided by the sum of all "
+                "contributions to that neuron, times the relevance of that neuron. "
+                "ε is a very small number with the sign of the sum. It keeps the division defined where a sum is 0. "
+                "The networks on the other pages also have biases, constants that are added to a sum. A bias can "
+                "absorb its share of the relevance or redistribute it to the inputs. This network has no biases. "
+                "The equation is number (1) in Gerasimou, Eniser, Sen and Cakan, ICSE 2020."
+            )
 
 
 def importance() -> None:
-    """Chapter 3."""
-    st.header("Which neurons matter?", anchor=False)
-    st.markdown(
-        f"Relevance explains one picture. Its sum over many, here {len(PICTURES)} ones and sevens, is the "
-        "**importance** "
-        "of a neuron. The output of a neuron is its **activation**. A neuron can be active without being important."
-    )
-    st.markdown("**Try:** drag the lines that leave a2 until a2 is the most important neuron.")
-    play_importance()
-    question(
-        "With the initial numbers, a2 is the most active neuron. Why is it the least important?",
-        "It responds to ink anywhere, so ones and sevens activate it equally, and its outgoing weights are small (0.10 "
-        "and 0.20). It hardly changes any prediction. Tests should vary the neurons that decide. The studio keeps the "
-        f"*m* most important ones; from here on *m* = 2: {FIRST} and {SECOND}, with the initial numbers.",
-    )
+    """Chapter 3: the network with importance over all pictures."""
+    text, picture = halves()
+    with text:
+        st.header("Which neurons matter?", anchor=False)
+        st.markdown(
+            f"Relevance explains one picture. A neuron's sum over many, here {len(PICTURES)}, is its **importance**. "
+            "Its output is its **activation**. **Try:** drag the lines that leave a2 until a2 is the most important."
+        )
+    with picture:
+        state = network.played()
+        network.draw(state, relevance=True)
+    with text:
+        found = teaching.explain(state.weights, PICTURES)
+        activation, shares = found.values[1].mean(axis=0), found.relevance[1].sum(axis=0)
+        busiest, first = NAMES[1][int(activation.argmax())], NAMES[1][int(shares.argmax())]
+        if busiest == first:
+            title = f"{first} is both the most active and the most important neuron"
+        else:
+            title = f"{busiest} is the most active neuron, but {first} is the most important one"
+        plot(
+            "importance",
+            fitted(figures.importance(activation, shares, NAMES[1], title, dark=is_dark()), 205),
+            alt=title,
+            read=f"Each bar is one neuron of the first layer, over {len(PICTURES)} pictures.",
+        )
+        again()
+        question(
+            "With the initial numbers, a2 is the most active neuron. Why is it the least important?",
+            "It responds to ink anywhere, so ones and sevens activate it equally, and its outgoing weights are small "
+            "(0.10 and 0.20). It hardly changes any prediction. Tests should vary the neurons that decide. The studio "
+            f"keeps the *m* most important ones; from here on *m* = 2: {FIRST} and {SECOND}, with the initial numbers.",
+        )
 
 
 def step_words(step: teaching.Step, before: teaching.Step | None) -> str:
@@ -243,54 +214,56 @@ def clusters() -> None:
     """Chapter 4."""
     found = teaching.states()[0]
     values = teaching.watched(PICTURES)[:, 0]
-    st.header("What clusters does a neuron have?", anchor=False)
-    st.markdown(
-        f"Below are the activations of {FIRST} for the {len(PICTURES)} pictures. They form groups: inactive, medium "
-        "and "
-        "high activation. **k-means** finds these groups, called **clusters**. It guesses *k* centres (**centroids**), "
-        "assigns every value to the nearest, moves each centroid to the mean of its values, and repeats."
-    )
-    st.markdown("**Try:** move the step from left to right. Then choose four clusters: where does it get stuck?")
-    text = f"Number of clusters, from 2 to 4. Default {found.k}."
-    asked = st.segmented_control(
-        "Clusters k", (2, 3, 4), default=found.k, required=True, key="k", bind="query-params", help=text
-    )
-    k = asked or found.k  # an address may say none at all
-    steps = teaching.kmeans_steps(values, k)
-    # A slider for each k: their numbers of steps differ.
-    at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
-    step, title = steps[at], step_words(steps[at], steps[at - 1] if at else None)
-    plot(
-        "kmeans",
-        figures.kmeans(values, step, title, dark=is_dark()),
-        alt=title,
-        read="Each point is one picture; its shape is its cluster. Vertical lines are centroids. The spread is the "
-        "sum of "
-        "squared distances from the values to their centroids.",
-    )
-    best = found.inertia[k]
-    if step.kind == "done" and step.spread > best + 1e-9:
+    text, picture = halves()
+    with text:
+        st.header("What clusters does a neuron have?", anchor=False)
         st.markdown(
-            f"This is not the optimum: the best {k} clusters have a spread of {best:.3f}. From a poor start k-means "
-            "can "
-            "stop too early. In one dimension the studio computes the optimum directly."
+            f"The activations of {FIRST} form groups, called **clusters**: inactive, medium and high. **k-means** "
+            "finds them. It guesses *k* centres (**centroids**), assigns every value to the nearest, moves each "
+            "centroid to the mean of its values, and repeats."
         )
-    scores = found.silhouettes
-    title = f"{found.k} clusters fit {FIRST} best, with a silhouette of {scores[found.k]:.2f}"
-    plot(
-        "silhouettes",
-        cluster_figures.silhouettes([found], [FIRST], title, dark=is_dark()),
-        alt=title,
-        read="Each point is one number of clusters. y: its **silhouette**, which compares the distance of a value to "
-        "its own "
-        "and to the next cluster; near 1: compact clusters far apart. The star marks the chosen number.",
-    )
-    question(
-        "More clusters always reduce the spread. Why not use four?",
-        "Four clusters split one group, and its halves are close together: the silhouette falls from "
-        f"{scores[3]:.2f} to "
-        f"{scores[4]:.2f}. And every further cluster multiplies the number of combinations to test.",
-    )
+        st.markdown("**Try:** move the step to the right. Then choose four clusters: where does it get stuck?")
+        help = f"Number of clusters, from 2 to 4. Default {found.k}."
+        asked = st.segmented_control(
+            "Clusters k", (2, 3, 4), default=found.k, required=True, key="k", bind="query-params", help=help
+        )
+        k = asked or found.k  # an address may say none at all
+        steps = teaching.kmeans_steps(values, k)
+        # A slider for each k: their numbers of steps differ.
+        at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
+        step, title = steps[at], step_words(steps[at], steps[at - 1] if at else None)
+    with picture:
+        plot(
+            "kmeans",
+            fitted(figures.kmeans(values, step, title, dark=is_dark()), 255),
+            alt=title,
+            read="Each point is one picture, its shape its cluster. Vertical lines: centroids. Spread: sum of squared "
+            "distances to the centroids.",
+        )
+    with text:
+        best = found.inertia[k]
+        if step.kind == "done" and step.spread > best + 1e-9:
+            st.markdown(
+                f"This is not the optimum: the best {k} clusters have a spread of {best:.3f}. From a poor start "
+                "k-means can stop too early. In one dimension the studio computes the optimum directly."
+            )
+    with picture:
+        scores = found.silhouettes
+        title = f"{found.k} clusters fit {FIRST} best, with a silhouette of {scores[found.k]:.2f}"
+        plot(
+            "silhouettes",
+            fitted(cluster_figures.silhouettes([found], [FIRST], title, dark=is_dark()), 255),
+            alt=title,
+            read="y: the **silhouette**, which compares the distance of a value to its own and to the next cluster; "
+            "near 1: compact clusters far apart. Star: the chosen number.",
+        )
+    with text:
+        question(
+            "More clusters always reduce the spread. Why not use four?",
+            "Four clusters split one group, and its halves are close together: the silhouette falls from "
+            f"{scores[3]:.2f} to "
+            f"{scores[4]:.2f}. And every further cluster multiplies the number of combinations to test.",
+        )
 
 
 def covered_by(cells: np.ndarray) -> tuple[int, int]:
@@ -301,82 +274,88 @@ def covered_by(cells: np.ndarray) -> tuple[int, int]:
 
 def plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
     """Draw tests in the grid of cells."""
-    across, upwards = (found.boundaries for found in teaching.states())
     plot(
         "cells",
-        figures.cells(
-            teaching.watched(inputs),
-            teaching.cells(inputs),
-            (across, upwards),
-            (FIRST, SECOND),
-            title,
-            own=own,
-            dark=is_dark(),
-        ),
+        _plane(inputs.tobytes(), title, own, is_dark(), inputs),
         alt=title,
-        read=f"Each point is one test. Each cell is a cluster of {FIRST} (x: inactive, medium, high) with a cluster of "
-        f"{SECOND} (y: inactive, high). Filled cells with a solid frame contain a test.",
+        read=f"Each point is one test. Each cell is a cluster of {FIRST} (inactive, medium, high) with one of {SECOND} "
+        "(inactive, high). Filled cells with a solid frame contain a test.",
     )
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _plane(content: bytes, title: str, own: bool, dark: bool, _inputs: np.ndarray) -> go.Figure:
+    """Build the grid of cells once: plotly takes longer to check it than all else on its chapters takes."""
+    across, upwards = (found.boundaries for found in teaching.states())
+    watched, assigned = teaching.watched(_inputs), teaching.cells(_inputs)
+    return figures.cells(watched, assigned, (across, upwards), (FIRST, SECOND), title, own=own, dark=dark)
 
 
 def coverage() -> None:
     """Chapter 5."""
     sizes = [found.k for found in teaching.states()]
-    st.header("Which combinations do the tests reach?", anchor=False)
-    st.markdown(
-        f"{FIRST} has {sizes[0]} clusters, {SECOND} has {sizes[1]}: {sizes[0] * sizes[1]} combinations, the **cells**. "
-        "Every test, here a picture, falls into one cell. The share of cells that contain a test is the "
-        "**importance-driven coverage** (IDC)."
-    )
-    st.markdown("**Try:** start with no test and add one at a time. Which one adds nothing?")
-    shown = slide("Tests", len(TESTS), len(TESTS), "shown", "Number of tests shown, in their order.")
-    covered, cells = covered_by(teaching.cells(TESTS[:shown]))
-    plane(
-        TESTS[:shown],
-        f"{plural(shown, 'test')} {'fill' if shown != 1 else 'fills'} {covered} of {cells} cells: "
-        f"IDC {percent(covered / cells)}",
-        own=False,
-    )
-    question(
-        "Which test adds nothing, and does that make it a bad test?",
-        "Test 4: a clear seven like test 1, in the same cell. It still checks the prediction, but it exercises no "
-        "behaviour that test 1 does not exercise. A thousand of these tests would not increase the coverage.",
-    )
+    text, picture = halves()
+    with text:
+        st.header("Which combinations do the tests reach?", anchor=False)
+        st.markdown(
+            f"{FIRST} has {sizes[0]} clusters, {SECOND} has {sizes[1]}: {sizes[0] * sizes[1]} combinations, the "
+            "**cells**. Every test falls into one. The share of cells that contain a test is the **importance-driven "
+            "coverage** (IDC)."
+        )
+        st.markdown("**Try:** start with no test and add one at a time. Which one adds nothing?")
+        shown = slide("Tests", len(TESTS), len(TESTS), "tests-shown", "Number of tests shown, in their order.")
+    with picture:
+        covered, cells = covered_by(teaching.cells(TESTS[:shown]))
+        plane(
+            TESTS[:shown],
+            f"{plural(shown, 'test')} {'fill' if shown != 1 else 'fills'} {covered} of {cells} cells: "
+            f"IDC {percent(covered / cells)}",
+            own=False,
+        )
+    with text:
+        question(
+            "Which test adds nothing, and does that make it a bad test?",
+            "Test 4: a clear seven like test 1, in the same cell. It still checks the prediction, but it exercises no "
+            "behaviour that test 1 does not exercise. A thousand of these tests would not increase the coverage.",
+        )
 
 
 def empty_cells() -> None:
     """Chapter 6."""
-    st.header("What to do with an empty cell?", anchor=False)
-    st.markdown(
-        "An empty cell is behaviour that no test exercises: the predictions there are unknown. The next step is to "
-        "generate an input that falls into it."
-    )
-    st.markdown("**Try:** move the ink until the star is in each of the three empty cells.")
-    own = []
-    for column, name, ink in zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.3), strict=True):
-        with column:
-            own.append(slide(f"Ink at the {name}", 1.0, ink, f"own-{name}", f"Ink of your picture at its {name}."))
-    inputs = np.concatenate([TESTS, [own]])
-    all_cells = teaching.cells(inputs)
-    before, cells = covered_by(all_cells[:-1])
-    covered, _ = covered_by(all_cells)
-    found = teaching.explain(teaching.START, [own])
-    effect = "fills an empty cell" if covered > before else "falls into a covered cell"
-    plane(inputs, f"Your picture {effect}, {cell_name(all_cells[-1])}: IDC {percent(covered / cells)}", own=True)
-    st.markdown(winner(found))
-    across, upwards = (found.boundaries for found in teaching.states())
-    question(
-        "Can all six cells be reached?",
-        f"No. Cell 2-1 would need {FIRST} above {across[-1]:.2f} and {SECOND} above {upwards[-1]:.2f}, together more "
-        f"than {across[-1] + upwards[-1]:.2f}. But {FIRST} responds to ink at the top, {SECOND} to its absence: where "
-        "both are active they add up to 0.40 times middle + 0.70 times foot, at most 1.10. An empty cell is a "
-        "question, "
-        "not a fault. Some cells cannot be reached. Some contain only unrealistic inputs, such as a blank picture "
-        "(cell 0-0). And some are missing tests: ink at the top and at the foot (cell 1-1).",
-    )
-    st.markdown("Continue with real networks:")
-    for name in ("overview", "coverage"):
-        st.page_link(PAGES[name].file, label=PAGES[name].question, help=PAGES[name].help)
+    text, picture = halves()
+    with text:
+        st.header("What to do with an empty cell?", anchor=False)
+        st.markdown(
+            "An empty cell is behaviour that no test exercises: predictions there are unknown. Next, generate an "
+            "input that falls into it."
+        )
+        st.markdown("**Try:** move the star into each of the three empty cells.")
+        own = []
+        for column, name, ink in zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.3), strict=True):
+            with column:
+                own.append(slide(f"Ink at the {name}", 1.0, ink, f"own-{name}", f"Ink of your picture at its {name}."))
+        inputs = np.concatenate([TESTS, [own]])
+        all_cells = teaching.cells(inputs)
+        before, cells = covered_by(all_cells[:-1])
+        covered, _ = covered_by(all_cells)
+        found = teaching.explain(teaching.START, [own])
+        effect = "fills an empty cell" if covered > before else "falls into a covered cell"
+    with picture:
+        plane(inputs, f"Your picture {effect}, {cell_name(all_cells[-1])}: IDC {percent(covered / cells)}", own=True)
+    with text:
+        st.markdown(winner(found))
+        across, upwards = (found.boundaries for found in teaching.states())
+        question(
+            "Can all six cells be reached?",
+            f"No. Cell 2-1 would need {FIRST} above {across[-1]:.2f} and {SECOND} above {upwards[-1]:.2f}, together "
+            f"more than {across[-1] + upwards[-1]:.2f}. But {FIRST} responds to ink at the top, {SECOND} to its "
+            "absence: where both are active they add up to 0.40 times middle + 0.70 times foot, at most 1.10. An empty "
+            "cell is a question, not a fault. Some cells cannot be reached. Some contain only unrealistic inputs, such "
+            "as a blank picture (cell 0-0). And some are missing tests: ink at the top and at the foot (cell 1-1).",
+        )
+        st.markdown("Continue with real networks:")
+        for name in ("overview", "coverage"):
+            st.page_link(PAGES[name].file, label=PAGES[name].question, help=PAGES[name].help)
 
 
 CHAPTERS: dict[str, tuple[str, Callable[[], None]]] = {
@@ -388,8 +367,3 @@ CHAPTERS: dict[str, tuple[str, Callable[[], None]]] = {
     "empty": ("Empty cells", empty_cells),
 }
 """Title and content of every chapter, by its name in the address."""
-
-
-def turn(to: str) -> None:
-    """Open a chapter."""
-    st.session_state["chapter"] = to

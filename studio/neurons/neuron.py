@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from idc_core.figures.neurons import relevance_by_group
 from studio.engine.results import View
 from studio.neurons.rankings import Ranked
-from studio.shell.pages import PAGES
+from studio.shell.pages import draw_link
 from studio.state.selection import select, selected
 from studio.text import count, plural, signed
 from studio.widgets import layout
@@ -27,10 +29,15 @@ def told(points: list[dict[str, Any]]) -> int:
     return int(np.ravel(points[0]["customdata"])[0])
 
 
+def inspected(view: View, ranking: Ranking) -> int:
+    """Return the selected neuron; the most important one where the layer has none selected."""
+    chosen = selected().neuron
+    return int(view.analysis.important[0]) if chosen is None or chosen >= len(ranking.values) else chosen
+
+
 def choose_neuron(view: View, ranking: Ranking) -> int:
     """Choose the neuron to inspect; the most important one where none is selected."""
-    chosen, known = selected().neuron, len(ranking.values)
-    neuron = int(view.analysis.important[0]) if chosen is None or chosen >= known else chosen
+    neuron, known = inspected(view, ranking), len(ranking.values)
     st.session_state["neuron-chosen"] = neuron
     places = ranking.places
     st.selectbox(
@@ -40,43 +47,65 @@ def choose_neuron(view: View, ranking: Ranking) -> int:
         key="neuron-chosen",
         width=260,
         on_change=lambda: select(neuron=st.session_state["neuron-chosen"]),
-        help=f"Neuron to inspect, framed in the chart above, from 0 to {known - 1}. Default the most important one.",
+        help=f"Neuron to inspect on all pages, from 0 to {known - 1}. Default the most important one.",
     )
     return neuron
 
 
-def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
-    """Show which tests activate a neuron most and least, and its relevance per class."""
+def draw_highest(view: View, neuron: int) -> None:
+    """Show the tests that activate a neuron most."""
     from idc_core.importance.ranking import extremes
 
-    activations = view.test_traces.activations[view.analysis.layer][view.chosen, neuron]
-    most, least = extremes(activations, EXAMPLES)
+    activations = _activations(view, neuron)
+    most, _ = extremes(activations, EXAMPLES)
+    own = ""
+    if view.position is not None:
+        value = view.test_traces.activations[view.analysis.layer][view.position, neuron]
+        own = f"; test {selected().input} activates it at {value:.2f}"
+    st.markdown(f"**Neuron {neuron}, highest activation**, from {activations.max():.2f} down{own}")
+    layout.gallery(view, view.chosen[most], EXAMPLES, key="most-active")
+
+
+def draw_lowest(view: View, neuron: int) -> None:
+    """Show the tests that activate a neuron least."""
+    from idc_core.importance.ranking import extremes
+
+    activations = _activations(view, neuron)
+    _, least = extremes(activations, EXAMPLES)
     lowest = float(activations.min())
     tied = int((activations == lowest).sum())
-    st.header(f"Neuron {neuron} in detail", anchor=False)
+    if tied == len(activations):
+        st.markdown("Its activation is the same for every test.")
+        return
+    st.markdown(f"**Lowest activation**, from {lowest:.2f} up")
+    layout.gallery(view, view.chosen[least], EXAMPLES, key="least-active")
+    if tied > EXAMPLES:
+        st.caption(
+            f"{count(tied)} of {plural(len(activations), 'test')} have the activation {lowest:.2f}; the first "
+            "are shown."
+        )
+
+
+def _activations(view: View, neuron: int) -> NDArray[np.floating]:
+    """Return a neuron's activation by every chosen test."""
+    activations: NDArray[np.floating] = view.test_traces.activations[view.analysis.layer][view.chosen, neuron]
+    return activations
+
+
+def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
+    """Show which tests activate a neuron most and least, and its relevance per class."""
+    draw_classes(view, found, neuron)
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"**Highest activation**, from {activations.max():.2f} down")
-        layout.gallery(view, view.chosen[most], EXAMPLES, key="most-active")
+        draw_highest(view, neuron)
     with right:
-        if tied == len(activations):
-            st.markdown("Its activation is the same for every test.")
-        else:
-            st.markdown(f"**Lowest activation**, from {lowest:.2f} up")
-            layout.gallery(view, view.chosen[least], EXAMPLES, key="least-active")
-        if EXAMPLES < tied < len(activations):
-            st.caption(
-                f"{count(tied)} of {plural(len(activations), 'test')} have the activation {lowest:.2f}; the first "
-                "are shown."
-            )
-    draw_classes(view, found, neuron)
+        draw_lowest(view, neuron)
     if neuron in view.analysis.important:
-        st.page_link(PAGES["clusters"].file, label=f"See the clusters of neuron {neuron}", icon=PAGES["clusters"].icon)
+        draw_link("clusters", f"See the clusters of neuron {neuron}")
     else:
         st.caption(
             f"Only the {plural(view.analysis.m, 'important neuron')} are split into clusters; neuron {neuron} is not "
-            "one "
-            "of them. Increase m in the sidebar to include it."
+            "one of them. Increase m in the sidebar to include it."
         )
 
 
@@ -97,9 +126,9 @@ def draw_classes(view: View, found: Ranked, neuron: int) -> None:
         lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.setup.classes, dark=dark),
         alt=title,
         read=f"Each bar is one true {what}. Height: the neuron's mean relevance for the prediction over its training "
-        "inputs; "
-        "red is evidence for the prediction, hatched blue against it."
+        "inputs; red is evidence for the prediction, hatched blue against it."
         + (" Click a bar to show only that class's tests on all pages." if comparable else ""),
         depends=neuron,
         clicked=(lambda points: select(classes=[labels[told(points)]])) if comparable else None,
+        table=pd.DataFrame(found.by_class, columns=list(labels)).rename_axis("neuron").reset_index(),
     )

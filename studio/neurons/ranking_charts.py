@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from idc_core.analysis.overview import shares
 from idc_core.attribution.methods import METHODS
 from idc_core.figures import neurons as figures
 from idc_core.importance.ranking import Ranking, count_shared
 from idc_core.statistics import spearman
+from studio.engine.brushed import brushed
+from studio.engine.explanations import ONE_PASS
 from studio.engine.results import View
 from studio.neurons import rankings
 from studio.neurons.neuron import told
 from studio.neurons.rankings import Ranked
 from studio.neurons.trials import first_neurons
 from studio.state.choices import choose_one, choose_several
-from studio.state.selection import Selection, select
+from studio.state.selection import Selection, select, select_tests
 from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
+from studio.widgets.hover_pictures import hover_pictures
 
 CORRELATED = 0.5
 """Correlation from which relevance is said to correlate with activation."""
@@ -38,37 +44,33 @@ def carried(view: View) -> str:
     )
 
 
-def choose_rankings(view: View, found: Ranked) -> tuple[Ranking, Ranking]:
-    """Choose the ranking that orders the neurons, and the one to compare it with."""
+TEXT = "Relevance over all training inputs or those of one class; attribution methods run on a sample."
+
+
+def choose_first(view: View, found: Ranked) -> Ranking:
+    """Choose the ranking that orders the neurons in all tabs."""
+    choices = rankings.offered(found)
+    usual = next(iter(choices))
+    name = choose_one(
+        st.selectbox, "Rank by", choices, usual, "rank", width=260, help=f"{TEXT} Default {choices[usual]}."
+    )
+    return _take_ranking(view, found, name, "sum")
+
+
+def choose_second(view: View, found: Ranked) -> Ranking:
+    """Choose the ranking to compare with."""
     choices = rankings.offered(found)
     usual = rankings.default_second(view, found)
-    first_usual = next(iter(choices))
-    text = "Relevance over all training inputs or those of one class; attribution methods run on a sample."
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        first_name = choose_one(
-            st.selectbox,
-            "Rank by",
-            choices,
-            first_usual,
-            "rank",
-            width=260,
-            help=f"{text} Default {choices[first_usual]}.",
-        )
-        second_name = choose_one(
-            st.selectbox,
-            "Compare with",
-            choices,
-            usual,
-            "ranked-beside",
-            width=260,
-            help=f"A second ranking of the same neurons. {text} Default {choices[usual]}.",
-        )
-    first = _take_ranking(view, found, first_name, "sum")
-    other = _take_ranking(view, found, second_name, usual)
-    st.caption(
-        "  \n".join(f"{rankings.over(one)}: {rankings.measure_help(one.name)}" for one in dict.fromkeys((first, other)))
+    name = choose_one(
+        st.selectbox,
+        "Compare with",
+        choices,
+        usual,
+        "ranked-beside",
+        width=260,
+        help=f"A second ranking of the same neurons. {TEXT} Default {choices[usual]}.",
     )
-    return first, other
+    return _take_ranking(view, found, name, usual)
 
 
 def _take_ranking(view: View, found: Ranked, name: str, instead: str) -> Ranking:
@@ -96,11 +98,6 @@ def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neur
         "Each bar is one neuron (convolutions: one channel). Height: mean contribution to the predicted class's score; "
         "last row: mean activation. Hatched bars are the important neurons. Click a bar to inspect its neuron."
     )
-    if len(first.values) > figures.MOST_BARS:
-        read += (
-            f" Drawn are the first {figures.MOST_BARS - figures.LAST_BARS} and the last {figures.LAST_BARS} of "
-            f"{count(len(first.values))} neurons."
-        )
     layout.chart(
         view,
         "ranking",
@@ -109,12 +106,12 @@ def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neur
         read=read,
         depends=(first.name, other.name, neuron),
         clicked=lambda points: select(neuron=told(points)),
+        table=ranking_table(view, found, first, other),
     )
 
 
 def draw_activation_relevance(view: View) -> None:
     """Show relevance against activation over the tests, a panel per important neuron."""
-    st.header("Does relevance correlate with activation?", anchor=False)
     analysis, correct = view.analysis, view.correct
     activations, relevance = analysis.test_activations[view.chosen], analysis.test_relevance[view.chosen]
     r = figures.correlations(activations, relevance)
@@ -128,12 +125,14 @@ def draw_activation_relevance(view: View) -> None:
     ]
     read = (
         "Each point is one test. x: activation of the neuron; y: its relevance for the predicted class. Active without "
-        "relevance: no influence on the prediction; negative: evidence against it. Click a point to select its test."
+        "relevance: no influence on the prediction; negative: evidence against it. Click a point to "
+        "select its test, or draw around several."
     )
     if len(view.chosen) > (most := figures.most_points(len(view.neurons))):
         read += f" {most} tests are drawn" + ("." if correct is None else ", up to half of them misclassified.")
     marked = np.flatnonzero(view.chosen == view.position) if view.position is not None else np.zeros(0, np.int64)
     position = int(marked[0]) if len(marked) else None
+    together = np.flatnonzero(np.isin(view.chosen, brushed(view)))
     layout.chart(
         view,
         "activation-relevance",
@@ -145,28 +144,43 @@ def draw_activation_relevance(view: View) -> None:
             title,
             ids=view.test.ids[view.chosen],
             selected=position,
+            together=together,
             dark=dark,
         ),
         alt=title,
         read=read,
-        depends=position,
-        clicked=lambda points: select(input=told(points)),
+        depends=(position, together.tobytes()),
+        clicked=lambda points: select_tests(view.setup.data, points),
+        modes=("points", "lasso", "box"),
+        table=_activation_table(view, activations, relevance),
     )
+    right = np.ones(len(view.chosen), np.bool_) if correct is None else correct[view.chosen]
+    hover_pictures(view, "activation-relevance", view.chosen[figures.drawn_tests(right, 0, most)])
 
 
-def draw_agreement(view: View, found: Ranked, first: Ranking) -> pd.DataFrame:
-    """Show how far the measures agree, and return their correlations."""
-    st.header("Do other measures agree?", anchor=False)
+def _activation_table(view: View, activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> pd.DataFrame:
+    """Return activation and relevance of every important neuron, a row per test."""
+    table: dict[str, NDArray[Any]] = {"test": view.test.ids[view.chosen]}
+    for column, neuron in enumerate(view.analysis.important):
+        table |= {
+            f"activation_neuron_{neuron}": activations[:, column],
+            f"relevance_neuron_{neuron}": relevance[:, column],
+        }
+    return pd.DataFrame(table)
+
+
+def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
+    """Show how far the measures agree."""
     methods = [name for name in METHODS if name != rankings.RULE]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with layout.settings("compared", "agreement-classes"):
         wanted = choose_several(
             st.multiselect,
             "Attribution methods",
             {name: METHODS[name].label for name in methods},
-            rankings.USUAL,
+            ONE_PASS,
             "compared",
             placeholder="None",
-            help=f"Each runs on {rankings.SAMPLE} training inputs. Default the {len(rankings.USUAL)} that need one "
+            help=f"Each runs on {rankings.SAMPLE} training inputs. Default the {len(ONE_PASS)} that need one "
             "pass; the others take seconds to a minute.",
         )
         classes = st.toggle(
@@ -201,8 +215,8 @@ def draw_agreement(view: View, found: Ranked, first: Ranking) -> pd.DataFrame:
         read="Each square compares two rankings of all neurons: 1 is the same order, 0 no relation, \u22121 the "
         "reverse.",
         depends=tuple(one.name for one in compared),
+        table=pd.DataFrame(matrix, columns=labels).assign(ranking=labels).set_index("ranking").reset_index(),
     )
-    return pd.DataFrame(matrix, columns=labels).assign(ranking=labels).set_index("ranking").reset_index()
 
 
 def draw_side(side: View, chosen: Selection, name: str) -> None:

@@ -23,9 +23,6 @@ RULE = "epsilon"
 SAMPLE = 300
 """Training inputs that a method runs on."""
 
-USUAL = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
-"""Methods that are compared by default: one pass over the sample each."""
-
 
 @dataclass(frozen=True, eq=False)
 class Ranked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -106,43 +106,31 @@ def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:
-    return *view.key, view.setup.layer, view.setup.classes, number
+    return *view.key, view.setup.layer, view.chosen_key, number
 
 
-@dataclass(frozen=True)
-class Trials:
-    """What silencing costs, in a sentence that is empty where it cannot be said, and the tables by file name."""
-
-    sentence: str
-    tables: dict[str, pd.DataFrame]
-
-
-def draw_trials(view: View, first: Ranking) -> Trials:
+def draw_trials(view: View, first: Ranking) -> None:
     """Silence the first neurons of a ranking, change the most relevant pixels, and show both results."""
     layer, m, neurons = view.analysis.layer, comparable(view.analysis.m, len(first.values)), len(first.values)
     if not m:
         st.caption(f"Layer {layer} has only one neuron, so there is none to compare it with.")
-        return Trials("", {})
-    part = "pixels" if view.test.inputs.ndim == 4 else input_parts(view.test)
+        return
+    part = input_parts(view.test)
     number, share, scaled = _choose(view, part)
     if m < view.analysis.m:
         st.caption(f"Layer {layer} has {neurons} neurons, so {m} of them are compared with {m} others.")
-    sentence, tables = "", {}
     left, right = st.columns(2, gap="medium")
     with left:
         if view.is_classifier and not view.is_comparable:
             st.caption("Accuracy is not defined for these tests: their classes are not the network's.")
         else:
-            ablation = silence(view, first.order, number)
-            sentence = _cost(ablation, m, first, quantity(view.test).unit)
-            tables["silenced-neurons"] = _draw_silenced(view, ablation, first, sentence, number)
+            _draw_silenced(view, silence(view, first.order, number), first, m, number)
     with right:
-        if part == "features":
-            st.caption("Changing the most relevant part of an input is defined for pixels and words, not for features.")
+        if part in ("features", "steps"):
+            st.caption(f"Changing the most relevant part of an input is defined for pixels and words, not for {part}.")
         else:
             result = move(view, first.order, number, share)
-            tables["moved-neurons"] = _draw_moved(view, result, first, part, scaled, (number, share))
-    return Trials(sentence, tables)
+            _draw_moved(view, result, first, part, scaled, (number, share))
 
 
 def _choose(view: View, part: str) -> tuple[int, int, bool]:
@@ -159,22 +147,23 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
             help=f"Evenly spaced tests of the setup, from {TESTS[0]} to all; default {USUAL}, or all where there are "
             "fewer.",
         )
-        share = choose_one(
-            st.segmented_control,
-            f"Changed {part}",
-            {share: f"{share} %" for share in SHARES},
-            2,
-            "changed",
-            required=True,
-            help=f"Share of the most relevant {part} of each test that are changed. From 1 to 10 %; default 2 %.",
-        )
-        scaled = st.toggle(
-            "In standard deviations",
-            key="scaled",
-            bind="query-params",
-            help="Divide each neuron's change by its own standard deviation, so that neurons with a wide range do not "
-            "dominate. Default off.",
-        )
+        with layout.settings("changed", "scaled"):
+            share = choose_one(
+                st.segmented_control,
+                f"Changed {part}",
+                {share: f"{share} %" for share in SHARES},
+                2,
+                "changed",
+                required=True,
+                help=f"Share of the most relevant {part} of each test that are changed. From 1 to 10 %; default 2 %.",
+            )
+            scaled = st.toggle(
+                "In standard deviations",
+                key="scaled",
+                bind="query-params",
+                help="Divide each neuron's change by its own standard deviation, so that neurons with a wide range do "
+                "not dominate. Default off.",
+            )
     return 0 if number == ALL else int(number), share, scaled
 
 
@@ -202,27 +191,25 @@ def _change(ablation: Ablation, silenced: int, unit: str) -> str:
     return f"{signed(100 * own, '+.1f')} points, random ones by {signed(100 * random, '+.1f')}"
 
 
-def _draw_silenced(view: View, ablation: Ablation, first: Ranking, title: str, number: int) -> pd.DataFrame:
+def _draw_silenced(view: View, ablation: Ablation, first: Ranking, m: int, number: int) -> None:
     """Show what silencing neurons costs."""
+    title = _cost(ablation, m, first, quantity(view.test).unit)
     layout.chart(
         view,
         "ablation",
         lambda dark: experiments.ablation_curve(ablation, title, wrap=WRAP, dark=dark),
         alt=title,
         read=f"Each point is one number of silenced neurons, the first by {lower(first.label)}. The band shows five "
-        "draws "
-        "of random neurons. A larger gap means a better ranking.",
+        "draws of random neurons. A larger gap means a better ranking.",
         depends=(first.name, number),
-    )
-    return pd.DataFrame(
-        {"silenced": ablation.counts, f"{ablation.unit}_ranked": ablation.important}
-        | {f"{ablation.unit}_random_{seed}": row for seed, row in zip(ablation.seeds, ablation.random, strict=True)}
+        table=pd.DataFrame(
+            {"silenced": ablation.counts, f"{ablation.unit}_ranked": ablation.important}
+            | {f"{ablation.unit}_random_{seed}": row for seed, row in zip(ablation.seeds, ablation.random, strict=True)}
+        ),
     )
 
 
-def _draw_moved(
-    view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]
-) -> pd.DataFrame:
+def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]) -> None:
     """Show how far activations move when the most relevant part of the tests is changed."""
     found = result.summary(scaled)
     title = (
@@ -231,23 +218,22 @@ def _draw_moved(
     )
     mean = f"{result.changed.mean():.3g}"
     amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
+    own, others = found.important, found.random
+    rows = {f"first {len(result.important)}": result.distances(scaled)[0]}
+    rows |= {f"random {seed}": row for seed, row in zip(result.seeds, result.distances(scaled)[1], strict=True)}
     layout.chart(
         view,
         "moved",
         lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
         alt=title,
         read="Each box is one set of neurons. Height: the distance their activations move (box: half of the tests; "
-        "whiskers: "
-        f"90 %). On average {amount} changed per test.",
+        f"whiskers: 90 %). On average {amount} changed per test. Mean and standard deviation: {own.mean:.3g} ± "
+        f"{own.deviation:.3g} by {lower(first.label)}, {others.mean:.3g} ± {others.deviation:.3g} at random.",
         depends=(first.name, scaled, *depends),
-    )
-    own, others = found.important, found.random
-    st.caption(
-        f"Mean and standard deviation: {own.mean:.3g} ± {own.deviation:.3g} by {lower(first.label)}, "
-        f"{others.mean:.3g} ± {others.deviation:.3g} at random."
-    )
-    rows = {f"first {len(result.important)}": result.distances(scaled)[0]}
-    rows |= {f"random {seed}": row for seed, row in zip(result.seeds, result.distances(scaled)[1], strict=True)}
-    return pd.DataFrame(
-        [{"neurons": name, "mean_distance": row.mean(), "standard_deviation": row.std()} for name, row in rows.items()]
+        table=pd.DataFrame(
+            [
+                {"neurons": name, "mean_distance": row.mean(), "standard_deviation": row.std()}
+                for name, row in rows.items()
+            ]
+        ),
     )

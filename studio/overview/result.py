@@ -2,59 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
 from idc_core.analysis.overview import Overview
 from idc_core.coverage.cell_table import widest_gap
 from idc_core.figures import coverage as figures
-from idc_core.figures.grid import default_axes, lay_out
+from idc_core.figures.grid import Grid, default_axes, lay_out
+from idc_core.report import sentences
 from studio.engine.overview import summarise
 from studio.engine.results import View
-from studio.state.selection import Selection
-from studio.text import cell_name, cluster_name, count, percent, plural
+from studio.shell import tabs
+from studio.shell.pages import PAGES, go_to
+from studio.state.selection import Selection, select
+from studio.text import cell_name, count, percent, plural
+from studio.widgets import grid_axes
 from studio.widgets.layout import grid_chart, is_dark
 
 SMALL = 1024
 """Tiles of the small grid at most."""
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A finding in words, and where it is shown: the page, and what its address says."""
+
+    sentence: str
+    page: str
+    query: dict[str, str]
+
+
 def headline(result: Overview) -> str:
-    """Say how many combinations the tests miss."""
-    table = result.table
-    if missed := table.total - table.covered:
-        of = f"{count(missed)} of {plural(table.total, 'combination')} of the important neurons' clusters"
-        return f"**{of} are not covered by these {plural(result.tests, 'test')}.**"
-    return f"**These {plural(result.tests, 'test')} cover every combination of the important neurons' clusters.**"
+    """Say how many combinations the tests miss, and how many of these occur in training."""
+    return " ".join((f"**{sentences.missed(result)}**", sentences.in_training(result), sentences.drawn(result))).strip()
 
 
-def findings(result: Overview) -> dict[str, str]:
-    """Return the findings in words, by the page that shows them."""
-    table = result.table
-    names = [f"neuron {neuron}" for neuron in result.important]
-    lonely = np.flatnonzero(result.errors_only)
-    if result.accuracy is None:
-        coverage = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered."
-    elif len(lonely):
-        others = f" and {plural(len(lonely) - 1, 'other')}" if len(lonely) > 1 else ""
-        verb = "are" if len(lonely) > 1 else "is"
-        coverage = f"Cell {cell_name(table.cells[lonely[0]])}{others} {verb} reached only by misclassified tests."
-    else:
-        coverage = "Every covered cell contains a correctly classified test."
-    gap = widest_gap(table)
-    if gap is not None:
-        where = f"{names[gap.position]} is in its {cluster_name(gap.cluster, table.sizes[gap.position])}"
-        reached = f"{count(gap.covered)} of {plural(gap.total, 'cell')}"
-        coverage += f" Coverage is lowest where {where}: {reached}."
-    rank, cluster, rare = result.rarest
-    return {
-        "coverage": coverage,
-        "clusters": f"The least covered cluster is the {cluster_name(cluster, table.sizes[rank])} of "
-        f"{names[rank]}: {plural(rare, 'test')} of {result.tests:,}.",
-        "neurons": f"{names[0].capitalize()} alone carries {percent(result.first_share)} of the positive relevance of "
-        f"layer {result.layer}; the {plural(len(names), 'important neuron')} of {result.neurons} carry "
-        f"{percent(result.together_share)}.",
-    }
+def findings(result: Overview) -> list[Finding]:
+    """Return the findings in words, each with the page that shows its subject."""
+    table, found = result.table, []
+    if said := sentences.only_errors(result):
+        lonely = cell_name(table.cells[np.flatnonzero(result.errors_only)[0]])
+        found.append(_finding(said, "coverage", cell=lonely))
+    if (gap := widest_gap(table)) is not None:
+        picked = {"neuron": str(result.important[gap.position]), "cluster": str(gap.cluster)}
+        found.append(_finding(sentences.lowest_coverage(result), "coverage", "growth", **picked))
+    rank, cluster, _ = result.rarest
+    neuron = str(result.important[rank])
+    found.append(_finding(sentences.rarest_cluster(result), "clusters", neuron=neuron, cluster=str(cluster)))
+    # The cluster that may be selected is another neuron's.
+    found.append(_finding(sentences.relevance(result), "neurons", neuron=str(result.important[0]), cluster=""))
+    return found
+
+
+def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> Finding:
+    """Return a finding that is shown on a tab of a page, by default its first."""
+    tab = tab or next(iter(PAGES[page].tabs), "")
+    return Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
 
 
 def numbers(result: Overview) -> None:
@@ -76,29 +82,58 @@ def numbers(result: Overview) -> None:
     lonely.metric("Cells reached only by misclassified tests", found, border=True, help=text)
 
 
-def small_grid(result: Overview, line: str, name: str = "grid") -> None:
-    """Show the grid of combinations without clicks."""
+def small_grid(result: Overview, line: str, view: View | None = None) -> None:
+    """Show the grid of combinations; a click opens its cell on the Coverage page."""
+    grid = _laid_out(result)
+    _draw_grid(result, grid, line, lambda tile: _open(grid, view, tile))
+
+
+def _laid_out(result: Overview) -> Grid:
     table = result.table
-    grid = lay_out(table, [str(neuron) for neuron in result.important], default_axes(table.sizes, most=SMALL))
-    errors = result.accuracy is not None
+    return lay_out(table, [str(neuron) for neuron in result.important], default_axes(table.sizes, most=SMALL))
+
+
+def _draw_grid(
+    result: Overview, grid: Grid, line: str, clicked: Callable[[int], None] | None, name: str = "grid"
+) -> None:
+    table, errors = result.table, result.accuracy is not None
     title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
     option = figures.coverage_grid(
-        grid, table, "errors" if errors else "covered", title, clickable=False, dark=is_dark()
+        grid, table, "errors" if errors else "covered", title, clickable=clicked is not None, dark=is_dark()
     )
     if grid.folded:
         read = (
             f"Each tile is a combination of clusters of {len(table.sizes) - len(grid.folded)} important neurons and "
-            f"stands for {plural(grid.cells_per_tile, 'cell')}. Empty tiles are not covered. Open Coverage to zoom in."
+            f"stands for {plural(grid.cells_per_tile, 'cell')}."
         )
     else:
         filled = " Colour and mark: share of misclassified tests." if errors else ""
-        read = f"Each cell is a combination of clusters of the important neurons.{filled} Empty cells are not covered."
+        read = f"Each cell is a combination of clusters of the important neurons.{filled}"
+    if clicked is not None:
+        read += " Click one to open it in Coverage."
+    import pandas as pd  # the finding above does not wait for it
+
+    columns = {"cell": [cell_name(cell) for cell in table.cells], "tests": table.counts, "misclassified": table.wrong}
     height = min(420, figures.grid_height(grid))
-    grid_chart(f"overview-{name}", option, height, f"Grid of combinations: {title}", read, line, name=name)
+    alt = f"Grid of combinations: {title}"
+    grid_chart(f"overview-{name}", option, height, alt, read, line, clicked, name, pd.DataFrame(columns))
+
+
+def _open(grid: Grid, view: View | None, tile: int) -> None:
+    """Open a tile on the Coverage page: its cell, or where it stands for several, the grid of these."""
+    if tile >= grid.tiles:
+        return
+    clusters = grid.clusters(tile)
+    if not grid.folded:
+        select(cell=cell_name(list(clusters.values())))
+    elif view is not None:
+        grid_axes.fix(view, clusters)
+    tabs.open_at("coverage", "grid")
+    go_to("coverage")
 
 
 def draw_side(shown: View, chosen: Selection, key: str) -> None:
     """Show the numbers and the grid of one of two setups."""
     result = summarise(shown)
     numbers(result)
-    small_grid(result, shown.line, f"grid-{key}")
+    _draw_grid(result, _laid_out(result), shown.line, None, f"grid-{key}")

@@ -10,22 +10,30 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.attribution.methods import METHODS
 from idc_core.errors import IdcError
 from idc_core.figures import heatmaps
 from idc_core.figures.palette import SCHEMES
+from idc_core.lrp.rules import BIAS, RULES
 from idc_core.parameters import Parameter
-from studio.engine.explanations import Explanation, explain
+from studio.engine.explanations import INPUT, Explanation, explain
 from studio.engine.results import PICKS, View, pick
+from studio.engine.wording import input_parts, tests_name
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.state.selection import select
 from studio.text import literal
+from studio.widgets import layout
+from studio.widgets.stepping import draw_steps
 
 WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
 NOTHING, NEXT = "nothing", "next"
 RULE = "epsilon"
+SPREAD = "redistribute"
+"""How biases are treated where every layer is to sum to the score."""
+
 PREDICTED = "predicted"
 
 
@@ -52,8 +60,11 @@ def orders(view: View) -> dict[str, NDArray[np.int64]]:
     return {way: tests for way, tests in found.items() if len(tests)}
 
 
-def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
-    """Choose a test by its number, by stepping, or by the address; return its position, and those to step through."""
+def choose_test(view: View) -> tuple[int, str, NDArray[np.int64]]:
+    """Choose a test by its number, by stepping, or by the address.
+
+    Return its position, a key of `WAYS`, and the tests to step through.
+    """
     offered, ids = orders(view), view.test.ids
     # The second one tells most: errors, where there are any.
     telling = list(offered)[1]
@@ -66,8 +77,7 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             telling,
             "step",
             required=True,
-            help="Tests that Previous, Next and the gallery at the end of the page go through. Default "
-            f"{WAYS[telling]}.",
+            help=f"Tests that Previous, Next and the gallery of all tests go through. Default {WAYS[telling]}.",
         )
         order = offered[how]
         typed = st.session_state["test-number"] = address.read("input")
@@ -81,17 +91,13 @@ def choose_test(view: View) -> tuple[int, NDArray[np.int64]]:
             "through.",
         )
         position = default if view.position is None else view.position
-        place = np.flatnonzero(order == position)
-        for label, step in (("Previous", -1), ("Next", 1)):
-            start = int(place[0]) + step if len(place) else 0
-            number = str(ids[order[start % len(order)]]) if len(order) else ""
-            st.button(label, on_click=select, kwargs={"input": number}, disabled=not number, key=f"step-{label}")
+        draw_steps(ids[order], int(ids[position]))
     if typed and view.position is None:
         st.warning(
-            f"{literal(repr(typed))} is no test of {view.test.name}. Expected a number from {ids.min()} to "
+            f"{literal(repr(typed))} is no test of {tests_name(view.test)}. Expected a number from {ids.min()} to "
             f"{ids.max()}; shown is test {ids[position]}."
         )
-    return position, order
+    return position, how, order
 
 
 def _seconds(view: View) -> dict[str, str]:
@@ -102,31 +108,44 @@ def _seconds(view: View) -> dict[str, str]:
     return {**choices, NOTHING: NOTHING}
 
 
-def choose_explanation(view: View) -> Asked:
-    """Choose class, method, what to compare with, and the parameters of both methods."""
-    explained = None
+def choose_class(view: View) -> str | None:
+    """Choose the class whose score is explained; None for the predicted one, and where there are no classes."""
+    if not view.is_classifier:
+        return None
+    texts = {PREDICTED: "the predicted class", **{name: name for name in view.train.class_names}}
+    explained = choose_one(
+        st.selectbox,
+        "Explain the score of",
+        texts,
+        PREDICTED,
+        "explain",
+        width=200,
+        help=f"Class whose score before the softmax is explained. Default {texts[PREDICTED]}.",
+    )
+    return None if explained == PREDICTED else explained
+
+
+def choose_method() -> str:
+    """Choose the method that explains."""
+    lines = [f"**{entry.label}**: {entry.help}" for entry in METHODS.values()]
+    return choose_one(
+        st.selectbox,
+        "Method",
+        {name: entry.label for name, entry in METHODS.items()},
+        RULE,
+        "method",
+        width=200,
+        help="  \n".join([*lines, f"Default {METHODS[RULE].label}."]),
+    )
+
+
+def choose_explanation(view: View, *rare: str) -> tuple[Asked, DeltaGenerator]:
+    """Choose class, method, what to compare with, and the parameters of both methods.
+
+    Return them and the place of the tab's rare choices, of which `rare` are the names in the address.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if view.is_classifier:
-            texts = {PREDICTED: "the predicted class", **{name: name for name in view.train.class_names}}
-            explained = choose_one(
-                st.selectbox,
-                "Explain the score of",
-                texts,
-                PREDICTED,
-                "explain",
-                width=200,
-                help=f"Class whose score before the softmax is explained. Default {texts[PREDICTED]}.",
-            )
-        lines = [f"**{entry.label}**: {entry.help}" for entry in METHODS.values()]
-        method = choose_one(
-            st.selectbox,
-            "Method",
-            {name: entry.label for name, entry in METHODS.items()},
-            RULE,
-            "method",
-            width=200,
-            help="  \n".join([*lines, f"Default {METHODS[RULE].label}."]),
-        )
+        explained, method = choose_class(view), choose_method()
         choices = _seconds(view)
         usual = NEXT if view.is_classifier else "method composite"
         second = choose_one(
@@ -142,9 +161,11 @@ def choose_explanation(view: View) -> Asked:
         used = METHODS[method].parameters
         if second.startswith("method "):
             used = (*used, *METHODS[second.removeprefix("method ")].parameters)
-        settings = {name: _choose_parameter(one) for name, one in {one.name: one for one in used}.items()}
-    st.caption(f"{METHODS[method].label}: {METHODS[method].help}")
-    return Asked(None if explained == PREDICTED else explained, method, second, settings)
+        parameters = {one.name: one for one in used}
+        settings = layout.settings(*parameters, *rare)
+    with settings:
+        chosen = {name: _choose_parameter(one) for name, one in parameters.items()}
+    return Asked(explained, method, second, chosen), settings
 
 
 def _choose_parameter(parameter: Parameter) -> float | str:
@@ -158,23 +179,29 @@ def _choose_parameter(parameter: Parameter) -> float | str:
             default,
             key=parameter.name,
             bind="query-params",
-            width=130,
             help=f"{parameter.help} Default {_written(default)}.",
         )
         return value
     first, last, usual = map(_written, (parameter.offered[0], parameter.offered[-1], parameter.default))
     span = f"Either {first} or {last}" if isinstance(parameter.default, str) else f"From {first} to {last}"
-    value = st.selectbox(
+    value = choose_one(
+        st.selectbox,
         parameter.label,
-        parameter.offered,
-        index=parameter.offered.index(parameter.default),
-        format_func=_written,
-        key=parameter.name,
-        bind="query-params",
-        width=130,
+        {one: _written(one) for one in parameter.offered},
+        parameter.default,
+        parameter.name,
         help=f"{parameter.help} {span}; default {usual}.",
     )
     return value
+
+
+def conserve() -> None:
+    """Explain by the usual rule where the method has no such choice, and spread what biases keep; for callbacks."""
+    if st.session_state["method"] not in RULES:
+        address.keep("method", "")
+        st.session_state["method"] = RULE
+    address.keep(BIAS.name, SPREAD)
+    st.session_state[BIAS.name] = SPREAD
 
 
 def _written(value: float | str) -> str:
@@ -229,39 +256,60 @@ def _runner_up(view: View, position: int, target: int, scores: NDArray[np.float3
     return int(next(index for index in np.argsort(-scores, kind="stable") if index != target))
 
 
-def choose_colours(is_image: bool) -> tuple[str, str, float]:
-    """Choose what shares a colour scale, the colours, and the strength of the overlay in 0..1."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        scale = choose_one(
-            st.segmented_control,
-            "Colour scale",
-            heatmaps.SCALES,
-            "picture",
-            "scale",
-            required=True,
-            help=f"Heatmaps that share one colour range. Default {heatmaps.SCALES['picture']}.",
+def choose_place(view: View, explanations: list[Explanation]) -> str:
+    """Choose where relevance is looked at: the input, or a layer whose tokens lie over it."""
+    units = input_parts(view.test)
+    over = [layer for layer in explanations[0].over_input if all(layer in one.over_input for one in explanations)]
+    if not over:
+        return INPUT
+    tokens = "patches" if view.test.inputs.ndim == 4 else "tokens"
+    return choose_one(
+        st.selectbox,
+        "Relevance of",
+        {INPUT: units, **{layer: f"{tokens} at {layer}" for layer in reversed(over)}},
+        INPUT,
+        "at",
+        help=f"The {units} of the input, or the {tokens} of a layer: the relevance of all features of a token, summed. "
+        f"Tokens that are none of the {tokens}, such as the class token, are left out. Default {units}.",
+    )
+
+
+def choose_colours() -> tuple[str, str]:
+    """Choose what shares a colour scale, and the colours."""
+    scale = choose_one(
+        st.segmented_control,
+        "Colour scale",
+        heatmaps.SCALES,
+        "picture",
+        "scale",
+        required=True,
+        help=f"Heatmaps that share one colour range. Default {heatmaps.SCALES['picture']}.",
+    )
+    scheme = choose_one(
+        st.segmented_control,
+        "Colours",
+        {name: entry.label for name, entry in SCHEMES.items()},
+        "red-blue",
+        "colours",
+        required=True,
+        help="Orange and purple can be distinguished with every kind of colour vision. Default "
+        f"{SCHEMES['red-blue'].label}.",
+    )
+    return scale, scheme
+
+
+def choose_strength() -> float:
+    """Choose how strongly relevance covers its picture, in 0..1."""
+    return (
+        st.slider(
+            "Overlay (%)",
+            0,
+            100,
+            60,
+            5,
+            key="overlay",
+            bind="query-params",
+            help="Opacity of the most relevant pixels over the image. From 0 to 100; default 60.",
         )
-        scheme = choose_one(
-            st.segmented_control,
-            "Colours",
-            {name: entry.label for name, entry in SCHEMES.items()},
-            "red-blue",
-            "colours",
-            required=True,
-            help="Orange and purple can be distinguished with every kind of colour vision. Default "
-            f"{SCHEMES['red-blue'].label}.",
-        )
-        strength = 60
-        if is_image:
-            strength = st.slider(
-                "Overlay (%)",
-                0,
-                100,
-                60,
-                5,
-                key="overlay",
-                bind="query-params",
-                width=200,
-                help="Opacity of the most relevant pixels over the image. From 0 to 100; default 60.",
-            )
-    return scale, scheme, strength / 100
+        / 100
+    )

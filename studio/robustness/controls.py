@@ -13,6 +13,7 @@ from idc_core.experiments.rq6 import RQ6Settings, usual
 from idc_core.suites import SUITES
 from studio.engine.results import View, clustered
 from studio.state.choices import choose_one, choose_several
+from studio.widgets import layout
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
@@ -40,16 +41,15 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
         )
         epochs = _one_of("Epochs", EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
         seeds = _one_of("Seeds", SEEDS, 5, "seeds", "Repetitions with other random choices")
-    with st.expander("Noise, attacks and initial weights"):
-        kinds = choose_several(
-            partial(st.pills, selection_mode="multi"),
-            "Perturbations of training inputs",
-            {name: kind.label for name, kind in SUITES.items() if kind.family in ("noise", "transform")},
-            start.kinds,
-            "perturbed-by",
-            help="Perturbations that make the candidates. Default Random noise and Relevance-guided noise.",
-        )
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+        with layout.settings("perturbed-by", "noisy-pixels", "attack-size", "begin"):
+            kinds = choose_several(
+                partial(st.pills, selection_mode="multi"),
+                "Perturbations of training inputs",
+                {name: kind.label for name, kind in SUITES.items() if kind.family in ("noise", "transform")},
+                start.kinds,
+                "perturbed-by",
+                help="Perturbations that make the candidates. Default Random noise and Relevance-guided noise.",
+            )
             noisy = "Share of a picture's pixels with noise, in additions and tests"
             share_noisy = _one_of("Pixels with noise (%)", SHARES, round(100 * start.share), "noisy-pixels", noisy)
             size = "Largest change of a pixel by FGSM and BIM, as a share of its range"

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.experiments.retraining import usual_recipe
 from idc_core.experiments.retraining_results import CONFIDENCE, Difference, RetrainedNetwork
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
 from idc_core.figures import input_images
 from idc_core.figures import robustness as figures
+from idc_core.models.registry import find_entry
 from idc_core.suites import SUITES
 from studio.engine.results import View, clustered
 from studio.robustness.controls import usual_settings
@@ -22,6 +24,9 @@ from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
 
 COLUMNS = 6
+QUICK = 150_000_000
+"""Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
+
 AGAINST = {RANDOM: "random", NONE: "nothing"}
 PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 
@@ -93,15 +98,16 @@ def draw_curves(run: RQ6Run, key: str) -> None:
         read="Each line is the mean over the finished seeds, its band one standard deviation to either side. "
         f"x: epochs, 0 is before retraining; y: {found.unit}, with its own scale per panel.",
         depends=(run.path.name, run.seeds, tuple(found.networks)),
+        table=epoch_table(run),
     )
 
 
 def draw_differences(run: RQ6Run) -> None:
-    """Draw the differences of the additions at the end."""
+    """Draw the differences of the additions at the end, and list them."""
     found = run.result
     seeds = len(found.finished(*ADDITIONS))
     if not seeds:
-        st.caption("Differences appear when all three networks of the first seed are retrained.")
+        st.caption("Differences appear when the first seed is finished.")
         return
     pairs = [found.difference(*pair) for pair in PAIRS]
     significant = _significant(run, pairs[0])
@@ -118,6 +124,12 @@ def draw_differences(run: RQ6Run) -> None:
         read=f"Each mark is a mean paired difference with its {100 * CONFIDENCE:.0f} % confidence interval (Student's "
         "t). Intervals that exclude 0 are significant. By chance alone, 1 of 20 does.",
         depends=(run.path.name, run.seeds, tuple(found.networks)),
+        table=pd.DataFrame(found.rows()),
+    )
+    _draw_table(tables(run)[1], "Every test with the differences of additions; a star marks significant ones")
+    st.caption(
+        "In percentage points (regression: error units), "
+        f"with {100 * CONFIDENCE:.0f} % confidence intervals. *: significant."
     )
 
 
@@ -146,54 +158,54 @@ def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
 
-def draw_tables(run: RQ6Run) -> None:
-    """Show every test with its differences, in two tables: one would be wider than a narrow window."""
+def draw_means(run: RQ6Run) -> None:
+    """List the accuracy on every test at the end."""
+    _draw_table(tables(run)[0], "Every test with the accuracy of each addition")
+    st.caption("After the last epoch: mean ± standard deviation over the seeds.")
+
+
+def _draw_table(table: pd.DataFrame, alt: str) -> None:
+    """Show one row per test."""
     right = st.column_config.TextColumn(alignment="right")
-    means, differences = tables(run)
-    for table, alt in (
-        (means, "Every test with the accuracy of each addition"),
-        (differences, "Every test with the differences of additions; a star marks significant ones"),
-    ):
-        st.dataframe(
-            table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right), alt=alt
-        )
-    st.caption(
-        "Mean ± standard deviation over the seeds. Differences in percentage points (regression: error units), "
-        f"with {100 * CONFIDENCE:.0f} % confidence intervals. *: significant."
+    st.dataframe(
+        table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right), alt=alt
     )
 
 
 def before_first_result(run: RQ6Run) -> str:
-    """Say what follows where nothing is finished yet."""
+    """Say what is done, or would be, where nothing is finished yet."""
     if run.going:
         return (
-            f"**The first of {run.total} networks is being retrained.** Results appear with every network; "
+            f"**{run.total} networks are being retrained; none is finished yet.** Results appear with every network; "
             "significance needs two seeds."
         )
-    duration = "a minute or two" if run.starts else "minutes to hours"
-    inputs = f"{count(len(run.view.train))} training inputs"
-    return f"**No network is retrained yet.** {run.total} networks on {inputs} take {duration}."
+    epochs, view = plural(run.settings.epochs, "epoch"), run.view
+    is_quick = view.train.inputs.size * run.settings.epochs * run.total <= QUICK
+    duration = "Roughly a minute or two" if is_quick else "Minutes to hours"
+    return (
+        f"**No network is retrained yet.** Start trains {run.total} copies of the network, {epochs} each. Per seed: "
+        f"one with inputs that raise IDC, one with as many random ones, one with nothing added. {duration}."
+    )
 
 
 def draw_command(run: RQ6Run) -> None:
     """Show the command line that makes this run, where there is one."""
-    if run.starts or run.going or not _is_usual(run):
+    if run.going or not _is_usual(run):
         return
-    st.markdown("To run this in a terminal (results appear here on reload):")
-    name = run.view.model.card.name
-    st.code(f"python -m idc_core experiment rq6 --models {name} --seeds {len(run.seeds)}", language="bash")
+    st.markdown("In a terminal (results appear here on reload):")
+    name = run.view.card.name
+    st.code(f"python -m idc_core experiment rq6 --models {name} --seeds {len(run.seeds)}", language=None)
 
 
 def _is_usual(run: RQ6Run) -> bool:
     """Whether everything but the number of seeds is as the command line does it."""
-    card, setup = run.view.model.card, run.view.setup
-    whole = (setup.data, setup.layer, setup.classes) == (card.dataset, card.default_layer, ())
+    card, setup = run.view.card, run.view.setup
+    whole = (setup.data, setup.layer, setup.filter_words) == (card.dataset, card.default_layer, "")
     return whole and run.settings == usual_settings(run.view)
 
 
 def draw_added(run: RQ6Run) -> None:
     """Show some of the inputs that were added with the first seed."""
-    st.header("Added inputs", anchor=False)
     for column, name in zip(st.columns(2, gap="medium"), (RAISING, RANDOM), strict=True):
         network, label = run.result.networks.get((name, run.seeds[0])), _capital(ADDITIONS[name])
         with column:
@@ -221,7 +233,7 @@ def draw_side(run: RQ6Run, side: View, chosen: Selection, key: str) -> None:
     if one.result.networks:
         draw_curves(one, f"curves-{key}")
     else:
-        st.caption("No network is retrained for this setup yet. Open it (Swap in the sidebar) to start.")
+        st.caption("No network is retrained for this setup yet. Open it (Swap in the sidebar) and press Start.")
 
 
 def compare_setups(run: RQ6Run, here: View, there: View) -> str:
@@ -242,31 +254,59 @@ def _settings_of(run: RQ6Run, side: View) -> RQ6Settings:
     return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), **clusters)
 
 
-def explain(run: RQ6Run) -> None:
-    """Say how it was computed."""
-    settings, found, view = run.settings, run.result, run.view
+def explain_curves(run: RQ6Run) -> None:
+    """Say how networks were trained, and on what they are measured."""
+    layout.computed(run.view, *_on_training(run))
+
+
+def explain_differences(run: RQ6Run) -> None:
+    """Say what the intervals are over."""
+    layout.computed(
+        run.view,
+        "Intervals are over the seeds: the order of training and the noise, not other tests or other networks.",
+    )
+
+
+def explain_added(run: RQ6Run) -> None:
+    """Say how additions were chosen."""
+    layout.computed(run.view, _on_additions(run))
+
+
+def _on_additions(run: RQ6Run) -> str:
+    """Say how additions are chosen."""
+    settings, view = run.settings, run.view
     noise = f"{percent(settings.share)} of the pixels, standard deviation {settings.deviation:g}"
     cells = f"layer {settings.layer}, m = {settings.m}, {settings.clustering}"
     if len(settings.clusters) == 1:
         cells += f", k = {settings.clusters[0]}"
     cells += ", zeros dropped" if settings.drop_zeros else ""
     kinds = layout.names([lower(SUITES[name].label) for name in settings.kinds])
-    classes = f" Tests are those of class {view.class_label}; training inputs are of all classes." * bool(
-        view.setup.classes
-    )
-    rate = " The learning rate is a third of the original one." if settings.start == "trained" else ""
-    layout.computed(
-        view,
+    passing = view.setup.filter_words
+    some = f" Tests are those {passing}; training inputs are not filtered." if passing else ""
+    return (
         f"Candidates: up to 10,000 training inputs per seed, each perturbed once by {kinds} ({noise}). A candidate "
         f"raises IDC if no test reaches its cell ({cells}). Of every such cell the candidate nearest to the centroids "
         "is taken, then the next one, and so on. As many random ones are drawn from all candidates. Targets are those "
-        f"of the original inputs. No test is among the candidates.{classes}",
+        f"of the original inputs. No test is among the candidates.{some}"
+    )
+
+
+def _on_training(run: RQ6Run) -> tuple[str, str]:
+    """Say how networks are trained, and on what they are measured."""
+    settings, found, view = run.settings, run.result, run.view
+    rate = " The learning rate is a third of the original one." if settings.start == "trained" else ""
+    if find_entry(view.setup.model).recipe is None:
+        used = usual_recipe(view.model, settings.start)
+        rate = (
+            f" This network came without a recipe: AdamW, highest learning rate {used.learning_rate:g} with warm-up "
+            f"and decay, batches of {min(used.batch, len(view.train))}."
+        )
+    return (
         f"Every network is trained for {found.epochs} epochs of {count(found.steps)} steps, with additions or without: "
-        f"additions replace training inputs.{rate} Noise in the tests has the same strength and another seed. "
-        "Relevance and the fixed attacks are of the network before retraining. Attacks change the first "
-        f"{count(min(MOST_ATTACKED, len(run.tests)))} tests by at most {settings.epsilon:g}, BIM in ten steps. The "
-        "paper's FGSM uses 0.3, at which accuracy is close to 0.",
-        "Intervals are over the seeds: the order of training and the noise, not other tests or other networks.",
+        f"additions replace training inputs.{rate}",
+        "Noise in the tests has the same strength and another seed. Relevance and the fixed attacks are of the network "
+        f"before retraining. Attacks change the first {count(min(MOST_ATTACKED, len(run.tests)))} tests by at most "
+        f"{settings.epsilon:g}, BIM in ten steps. The paper's FGSM uses 0.3, at which accuracy is close to 0.",
     )
 
 
@@ -291,7 +331,7 @@ def weights(network: RetrainedNetwork) -> bytes:
 
 def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the retrained weights of the first seed."""
-    seed, name = run.seeds[0], run.view.model.card.name
+    seed, name = run.seeds[0], run.view.card.name
 
     def file(addition: str) -> tuple[str, str, Callable[[], bytes]]:
         network = run.result.networks[addition, seed]

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from idc_core.experiments.retraining_results import Retraining
     from idc_core.experiments.rq6 import RQ6Settings
 
-LIGHT = 5_000_000
-"""Values of all training inputs together up to which the page starts by itself; MNIST has 47 million."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RQ6Run(RetrainingRun):
@@ -37,7 +34,7 @@ class RQ6Run(RetrainingRun):
 
 
 def rq6_run(view: View, settings: RQ6Settings, seeds: tuple[int, ...]) -> RQ6Run:
-    """Return the run of a setup, on the tests of the chosen classes; it starts by itself where that is quick."""
+    """Return the run of a setup, on the tests that pass the filter; none of it starts by itself."""
     from idc_core.experiments.rq6 import ADDITIONS, run_store
 
     tests = view.test if len(view.chosen) == len(view.test) else view.test.only(view.chosen)
@@ -59,5 +56,4 @@ def rq6_run(view: View, settings: RQ6Settings, seeds: tuple[int, ...]) -> RQ6Run
         return prepare_rq6(view.model, view.train, tests, learnt, settings, on_progress=report)
 
     path = run_store(view.model, view.train, tests, settings).path
-    light = view.train.inputs.size <= LIGHT
-    return RQ6Run(path, tuple(ADDITIONS), seeds, prepare, light, view=view, settings=settings, tests=tests)
+    return RQ6Run(path, tuple(ADDITIONS), seeds, prepare, starts=False, view=view, settings=settings, tests=tests)

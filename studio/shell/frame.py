@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import os
 from contextvars import ContextVar
 from pathlib import Path
 
-# Read by OpenMP when torch is first imported: waiting threads must not spin beside other processes.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
 from idc_core.analysis.overview import Overview
 from idc_core.errors import CancelledError, IdcError
 from idc_core.files import cache_folder
+from idc_core.threads import wait_briefly
+from studio import starting
 from studio.engine import jobs
 from studio.engine.overview import snapshot
-from studio.engine.results import View, open_view, warm
-from studio.shell import own_setup, pins, tour
+from studio.engine.results import View, neuron_said, open_view, warm
+from studio.engine.wording import tests_name
+from studio.shell import account, own_setup, pins, presenting, search, test_filter, tour
+from studio.shell.history import keep_choices
 from studio.shell.pages import PAGES, asked_page, navigation
-from studio.state import address
+from studio.state import address, device, visitor
 from studio.state.selection import Selection
-from studio.state.setup import DEFAULT, Setup, choose, setup_line, untouched
+from studio.state.setup import DEFAULT, Setup, arrive, choose, fitting_data, not_found, parse, setup_line, untouched
 from studio.text import literal, plural
 from studio.widgets.charts import follow_theme
+
+wait_briefly()  # torch is first imported after the first paint
 
 ASSETS = Path(__file__).parents[2] / "assets"
 LAST_GOOD = "last-good-setup"
 TRIED = "front-door-tried"
+SHOWN = "shown-setup"
+"""In the session: the setup that the page shows; another one may be on its way."""
+FORMER = '<span class="former-setup"></span>'
+"""While it is on the page, the styles hide all that is not drawn anew yet."""
 
 # Of the thread that runs the script: nothing of it stays in the session.
 _opened: ContextVar[View | Overview | None] = ContextVar("opened")
@@ -36,15 +43,18 @@ _opened: ContextVar[View | Overview | None] = ContextVar("opened")
 
 def run() -> None:
     """Draw heading, sidebar and setup, then run the page; its script is loaded only then, when these are painted."""
-    entry, script = navigation()
+    arrive()
+    registered = _registered()
+    entry, script = navigation(registered)
     st.session_state.pop(TRIED, None)
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{entry.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
-    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP):
+    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP, presenting.PRESENT, device.KEY):
         # On every page, also one that shows none of it: the next page's address is empty.
         address.read(held)
-    if asked := asked_page():
-        st.switch_page(PAGES[asked].file)
+    asked, parameters = asked_page()
+    if asked:
+        st.switch_page(PAGES[asked].file, query_params=parameters)
     try:
         cache_folder()
     except IdcError as error:
@@ -52,26 +62,61 @@ def run() -> None:
         st.stop()
     st.html(ASSETS / "styles" / "studio.css")
     st.logo(ASSETS / "logo.svg", size="large")
-    line = st.empty()
+    account.enter()
+    presenting.draw(entry.name)
+    line, former = st.empty(), st.empty()
     st.title(entry.question, anchor=False)
     follow_theme()
+    keep_choices()
     own_setup.follow()
+    if entry.setup != "none":
+        for sentence in not_found(entry.name):
+            st.warning(literal(sentence))
     guide = tour.begin(entry.name)
     if entry.setup == "none":
+        with st.sidebar:
+            search.draw(registered, parts=False)
         _run(script, None)
     elif entry.setup == "snapshot" and (kept := _instant()) is not None:
+        _hide_former(former, DEFAULT)
         line.caption(default_line(kept))
         tour.guide(guide, entry.name, kept)
         _run(script, kept)
+        _drawn(former, DEFAULT)
         # What the sidebar lists takes a second to load; the page has not waited for it.
-        _draw_sidebar(choose())
-        warm(DEFAULT)
+        _draw_sidebar()
+        warm(DEFAULT, kept.fingerprints)
     else:
-        view = _open_setup()
+        setup, filtering = _draw_sidebar()
+        _hide_former(former, setup)
+        view = _open_setup(setup)
+        test_filter.fill(filtering, view)
         line.caption(view.line)
         _note(view)
         tour.guide(guide, entry.name, view)
         _run(script, view)
+        _drawn(former, view.setup)
+
+
+def _registered() -> Setup | None:
+    """Return the setup as the registries know it; None as the studio opens, when they are not loaded for this."""
+    if untouched():
+        return None
+    try:
+        return parse({name: address.read(name) for name in vars(DEFAULT)})
+    except IdcError:
+        return None  # what is wrong is said where the setup is opened
+
+
+def _hide_former(place: DeltaGenerator, setup: Setup) -> None:
+    """Hide what the page still shows of another setup until it is drawn anew: their numbers would mix."""
+    if st.session_state.get(SHOWN, setup) != setup:
+        place.html(FORMER)
+
+
+def _drawn(place: DeltaGenerator, setup: Setup) -> None:
+    st.session_state[SHOWN] = setup
+    place.empty()
 
 
 def _run(script: Page, shown: View | Overview | None) -> None:
@@ -80,6 +125,7 @@ def _run(script: Page, shown: View | Overview | None) -> None:
         script.run()
     finally:
         _opened.reset(token)
+        starting.shown.set()
 
 
 def enter() -> View | Overview | None:
@@ -91,7 +137,7 @@ def enter() -> View | Overview | None:
     try:
         return _opened.get()
     except LookupError:
-        navigation()
+        navigation(None)
     if TRIED in st.session_state:
         st.error("This page is part of IDC Studio: start it with `streamlit run app.py`.")
         st.stop()
@@ -122,13 +168,11 @@ def default_line(result: Overview) -> str:
 
 def _instant() -> Overview | None:
     """Return what the Overview shows before anything is loaded; None unless all is as the studio opens."""
-    return snapshot() if untouched() and pins.pinned() is None else None
+    return snapshot() if untouched() and pins.pinned() is None and not test_filter.is_open() else None
 
 
-def _open_setup() -> View:
-    """Draw the sidebar and return what to show; where that fails, say why and return the last good result."""
-    setup = choose()
-    _draw_sidebar(setup)
+def _open_setup(setup: Setup) -> View:
+    """Return what to show of a setup; where that fails, say why and return the last good result."""
     stopped = st.session_state[jobs.HALTED] = st.session_state.pop(jobs.STOPPED, False)
     if stopped:
         st.info("Stopped. Finished results are kept. Start again, or change the setup.")
@@ -144,15 +188,24 @@ def _open_setup() -> View:
     return view
 
 
-def _draw_sidebar(setup: Setup) -> None:
+def _draw_sidebar() -> tuple[Setup, test_filter.Places]:
+    """Draw the sidebar; return the setup that is chosen there, and the places of the filter of its tests."""
+    top = st.sidebar.container()
+    setup, below_tests = choose()
+    filtering = test_filter.draw(below_tests)
+    device.draw()
+    with top:
+        search.draw(setup)
     pins.draw_sidebar(setup)
     tour.draw_sidebar()
+    presenting.draw_sidebar()
+    return setup, filtering
 
 
 def _last_good(failed: Setup) -> View:
     """Return the last result of this session, or end the page."""
     setup = st.session_state.get(LAST_GOOD)
-    if setup is None or setup == failed:
+    if setup is None or setup == failed or setup.model not in visitor.models() or not _is_there(setup):
         st.stop()
     st.caption("The last successful result is shown; the line above the heading names its setup.")
     try:
@@ -161,17 +214,29 @@ def _last_good(failed: Setup) -> View:
         st.stop()
 
 
+def _is_there(setup: Setup) -> bool:
+    """Whether a setup's tests can still be chosen: a saved suite may have been deleted."""
+    return setup.data in fitting_data(visitor.models()[setup.model])
+
+
 def _note(view: View) -> None:
     """Say what is unusual about a setup."""
-    for remark in getattr(view.model, "remarks", ()):
+    if problem := jobs.shelf().problem:
+        st.caption(f"{literal(problem)} The studio goes on without keeping them.")
+    for remark in view.remarks:
         st.caption(remark)
+    if view.test.notes:
+        st.caption(f"Tests of {literal(tests_name(view.test))} read as: {literal('; '.join(view.test.notes))}.")
+    if said := neuron_said(view):
+        st.caption(said)
     if view.analysis.m < view.setup.m:
         st.caption(f"Layer {view.setup.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:
         st.caption(
-            f"The network predicts classes of {view.train.name}, the tests are {view.test.name}. "
+            f"The network predicts classes of {view.train.name}, the tests are {tests_name(view.test)}. "
             "Accuracy is not defined for these tests; coverage is."
         )
     if not len(view.chosen):
-        st.warning("No test has the chosen classes. Choose other classes in the sidebar.")
+        st.warning(f"None of the {plural(len(view.test), 'test')} is {literal(view.setup.filter_words)}.")
+        test_filter.draw_clear("filter-way-back")
         st.stop()

@@ -1,4 +1,7 @@
-"""The setup files of this server: read at its start and when they change; what is wrong is shown on every page."""
+"""The setup files of this server, and what its command line named: read at its start; setup files when they change.
+
+What is wrong is shown on every page.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,12 @@ VISITED = "own-setup-visited"
 
 def follow() -> None:
     """Read what has changed, show what is wrong, and open a session's first visit on the person's network."""
-    if not os.environ.get("IDC_SETUP"):
+    named = bool(os.environ.get("IDC_FILES"))
+    if not named and not os.environ.get("IDC_SETUP"):
         return
     from idc_core import setup_files
 
+    models = _files() if named else []
     setup_files.watch(setup_files.from_environment())
     if due := setup_files.changed():
 
@@ -38,6 +43,30 @@ def follow() -> None:
         st.error(problem)
         st.caption("What was read before stays. Save the file to have it read again.")
     if not st.session_state.get(VISITED) and untouched():
-        models = [name for one in setup_files.opened() for name in one.models]
-        address.keep("model", models[0] if models else "")
+        models += [name for one in setup_files.opened() for name in one.models]
+        st.session_state[VISITED] = True
+        if models:
+            address.keep("model", models[0])
+            st.rerun()  # the navigation was drawn without it
     st.session_state[VISITED] = True
+
+
+def _files() -> list[str]:
+    """Open the files that the command line named, once; show what is wrong and return the networks."""
+    from idc_core.cli import own_server_files
+
+    if own_server_files.pending():
+
+        def work(report: Progress) -> None:
+            own_server_files.open_once()
+
+        try:
+            Waiting(1).get("own files", os.environ["IDC_FILES"], "reading your files", work)
+        except CancelledError:
+            st.info("Reading your files was stopped. They are read again at the next click.")
+            return []
+    models, problem = own_server_files.open_once()
+    if problem:
+        st.error(problem)
+        st.caption("Start the dashboard again once this is mended.")
+    return list(models)

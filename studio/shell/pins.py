@@ -12,6 +12,7 @@ import streamlit as st
 from idc_core.coverage.cell_table import overlap
 from idc_core.errors import IdcError
 from studio.engine.results import View, open_view
+from studio.shell import notes
 from studio.state import address, selection, setup
 from studio.state.selection import Selection
 from studio.state.setup import Setup
@@ -78,7 +79,7 @@ def open_pinned() -> Pinned | None:
         st.error(f"The pinned setup cannot be shown. {literal(error)}")
         return None
     if not len(view.chosen):
-        st.warning("The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another.")
+        st.warning("The pinned setup cannot be shown: no test passes its filter. Unpin it, or pin another.")
         return None
     return Pinned(view, found[1])
 
@@ -147,10 +148,21 @@ def draw_sidebar(chosen: Setup) -> None:
                     on_click=selection.select,
                     kwargs={name: None},
                 )
-        if not words:
+        if len(numbers := selection.drawn_around(chosen.data)) > 1:
+            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+                st.markdown(plural(len(numbers), "test") + " in a chart")
+                st.button(
+                    "Clear",
+                    key="clear-tests",
+                    type="tertiary",
+                    help="Clear the tests selected in a chart.",
+                    on_click=selection.forget_tests,
+                )
+        elif not words:
             st.caption(
                 "Nothing yet. Click a test, a neuron, a cluster or a cell on any page to select it on all pages."
             )
+        notes.draw(chosen, present)
         _draw_pinned(chosen, present)
 
 
@@ -168,6 +180,8 @@ def _draw_pinned(chosen: Setup, present: Selection) -> None:
         return
     st.markdown("**Pinned**", help="Compared with the present setup near the end of every page.")
     st.caption(" · ".join((found[0].line, *found[1].words.values())))
+    for sentence in setup.unknown(dict(parse_qsl(address.read(PIN)))).values():
+        st.warning(literal(sentence))
     with st.container(horizontal=True, gap="xsmall"):
         st.button(
             "Swap",

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.analysis.overview import Overview
 from studio.engine.overview import summarise
 from studio.engine.results import View
+from studio.shell import tabs
 from studio.shell.pages import PAGES, go_to
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview
 from studio.state import address
@@ -125,9 +126,12 @@ def draw_sidebar() -> None:
 
 
 def _arrive(now: int, wanted: Selection) -> None:
-    """Select what a step is about, once; what an address that was passed on says stays."""
+    """Open the tab of a step and select what it is about, once; what an address that was passed on says stays."""
     before = st.session_state.get(ARRIVED)
     st.session_state[ARRIVED] = now
+    entry, tab = PAGES[STEPS[now - 1].page], STEPS[now - 1].tab
+    if before != now and entry.tabs and tabs.TAB not in st.query_params:
+        tabs.open_at(entry.name, tab or next(iter(entry.tabs)))
     passed_on = before is None and selected() != Selection()
     if before != now and not passed_on and selected() != wanted:
         select(**vars(wanted))

@@ -237,12 +237,16 @@ def finding(story: Story) -> Words:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the tour: its page, what it is about, what puts it into words, and what is selected on arrival."""
+    """One step of the tour: its page, what it is about, what puts it into words, and what is selected on arrival.
+
+    `tab` is the page's tab that is opened; the first by default.
+    """
 
     page: str
     title: str
     tell: Callable[..., Words]
     selects: Callable[[Story], Selection]
+    tab: str = ""
 
 
 def _cell(story: Story) -> Selection:
@@ -266,6 +270,7 @@ STEPS: tuple[Step, ...] = (
         "the finding, and the next step",
         finding,
         lambda story: Selection(story.test, story.neuron, story.cell[story.rank], cell_name(story.goal)),
+        tab="fill",
     ),
 )
 """The steps in their order."""

@@ -6,7 +6,10 @@ all pages is therefore read from here and written back at every run, so that a c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from idc_core.parameters import Parameter
 
@@ -19,11 +22,34 @@ _POSITION = Parameter("number", "Number", "Of a test, neuron, class or input.", 
 
 
 def read(name: str) -> str:
-    """Return what the address says under a name, else what the session kept; empty where neither says anything."""
+    """Return what the address says under a name, else what the session kept; empty where neither says anything.
+
+    Of an address that the reader went back to, nothing else counts: what it does not say was not chosen then.
+    """
     said = st.query_params.get_all(name)
-    value = clean(",".join(said)) if said else str(st.session_state.get(KEPT + name, ""))
-    keep(name, value)
+    value = clean(",".join(said)) if said or went_back() else str(st.session_state.get(KEPT + name, ""))
+    _keep(name, value, said)
     return value
+
+
+def went_back() -> bool:
+    """Whether the page is run because the reader went back or forth in the browser's history."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and context.is_history_navigation
+
+
+def is_new(name: str) -> bool:
+    """Whether the address says something under a name that the session did not keep: it was typed, copied or linked."""
+    said = st.query_params.get_all(name)
+    return bool(said) and clean(",".join(said)) != st.session_state.get(KEPT + name, "")
+
+
+def replace(values: Mapping[str, str]) -> None:
+    """Keep these values and no others, as in a new window with their address."""
+    for name in [str(name) for name in st.session_state if str(name).startswith(KEPT)]:
+        del st.session_state[name]
+    for name, value in values.items():
+        keep(name, clean(value))
 
 
 def clean(text: str) -> str:
@@ -39,8 +65,13 @@ def position(text: str) -> int | None:
 
 def keep(name: str, value: str) -> None:
     """Keep a value in the session and in the address; an empty one is taken out of the address."""
+    _keep(name, value, st.query_params.get_all(name))
+
+
+def _keep(name: str, value: str, said: list[str]) -> None:
+    """Keep a value; the address, which says this much under its name so far, is written where it says another one."""
     st.session_state[KEPT + name] = value
-    if not value:
-        st.query_params.pop(name, None)
-    elif st.query_params.get_all(name) != [value]:
+    if value and said != [value]:
         st.query_params[name] = value
+    elif said and not value:
+        st.query_params.pop(name, None)

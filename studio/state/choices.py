@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from studio.state import address
 from studio.state.former_texts import FORMER
@@ -75,7 +74,6 @@ def meant(key: str, text: str, options: Mapping[T, str]) -> T | None:
 
 def _said(key: str, is_set: bool) -> str | None:
     """Return what the address says of a control that is drawn first, or that the reader went back to; else None."""
-    context = get_script_run_ctx()
-    if context is not None and context.is_history_navigation:
+    if address.went_back():
         return ",".join(st.query_params.get_all(key))
     return None if is_set else address.read(key)

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from studio.state import address
 
 CLEARS = {
-    "model": ("neuron", "cluster", "cell"),
-    "layer": ("neuron", "cluster", "cell"),
+    "model": ("neuron", "cluster", "cell", "within"),
+    "layer": ("neuron", "cluster", "cell", "within"),
     "data": ("input",),
-    "m": ("cell",),
-    "k": ("cluster", "cell"),
-    "zeros": ("cluster", "cell"),
-    "clustering": ("cluster", "cell"),
+    "m": ("cell", "within"),
+    "k": ("cluster", "cell", "within"),
+    "zeros": ("cluster", "cell", "within"),
+    "clustering": ("cluster", "cell", "within"),
     "neuron": ("cluster",),
 }
 """What loses its meaning when something else is chosen."""
+
+
+SETUP_PARTS = {
+    "model": "network",
+    "layer": "layer",
+    "data": "tests",
+    "m": "number of neurons",
+    "k": "number of clusters",
+    "zeros": "choice of zeros",
+    "clustering": "clustering",
+}
+"""Parts of the setup that a selection belongs to, in words."""
+
+AROUND = "drawn-around"
+"""In the session: the test set, and the numbers of its tests that were selected in a chart."""
+
+LAST = "selected-together"
+"""In the session: what many tests were last selected by: "tests" in a chart, "cell" or "cluster"."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,13 @@ class Selection:
             words["cell"] = f"cell {self.cell}"
         return words
 
+    def among(self, names: Collection[str]) -> list[str]:
+        """Return in words what is selected of some parts."""
+        words = [said for name, said in self.words.items() if name in names]
+        if "cluster" in names and "neuron" not in names and self.cluster is not None:
+            words.append(f"cluster {self.cluster} of neuron {self.neuron}")
+        return words
+
 
 def parse(texts: dict[str, str]) -> Selection:
     """Read a selection from what an address says; parts that are no number are left out."""
@@ -73,9 +99,63 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
     None or an empty text clears a part. What loses its meaning (see `CLEARS`) is cleared too.
     """
     cleared = {name: None for change in changes for name in CLEARS.get(change, ())}
+    for name in ("cell", "cluster"):
+        if changes.get(name) not in (None, ""):
+            st.session_state[LAST] = name
     for name, value in (cleared | changes).items():
         parts = [""] if value is None else [str(value)] if isinstance(value, int | str) else value
         address.keep(name, ",".join(parts))
+
+
+def change_setup(**changes: int | str | Sequence[str]) -> None:
+    """Choose parts of the setup, as `select` does, and say what of the selection lost its meaning; for callbacks."""
+    cleared = {name for change in changes for name in CLEARS.get(change, ())}
+    lost = selected().among(cleared)
+    if "within" in cleared and (cell := address.read("within")):
+        lost.append(f"the filter by cell {cell}")
+    select(**changes)
+    if lost:
+        parts = " and ".join(SETUP_PARTS[name] for name in changes if set(CLEARS.get(name, ())) & cleared)
+        belong = "It belongs" if len(lost) == 1 else "They belong"
+        st.toast(f"No longer selected: {', '.join(lost)}. {belong} to the former {parts}.")
+
+
+def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
+    """Select tests of a test set by the marks that were clicked or drawn around; a single one as the input.
+
+    Marks carry the number of their test as `customdata`; others are passed over.
+    """
+    carried = [point["customdata"] for point in points if point.get("customdata") is not None]
+    numbers = sorted({int(one[0] if isinstance(one, list | tuple) else one) for one in carried})
+    if numbers:
+        st.session_state[AROUND] = data, numbers
+    if len(numbers) > 1:
+        st.session_state[LAST] = "tests"
+    elif numbers:
+        select(input=numbers[0])
+
+
+def drawn_around(data: str) -> list[int]:
+    """Return the numbers of the tests of a test set that were selected in a chart."""
+    of, numbers = st.session_state.get(AROUND, ("", []))
+    return list(numbers) if of == data else []
+
+
+def forget_tests() -> None:
+    """Select no tests in charts; for callbacks."""
+    st.session_state.pop(AROUND, None)
+    st.session_state.pop(LAST, None)
+
+
+def last_of_many() -> str:
+    """Return what many tests were last selected by: a key of "tests", "cell", "cluster"; a cell where none was yet."""
+    known = {
+        "tests": len(st.session_state.get(AROUND, ("", []))[1]) > 1,
+        "cell": bool(address.read("cell")),
+        "cluster": True,
+    }
+    last = str(st.session_state.get(LAST, ""))
+    return last if known.get(last) else next(name for name, there in known.items() if there)
 
 
 def picked_row(key: str, rows: int) -> int | None:

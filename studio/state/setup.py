@@ -1,4 +1,4 @@
-"""The setup: network, tests, layer, number of neurons, clusters, and classes."""
+"""The setup: network, tests, layer, number of neurons, clusters, and which of the tests are looked at."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core import limits
-from studio.state import address
-from studio.state.selection import select
+from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, Conditions
+from idc_core.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
+from idc_core.parameters import Parameter
+from studio.state import address, allowed, visitor
+from studio.state.selection import change_setup
 
 if TYPE_CHECKING:
     from idc_core.models import ModelEntry
@@ -20,18 +24,38 @@ MOST_NEURONS = 12
 M = replace(limits.M, high=MOST_NEURONS)
 """The number of important neurons, as far as the studio shows it."""
 
+CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the predicted class.", 1.0, 0.0, 1.0)
+
 CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
 """How many clusters a neuron has: as many as its silhouette says, or so many."""
+
+SAVED = "kept-"
+"""Beginning of the names of saved suites, told without loading any."""
 
 ZEROS = ("kept", "dropped")
 """Whether activations of exactly zero are clustered."""
 
 
+FILTER = ("classes", "predicted", "answers", "confidence", "within")
+"""Parts of the setup that say which of the tests are looked at."""
+
+ANSWERS = {"": "all", "right": CORRECT[True], "wrong": CORRECT[False]}
+"""Which predictions of the network are looked at."""
+
+ARRIVED, NOT_FOUND = "setup-arrived", "setup-not-found"
+"""In the session: parts of the setup that came with an address, and the page and sentences of those not found."""
+
+LONGEST_NAME = 60
+"""Characters of a name that is quoted."""
+
+
 @dataclass(frozen=True)
 class Setup:
-    """What the person chose; `classes` names the true classes whose tests are looked at, or is empty for all.
+    """What the person chose.
 
-    The layer may have fewer than `m` neurons; `k` is one of `CLUSTER_COUNTS`, `zeros` of `ZEROS`.
+    The layer may have fewer than `m` neurons; `k` is one of `CLUSTER_COUNTS`, `zeros` of `ZEROS`. The names in `FILTER`
+    are the filter of the tests: true and predicted classes, a key of `ANSWERS`, a range such as ``0.5to0.9``, and a
+    cell such as ``2-1-0``; each is empty where all tests pass.
     """
 
     model: str
@@ -42,6 +66,10 @@ class Setup:
     k: str = "auto"
     zeros: str = "kept"
     clustering: str = "k-means"
+    predicted: tuple[str, ...] = ()
+    answers: str = ""
+    confidence: str = ""
+    within: str = ""
 
     @property
     def texts(self) -> dict[str, str]:
@@ -58,16 +86,39 @@ class Setup:
         """The setup in one line."""
         from idc_core.models import MODELS
 
-        return setup_line(MODELS[self.model].label.partition(" on ")[0], self, self.m)
+        line = setup_line(MODELS[self.model].label.partition(" on ")[0], self, self.m)
+        return f"{line} · tests {self.filter_words}" if self.filter_words else line
+
+    @property
+    def conditions(self) -> Conditions:
+        """The filter of the tests."""
+        return Conditions(
+            self.classes,
+            self.predicted,
+            {"": None, "right": True, "wrong": False}[self.answers],
+            confidence_range(self.confidence) or ALL_CONFIDENCES,
+            tuple(int(part) for part in self.within.split("-") if part),
+        )
+
+    @property
+    def filter_words(self) -> str:
+        """The filter as it is said behind "tests"; empty where all tests pass."""
+        return self.conditions.words
 
 
 DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
 
+PARTS_HELP = (
+    f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "
+    "attention head. "
+)
+
+
 def setup_line(network: str, setup: Setup, m: int) -> str:
     """Write a setup in one line, what is as usual left out."""
-    parts = [network, setup.data, f"layer {setup.layer}", f"m = {m}"]
+    parts = [network, _tests_name(setup.data), f"layer {setup.layer}", f"m = {m}"]
     if setup.k != DEFAULT.k:
         parts.append(f"k = {setup.k}")
     if setup.zeros != DEFAULT.zeros:
@@ -75,6 +126,15 @@ def setup_line(network: str, setup: Setup, m: int) -> str:
     if setup.clustering != DEFAULT.clustering:
         parts.append(setup.clustering)
     return " · ".join(parts)
+
+
+def _tests_name(data: str) -> str:
+    """Return what tests are called in a line: a data set's name, a saved suite's label."""
+    if not data.startswith(SAVED):
+        return data
+    from idc_core.datasets import DATASETS
+
+    return DATASETS[data].label
 
 
 def untouched() -> bool:
@@ -90,32 +150,122 @@ def parse(texts: Mapping[str, str]) -> Setup:
     """
     from idc_core.clustering.methods import CLUSTERINGS
     from idc_core.datasets import DATASETS
-    from idc_core.models import MODELS
 
-    model = _find(texts.get("model", ""), {name: entry.label for name, entry in MODELS.items()}, DEFAULT.model)
-    entry = MODELS[model]
+    seen = visitor.models()
+    model = _find(texts.get("model", ""), {name: entry.label for name, entry in seen.items()}, DEFAULT.model)
+    entry = seen[model]
     fitting = fitting_data(entry)
     names = entry.layers
     layer = texts.get("layer", "")
     m = M.said(texts.get("m", ""))
     data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
-    wanted = texts.get("classes", "").split(",")
+    known = DATASETS[data].class_names
+    predictable = DATASETS[entry.dataset].class_names if known else ()
+    answers, cell = texts.get("answers", ""), texts.get("within", "")
     k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
     way = CLUSTERINGS.get(clustering, CLUSTERINGS[DEFAULT.clustering])
     return Setup(
         model=model,
         data=data,
-        layer=layer if layer in names else entry.default_layer,
-        m=DEFAULT.m if m is None else int(m),
-        classes=tuple(name for name in DATASETS[data].class_names if name in wanted),
+        layer=layer if layer in names or split_layer(layer)[0] in names else entry.default_layer,
+        m=min(DEFAULT.m if m is None else int(m), most_neurons()),
+        classes=_named(texts, "classes", known),
         k=k if k in CLUSTER_COUNTS and way.takes_k else DEFAULT.k,
         zeros=zeros if zeros in ZEROS else DEFAULT.zeros,
         clustering=way.name,
+        predicted=_named(texts, "predicted", predictable),
+        answers=answers if answers in ANSWERS and known and known == predictable else "",
+        confidence=texts.get("confidence", "") if known and confidence_range(texts.get("confidence", "")) else "",
+        within=cell if is_cell(cell) else "",
     )
+
+
+def _named(texts: Mapping[str, str], part: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the classes that a part of an address names, in the order in which they are known."""
+    wanted = texts.get(part, "").split(",")
+    return tuple(name for name in known if name in wanted)
+
+
+def confidence_range(text: str) -> tuple[float, float] | None:
+    """Read a range of confidence such as ``0.5to0.9``; None where it is none, or all there is."""
+    least, _, most = text.partition("to")
+    low, high = CONFIDENCE.said(least), CONFIDENCE.said(most)
+    if low is None or high is None or low > high or (low, high) == ALL_CONFIDENCES:
+        return None
+    return low, high
+
+
+def is_cell(text: str) -> bool:
+    """Whether a text names a cell: the numbers of clusters, one per neuron, with hyphens between them."""
+    parts = text.split("-")
+    return len(parts) <= MOST_NEURONS and all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts)
 
 
 def _find(text: str, labels: Mapping[str, str], default: str) -> str:
     return next((name for name, label in labels.items() if text in (name, label)), default)
+
+
+def unknown(texts: Mapping[str, str]) -> dict[str, str]:
+    """Say which parts of an address are not there to be chosen, and what is shown instead: a sentence per part."""
+    from idc_core.clustering.methods import CLUSTERINGS
+    from idc_core.datasets import DATASETS
+
+    setup, seen = parse(texts), visitor.models()
+    entry, tests = seen[setup.model], DATASETS[setup.data]
+    missed = {
+        part: [name for name in texts.get(part, "").split(",") if name and name not in getattr(setup, part)]
+        for part in ("classes", "predicted")
+    }
+    lists = {
+        "model": (texts.get("model") in (setup.model, entry.label), "There is no network named {}", entry.label),
+        "data": (texts.get("data") in (setup.data, tests.label), f"No tests named {{}} fit {entry.label}", tests.label),
+        "layer": (texts.get("layer") == setup.layer, f"{entry.label} has no layer {{}}", setup.layer),
+        "m": (
+            M.said(texts.get("m", "")) == setup.m,
+            f"The number of neurons is from 1 to {_neurons_allowed()}, not {{}}",
+            str(setup.m),
+        ),
+        "classes": (not missed["classes"], "The tests have no class {}", ", ".join(setup.classes) or "all classes"),
+        "predicted": (
+            not missed["predicted"],
+            f"{entry.label} predicts no class {{}} on these tests",
+            ", ".join(setup.predicted) or "all predictions",
+        ),
+        "answers": (texts.get("answers") == setup.answers, "The tests cannot be filtered by {}", "all predictions"),
+        "confidence": (
+            texts.get("confidence") == setup.confidence,
+            "The tests have no range of confidence {}",
+            "all tests",
+        ),
+        "within": (texts.get("within") == setup.within, "There is no cell {}", "all cells"),
+        "k": (texts.get("k") in CLUSTER_COUNTS, "The number of clusters cannot be {}", setup.k),
+        "zeros": (texts.get("zeros") in ZEROS, f"Zeros are {' or '.join(ZEROS)}, not {{}}", setup.zeros),
+        "clustering": (texts.get("clustering") in CLUSTERINGS, "There is no clustering named {}", setup.clustering),
+    }
+    found = {name: said for name, (there, said, _) in lists.items() if texts.get(name) and not there}
+    asked = {**texts, **{part: ", ".join(names) for part, names in missed.items()}}
+    return {
+        name: f"{said.format(_quoted(asked[name]))}. Shown instead: {lists[name][2]}." for name, said in found.items()
+    }
+
+
+def _quoted(text: str) -> str:
+    return f"\u201c{text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + '…'}\u201d"
+
+
+def arrive() -> None:
+    """Note which parts of the setup an address brought, before it is read."""
+    if new := [name for name in vars(DEFAULT) if address.is_new(name)]:
+        st.session_state[ARRIVED] = new
+
+
+def not_found(page: str) -> list[str]:
+    """Return in sentences what an address asked for in vain; as long as its page and setup are kept."""
+    if arrived := st.session_state.pop(ARRIVED, []):
+        said = unknown({name: address.read(name) for name in vars(DEFAULT)})
+        st.session_state[NOT_FOUND] = page, [said[name] for name in arrived if name in said]
+    where, sentences = st.session_state.get(NOT_FOUND, (page, []))
+    return list(sentences) if where == page else []
 
 
 def chosen() -> Setup:
@@ -126,20 +276,24 @@ def chosen() -> Setup:
     return setup
 
 
-def choose() -> Setup:
-    """Draw the setup in the sidebar and return what is chosen; every choice is part of the page's address."""
+def choose() -> tuple[Setup, DeltaGenerator]:
+    """Draw the setup in the sidebar; return what is chosen, and the place below the tests for what narrows them.
+
+    Every choice is part of the page's address.
+    """
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
 
     setup = chosen()
     entry = MODELS[setup.model]
+    seen = visitor.models()
     with st.sidebar:
         _choice(
             "model",
             "Network",
-            list(MODELS),
+            list(seen),
             setup.model,
-            {name: one.label for name, one in MODELS.items()},
+            {name: one.label for name, one in seen.items()},
             "The network under test. Its important neurons and clusters come from its own training data. Default "
             f"{MODELS[DEFAULT.model].label}.",
         )
@@ -148,64 +302,75 @@ def choose() -> Setup:
             "Tests",
             fitting_data(entry),
             setup.data,
-            {name: one.label for name, one in DATASETS.items()},
-            "Test set whose coverage is measured. Only sets that fit the network are listed. Default for this "
-            f"network: {DATASETS[entry.dataset].label}.",
+            {name: one.label for name, one in dict(DATASETS).items()},
+            "Test set whose coverage is measured: data sets and your saved suites that fit the network. Default for "
+            f"this network: {DATASETS[entry.dataset].label}.",
         )
-        layers = entry.layers
+        below_tests = st.container()
+        # A part of a layer that is not listed can be asked for by the address.
+        layers = list(dict.fromkeys((*entry.layers, setup.layer)))
+        parts = any(split_layer(name)[1] for name in layers)
         _choice(
             "layer",
             "Layer",
             layers,
             setup.layer,
             {name: name for name in layers},
-            f"Layer whose neurons are examined, in the order from input to output. "
-            f"Default for this network: {entry.default_layer}.",
+            "Layer whose neurons are examined, in the order from input to output. "
+            + (PARTS_HELP if parts else "")
+            + f"Default for this network: {entry.default_layer}.",
         )
         st.session_state["m"] = setup.m
         st.slider(
             "Number of important neurons (m)",
             1,
-            MOST_NEURONS,
+            most_neurons(),
             key="m",
-            on_change=_take,
+            on_change=take,
             args=("m",),
             help="Neurons whose clusters are combined. Every further neuron multiplies the number of cells. "
-            f"From 1 to {MOST_NEURONS}; default {DEFAULT.m}.",
+            f"From 1 to {_neurons_allowed()}; default {DEFAULT.m}.",
         )
-        if not DATASETS[setup.data].class_names:
-            st.caption("These tests have no classes: the target is a number.")
-            return setup
-        st.session_state["classes"] = list(setup.classes)
-        st.multiselect(
-            "Classes",
-            DATASETS[setup.data].class_names,
-            key="classes",
-            on_change=_take,
-            args=("classes",),
-            placeholder="All classes",
-            help="Use only tests of these true classes. Neurons and clusters stay the same. Default all.",
-        )
-    return setup
+        if setup.m == most_neurons() < MOST_NEURONS:
+            st.caption(f"More than {setup.m} are not allowed ({allowed.named('m')}).")
+    return setup, below_tests
+
+
+def most_neurons() -> int:
+    """Return how many important neurons a session may look at."""
+    return min(MOST_NEURONS, allowed.most("m") or MOST_NEURONS)
+
+
+def _neurons_allowed() -> str:
+    """Write that number, and where it comes from unless it is the studio's own."""
+    most = most_neurons()
+    return str(most) if most == MOST_NEURONS else f"{most} ({allowed.named('m')})"
 
 
 def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
     """Draw a select box whose value the address keeps."""
     st.session_state[name] = value
     st.selectbox(
-        label, list(options), format_func=labels.__getitem__, key=name, on_change=_take, args=(name,), help=help
+        label, list(options), format_func=labels.__getitem__, key=name, on_change=take, args=(name,), help=help
     )
 
 
-def _take(name: str) -> None:
-    """Keep what was chosen in the sidebar."""
-    select(**{name: st.session_state[name]})
+def take(name: str) -> None:
+    """Keep what was chosen in the sidebar; for callbacks."""
+    st.session_state.pop(NOT_FOUND, None)
+    change_setup(**{name: st.session_state[name]})
 
 
 def fitting_data(model: ModelEntry) -> list[str]:
-    """Return the names of the data sets that a network can take, its own included."""
+    """Return the names of the data sets that a network can take, its own included, and of saved suites that fit."""
     from idc_core.datasets import DATASETS
+    from idc_core.suites import enter_saved
 
     own = DATASETS[model.dataset]
     wanted = (own.input_shape, own.task, len(own.class_names))
-    return [name for name, data in DATASETS.items() if (data.input_shape, data.task, len(data.class_names)) == wanted]
+    found = [
+        name
+        for name, data in visitor.datasets().items()
+        if name == model.dataset or (data.input_shape, data.task, len(data.class_names)) == wanted
+    ]
+    return found + enter_saved(own, visitor.person())

@@ -20,7 +20,8 @@ from studio.testsets.suite_comparison import ComparedSuites
 from studio.text import cell_name, literal, lower, percent, plural, times
 from studio.widgets import gallery
 from studio.widgets.downloads import MOST_PICTURES
-from studio.widgets.keep_suite import keep_row
+from studio.widgets.keep_suite import Keepable, keep_row, keep_several
+from studio.widgets.picture import draw_picture
 
 if TYPE_CHECKING:
     from idc_core.suites import Suite
@@ -78,10 +79,9 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
         return
     adding = len(cells.adding)
     some = f", {len(positions)} of {len(cells.added):,}" if len(positions) < len(cells.added) else ""
-    st.caption(
-        f"{plural(adding, 'input')} of {label} {'lies' if adding == 1 else 'lie'} in "
-        f"{plural(len(cells.added), 'cell')} that no original test reaches. The first input of each cell is shown"
-        f"{some}. {legend(found, number)}. Click an input to see what changed; its source is selected on all pages."
+    st.markdown(
+        f"**{plural(adding, 'input')} of {label} {'lies' if adding == 1 else 'lie'} in "
+        f"{plural(len(cells.added), 'cell')} that no original test reaches.**"
     )
     place = _picked(view, suite, positions)
     tiles = [gallery.Tile(int(one), caption(found, number, int(one))) for one in positions]
@@ -93,6 +93,10 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
         inputs,
         int(positions[place]),
         lambda position: _choose(suite, position),
+    )
+    st.caption(
+        f"The first input of each cell{some}. {legend(found, number)}. Click one to see what changed and to select its "
+        "source."
     )
     _draw_change(found, number, m, int(positions[place]), inputs[place : place + 1])
 
@@ -131,9 +135,9 @@ def legend(found: ComparedSuites, number: int) -> str:
     if not found.view.is_classifier:
         what = quantity(found.view.test)
         ends = f" (positive: {what.positive.removeprefix('to the ')})" if what.signed else ""
-        return f"Captions: number of the source: true {what.name} → prediction{ends}"
-    text = "Captions: number of the source: true class → predicted class"
-    return f"{text}; {gallery.WRONG}: misclassified" if found.judged(number) else text
+        return f"Source: true {what.name} → prediction{ends}"
+    text = "Source: true → predicted class"
+    return f"{text} ({gallery.WRONG}: misclassified)" if found.judged(number) else text
 
 
 def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one: NDArray[Any]) -> None:
@@ -153,14 +157,13 @@ def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one:
         shown.insert(0, (input_images.pictures(before, LARGE)[0], original))
         change = one - before
         factor, changed = magnification(change), int((one != before).any(axis=1).sum())
-        text = f"Difference{times(factor)}: {plural(changed, 'pixel')} changed, at most by {np.abs(change).max():.2g}"
+        text = f"Difference{times(factor)} (grey: none): {plural(changed, 'pixel')} changed, at most by "
+        text += f"{np.abs(change).max():.2g}"
         shown.append((magnified(change, factor, LARGE)[0], text))
     with st.container(horizontal=True, key="what-changed"):
         for tile, text in shown:
-            st.image(tile, caption=text, width=tile.shape[1], output_format="PNG", alt=text)
-    if source >= 0:
-        st.caption("Difference: grey is unchanged, lighter is brighter than before, darker is darker.")
-    else:
+            draw_picture(tile, text)
+    if source < 0:
         st.caption("This input was not made of one of these tests, so there is no original beside it.")
 
 
@@ -178,19 +181,20 @@ def _change_sentence(found: ComparedSuites, number: int, m: int, position: int, 
     reached = cell_name(found.comparison.cell(cells.codes[position], m))
     others = int((cells.codes == cells.codes[position]).sum()) - 1
     text = f"**It reaches cell {reached}, which no original test reaches.** "
-    text += f"{plural(others, 'other input')} of this suite {'is' if others == 1 else 'are'} in this cell."
+    if others:
+        text += f"{plural(others, 'other input')} of this suite {'is' if others == 1 else 'are'} in this cell. "
     if source < 0:
-        return text
+        return text.strip()
     first = found.results[0].cells[m]
     base = np.flatnonzero(found.view.chosen == source)
     if len(base):
-        text += f" Its source is in cell {cell_name(found.comparison.cell(first.codes[base[0]], m))}."
+        text += f"Its source is in cell {cell_name(found.comparison.cell(first.codes[base[0]], m))}."
     if found.view.is_classifier and found.judged(number):
         names = found.view.train.class_names
         before = found.view.analysis.predictions[source]
         after = found.results[number].predictions.classes[position]
-        changed = "stays" if before == after else f"changes from {names[before]} to"
-        text += f" The prediction {changed} {names[after]}."
+        changed = "stays" if before == after else f"changes from {literal(names[before])} to"
+        text += f" The prediction {changed} {literal(names[after])}."
     return text
 
 
@@ -222,12 +226,20 @@ def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str
 
 
 def draw_save(found: ComparedSuites, number: int, m: int) -> None:
-    """Offer to save the inputs that add cells as a suite."""
+    """Offer to save the inputs that add cells, of this suite or of all, as suites."""
+    every = {place: _adding(found, place, m) for place in found.additions if len(found.results[place].cells[m].first)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if number in every:
+            keep_row(every[number].name, every[number].count, "keep-adding", every[number].make)
+        if len(every) > 1:
+            which = "both" if len(every) == 2 else f"all {len(every)}"
+            keep_several(f"Keep those of {which} suites", list(every.values()), "keep-all-adding")
+
+
+def _adding(found: ComparedSuites, number: int, m: int) -> Keepable:
+    """Return the inputs of a suite that add cells, to be kept."""
     from idc_core.suites import select_tests
 
     first = found.results[number].cells[m].first
-    if not len(first):
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        label = f"{found.options[number].label}, adding cells"
-        keep_row(label, len(first), "keep-adding", lambda: select_tests(found.suites[number], first))
+    name = f"{found.options[number].label}, adding cells"
+    return Keepable(name, len(first), lambda: select_tests(found.suites[number], first))

@@ -12,6 +12,7 @@ from idc_core.figures import suites as figures
 from studio.engine import suite_catalog
 from studio.engine.results import View
 from studio.engine.wording import quantity
+from studio.shell import tabs
 from studio.state import address
 from studio.state.selection import Selection
 from studio.testsets import added_inputs
@@ -37,6 +38,7 @@ def draw_gains(found: ComparedSuites, key: str = "gains") -> None:
         if number:
             address.keep(added_inputs.SHOWN, found.options[int(number)].name)
             address.keep(added_inputs.CELLS, str(int(m)))
+            tabs.open_at("testsets", "adding")
 
     layout.chart(
         found.view,
@@ -48,6 +50,8 @@ def draw_gains(found: ComparedSuites, key: str = "gains") -> None:
         "them.",
         depends=found.key,
         clicked=clicked if key == "gains" else None,
+        # Without columns that are empty here: accuracy of a regression, or errors of a classification.
+        table=pd.DataFrame(found.comparison.rows()).dropna(axis=1, how="all"),
     )
 
 
@@ -97,10 +101,7 @@ def draw_tables(found: ComparedSuites) -> None:
         )
     totals = [f"{count(found.results[0].cells[m].total)} at m = {m}" for m in found.comparison.ms]
     measure = "" if found.view.is_classifier else " RMSE: root mean squared error."
-    st.caption(
-        "Suites made of the tests include the original tests; added inputs are the others. In brackets: added cells. "
-        f"Cells in total: {layout.names(totals)}.{measure}"
-    )
+    st.caption(f"In brackets: added cells. Cells in total: {layout.names(totals)}.{measure}")
 
 
 def draw_shared(found: ComparedSuites) -> None:
@@ -115,7 +116,16 @@ def draw_shared(found: ComparedSuites) -> None:
         alt=title,
         read="Each square is the number of cells that two suites both reach; on the diagonal, the cells of one suite.",
         depends=(found.key, found.m),
+        table=_shared_table(found),
     )
+
+
+def _shared_table(found: ComparedSuites) -> pd.DataFrame:
+    """Return how many cells every two suites share, one row per suite."""
+    labels = [one.label for one in found.options]
+    table = pd.DataFrame(found.comparison.shared[found.m], columns=labels)
+    table.insert(0, "suite", labels, allow_duplicates=True)
+    return table
 
 
 def draw_cumulative(found: ComparedSuites) -> None:
@@ -135,6 +145,13 @@ def draw_cumulative(found: ComparedSuites) -> None:
         alt=title,
         read="Each bar is the number of cells that a suite adds to the original tests and all suites above it.",
         depends=(found.key, m),
+        table=pd.DataFrame(
+            [
+                {"order": order, "suite": found.options[place].label, "added cells": int(gain)}
+                for order, places, gains in orders
+                for place, gain in zip(places[1:], gains[1:], strict=True)
+            ]
+        ),
     )
 
 

@@ -12,9 +12,9 @@ from studio.widgets.layout import names
 def headline(found: ComparedSuites) -> str:
     """Say which suite adds most cells, with how many inputs."""
     if len(found.results) < 2:
-        return "**Only the original tests are shown.** Choose suites below to see which cells they add."
+        return "**Only the original tests are shown.** Choose suites above to see which cells they add."
     if not found.additions:
-        return f"**{covered_by_parts(found)}** A part of the tests adds no cells: choose other suites below."
+        return f"**{covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
     m = found.first_m()
     gains, base = found.added(m), found.results[0].cells[m].covered
     labels = [literal(lower(found.options[number].label)) for number in found.additions]

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine import suite_catalog
-from studio.engine.jobs import Waiting
+from studio.engine import suite_addresses, suite_catalog
+from studio.engine.jobs import HALTED, Waiting
 from studio.engine.results import View, open_analysis
+from studio.engine.runs import run_settings
 from studio.engine.suite_catalog import SuiteOption
 from studio.state.setup import MOST_NEURONS
 from studio.text import literal, lower
 
 if TYPE_CHECKING:
-    from idc_core.analysis.analysis import Analysis
+    from idc_core.analysis.result import Analysis
     from idc_core.suites import PartResponses, Suite, SuiteComparison
     from idc_core.suites.comparison import SuiteResult
     from idc_core.suites.suite import SuitePart
@@ -96,7 +98,7 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
     for name in names:
         label = known[name].label if name in known else name
         try:
-            suite = suite_catalog.open_suite(waiting, view, name)
+            suite = suite_catalog.open_suite(waiting, view, name, known)
             twin = next((one for one in suites if one.fingerprint == suite.fingerprint), None)
             if twin is not None:
                 problems.append(
@@ -113,7 +115,38 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
         else:
             options.append(known[name])
             suites.append(suite)
-    return ComparedSuites(view, options, suites, compare_responses(suites, responses, learnt, ms), problems)
+    compared = _compared(waiting, view, options, suites, lambda: compare_responses(suites, responses, learnt, ms), ms)
+    return ComparedSuites(view, options, suites, compared, problems)
+
+
+def _compared(
+    waiting: Waiting,
+    view: View,
+    options: list[SuiteOption],
+    suites: list[Suite],
+    compare: Callable[[], SuiteComparison],
+    ms: list[int],
+) -> SuiteComparison:
+    """Put the suites side by side; a run where there are several."""
+    if len(suites) == 1 or st.session_state.get(HALTED):
+        return compare()
+    from idc_core.datasets import DATASETS
+
+    names = [one.name for one in options[1:]]
+    bases = {suite_addresses.parse(part).base for name in names for part in suite_addresses.split(name)}
+    told = run_settings(
+        view,
+        suites=[one.label for one in options[1:]],
+        suite_data=sorted(bases & set(DATASETS)),
+        perturbed=suite_catalog.perturbed_count(view),
+        ms=ms,
+    )
+    prints = tuple((suite.fingerprint, suite.label) for suite in suites)
+    key = (*view.key, view.setup, prints, tuple(ms))
+    found: SuiteComparison = waiting.get(
+        "comparisons", key, "comparing the suites", lambda report: compare(), settings=told
+    )
+    return found
 
 
 def _of_tests(view: View, learnt: Analysis) -> PartResponses:
@@ -135,7 +168,7 @@ def _respond(
 
         return part_responses(view.model, part, targets, suite.task, view.setup.layer, learnt.important, report)
 
-    key = (view.model.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
+    key = (view.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
     found: PartResponses = waiting.get("seen", key, f"making and running {lower(suite.label)}", work, kept=64)
     return found
 

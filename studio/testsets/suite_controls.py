@@ -1,22 +1,20 @@
-"""Controls of the suites: which are compared, how each is made, and how custom suites are added and deleted."""
+"""Controls of the suites: which are compared, and how each is made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from idc_core.errors import IdcError
 from studio.engine import suite_addresses, suite_catalog
 from studio.engine.results import View
 from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
 from studio.engine.suite_catalog import SuiteOption
 from studio.engine.wording import kind
 from studio.state import address
-from studio.text import literal, lower, plural
+from studio.text import literal, lower
 
 if TYPE_CHECKING:
     from idc_core.parameters import Parameter
@@ -28,20 +26,20 @@ NOTHING = "none"
 """What the address says where no suite is chosen."""
 
 CHOSEN = "suites-chosen"
-REFUSED = "suite-refused"
 
 
-def chosen(view: View) -> list[str]:
+def _chosen(known: dict[str, SuiteOption]) -> list[str]:
     """Return the suites beside the original tests: those that the address names, else the usual ones."""
-    known, named = suite_catalog.suite_options(view), suite_catalog.chosen_names()
+    named = suite_catalog.chosen_names()
     if named == [NOTHING]:
         return []
-    return [name for name in named if name in known][:MOST] or suite_catalog.usual(view)
+    return [name for name in named if name in known][:MOST] or suite_catalog.usual(known)
 
 
 def choose(view: View) -> list[str]:
     """Choose the suites, of how many tests they are made, and how."""
-    known, names = suite_catalog.suite_options(view), chosen(view)
+    known = suite_catalog.suite_options(view)
+    names = _chosen(known)
     st.session_state[CHOSEN] = names
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.multiselect(
@@ -53,7 +51,7 @@ def choose(view: View) -> list[str]:
             on_change=lambda: suite_catalog.keep_names(st.session_state[CHOSEN] or [NOTHING]),
             placeholder="None",
             help=f"Up to {MOST} suites. Suites made of the tests include the original tests; parts of the tests and "
-            f"other data sets are compared alone. Default {_usual(view, known)}.",
+            f"other data sets are compared alone. Default {_usual(known)}.",
         )
         if view.test.inputs.ndim == 4:
             choose_count(view)
@@ -77,8 +75,8 @@ def choose(view: View) -> list[str]:
     return names
 
 
-def _usual(view: View, known: dict[str, SuiteOption]) -> str:
-    return " and ".join(known[name].label for name in suite_catalog.usual(view)) or "none"
+def _usual(known: dict[str, SuiteOption]) -> str:
+    return " and ".join(known[name].label for name in suite_catalog.usual(known)) or "none"
 
 
 def choose_count(view: View) -> None:
@@ -228,100 +226,3 @@ def _only(view: View, recipe: Recipe, place: int, put: Callable[[Recipe], None])
             on_change=take,
             help=f"Selects the tests of this suite by confidence. From 0 to 1; default {default:g}.",
         )
-
-
-def manage(view: View, names: list[str]) -> None:
-    """Offer to upload a file, to combine suites, and to delete saved ones."""
-    with st.expander("Upload tests, combine suites, delete saved suites"):
-        file, together, saved = st.columns(3, gap="large")
-        with file:
-            _upload(view, names)
-        with together:
-            _combine(view, names)
-        with saved:
-            _delete(view)
-
-
-def _upload(view: View, names: list[str]) -> None:
-    key = "own-file"
-
-    def take() -> None:
-        from idc_core.suites import custom_suite, save_suite
-
-        given = st.session_state[key]
-        if given is None:
-            return
-        try:
-            suite = custom_suite(given, view.test)
-            path = save_suite(Path(given.name).stem, suite)
-        except IdcError as error:
-            st.session_state[REFUSED] = f"{literal(given.name)} was not added. {literal(error)}"
-            return
-        suite_catalog.keep_names([*names, path.stem][-MOST:])
-
-    shape = ", ".join(map(str, view.test.inputs.shape[1:]))
-    st.file_uploader(
-        "Upload your own tests (npz)",
-        type="npz",
-        key=key,
-        on_change=take,
-        help=f"A file written by numpy.savez with the arrays inputs (n, {shape}) and targets (n); images in 0..1 or "
-        "uint8. It is saved on this computer and added to the suites. Default none.",
-    )
-    if refused := st.session_state.pop(REFUSED, ""):
-        st.error(refused)
-
-
-def _combine(view: View, names: list[str]) -> None:
-    known, key = suite_catalog.suite_options(view), "union-of"
-    parts = [name for name in known if len(suite_addresses.split(name)) == 1]
-    st.multiselect(
-        "Combine",
-        parts,
-        format_func=lambda name: known[name].label if name in known else name,
-        key=key,
-        placeholder="None",
-        help="Two or more suites that become one. Default none.",
-    )
-
-    def add() -> None:
-        suite_catalog.keep_names([*names, suite_addresses.TOGETHER.join(st.session_state[key])][-MOST:])
-        st.session_state[key] = []
-
-    st.button(
-        "Add union",
-        key="union-add",
-        on_click=add,
-        disabled=len(st.session_state[key]) < 2,
-        help="Adds the union of these suites to the comparison.",
-    )
-
-
-def _delete(view: View) -> None:
-    from idc_core.suites import damaged_suites, delete_saved, saved_suites
-
-    saved, damaged = saved_suites(view.test), damaged_suites()
-    st.markdown("**Saved on this computer**")
-    if not saved and not damaged:
-        st.caption("Nothing yet. Uploaded files and inputs that you save below are listed here.")
-
-    def delete(name: str) -> None:
-        try:
-            delete_saved(name)
-        except IdcError as error:
-            st.session_state[REFUSED] = literal(error)
-
-    tests = {one.name: plural(one.inputs, "test") for one in saved.values()}
-    listed = [(one.name, f"{literal(one.label)}: {tests[one.name]}", tests[one.name]) for one in saved.values()]
-    listed += [(name, f"{name}.npz is damaged and left out", "this damaged file") for name in damaged]
-    for name, said, what in listed:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(said, help=literal(damaged[name]) if name in damaged else None)
-            st.button(
-                "Delete",
-                key=f"remove-{name}",
-                on_click=delete,
-                args=(name,),
-                type="tertiary",
-                help=f"Deletes {what} from this computer.",
-            )

@@ -12,12 +12,14 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
-from idc_core.figures import differential as figures
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state import address
+from studio.state.selection import selected
 from studio.text import cell_name, literal, plural, times
+from studio.widgets import gallery
+from studio.widgets.downloads import csv
 from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:
@@ -49,22 +51,20 @@ class Made:
 
 def offer(view: View, cell: tuple[int, ...]) -> None:
     """Offer to generate inputs for an uncovered cell."""
-    if view.test.inputs.ndim != 4:
-        return
     name = cell_name(cell)
     made = address.read(MAKE) == name
     st.button(
-        "Hide inputs" if made else "Generate an input for this cell",
+        "Hide inputs" if made else "Generate inputs for this cell",
         key="make-inputs",
         on_click=address.keep,
         args=(MAKE, "" if made else name),
-        help="Change the tests closest to the cell until they lie in it. Shown below the grid.",
+        help="Change the tests closest to the cell until they lie in it.",
     )
 
 
 def draw(view: View, cell: tuple[int, ...]) -> None:
     """Show the inputs made for a cell, where that was asked for."""
-    if address.read(MAKE) == cell_name(cell) and view.test.inputs.ndim == 4:
+    if address.read(MAKE) == cell_name(cell):
         st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
         draw_made(view, cell)
 
@@ -151,15 +151,16 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
     """Show the inputs, and offer to download or to keep them."""
     reached, name = made.reached, cell_name(cell)
     order = np.argsort(reached.iterations, kind="stable")
-    with st.container(horizontal=True, gap="small", key="made-inputs"):
-        for row in order[:SHOWN]:
-            tile, factor = figures.triplet(made.seeds[reached.seed_index[row]], reached.inputs[row])
-            caption = f"{_told(view, made, int(row))}; difference{times(factor)}"
-            st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=f"Test, input, {caption}")
-    left = len(order) - SHOWN
+    some = order[:SHOWN]
+    tiles = [gallery.Tile(int(view.test.ids[made.origin[row]]), _told(view, made, row)) for row in some]
+    seeds = made.seeds[reached.seed_index[some]]
+    factor = gallery.changed(
+        "made-inputs", tiles, seeds, reached.inputs[some], selected().input, gallery.select_or_drop
+    )
+    left = len(order) - len(some)
     st.caption(
-        "Test, new input and magnified difference (grey: no change); fewest steps first."
-        + (f" {left} more are in the downloads." if left > 0 else "")
+        f"Test, new input and difference{times(factor)} (grey: no change); fewest steps first. Click one to select its "
+        "test on all pages." + (f" {left} more are in the downloads." if left > 0 else "")
     )
     from idc_core.suites import ProvenanceStep
 
@@ -168,7 +169,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
         f"changed until they lie in cell {name}",
         {"cell": name, "epsilon": epsilon, "layer": view.setup.layer},
         None,
-        view.model.card.fingerprint,
+        view.card.fingerprint,
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         targets = view.test.targets[made.origin]
@@ -188,7 +189,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
         )
         st.download_button(
             "Measures (CSV)",
-            lambda: _numbers(view, made).to_csv(index=False),
+            lambda: csv(_numbers(view, made)),
             file_name="idc-made-inputs.csv",
             mime="text/csv",
             on_click="ignore",

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
 import streamlit as st
 
 from idc_core.figures.palette import palette
 from studio.engine.results import View
+from studio.state import address, visitor
+from studio.state.choices import choose_one
 from studio.state.setup import Setup
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
 Modes = Sequence[Literal["points", "box", "lasso"]]
 Clicked = Callable[[list[dict[str, Any]]], None]
+Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
+
+SCALES = {"linear": "linear", "log": "log"}
+"""Scales that an axis can be switched to: name and label."""
 
 ASSETS = Path(__file__).parents[2] / "assets"
 _follow = st.components.v2.component("idc_theme", js=(ASSETS / "theme" / "follow.js").read_text(encoding="utf-8"))
@@ -31,6 +36,7 @@ def component(name: str, folder: str, file: str) -> Any:
 
 
 _pictures = component("idc_saving", "saving", "buttons")
+_clicks = st.components.v2.component("idc_grid", js=(ASSETS / "grid" / "clicks.js").read_text(encoding="utf-8"))
 
 
 def is_dark() -> bool:
@@ -46,23 +52,39 @@ def follow_theme() -> None:
 def chart(
     view: View,
     key: str,
-    build: Callable[[bool], go.Figure],
+    build: Callable[..., go.Figure],
     alt: str,
     read: str = "",
     depends: Hashable = (),
     clicked: Clicked | None = None,
     modes: Modes = ("points",),
+    table: Table | None = None,
+    scale: str = "",
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it and buttons that save it.
 
     `key` names the figure on its page; `build` makes it, called with whether the ground is dark, from the view and
     `depends`. `alt` is the finding, for who cannot see the figure. `read` is empty where title, axes and legend say it.
+    `table` is the data behind the figure, to be saved as CSV; a function where it takes long to put together.
     `clicked` is called with the points that were clicked or selected (in one of `modes`), as plotly gives them: `x`,
     `y`, `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never without a point:
     a choice stays until another one is made.
+    `scale` is a key of `SCALES`, the default of an axis whose scale can be switched; `build` is then also called with
+    whether it is logarithmic.
     """
-    figure, drawn = _figure(key, view.setup, depends, is_dark(), clicked is not None, build)
-    plot(key, figure, alt, read, (view.line,), clicked, modes, drawn)
+    clickable = clicked is not None
+    if not scale:
+        figure, drawn = _figure(key, view.setup, depends, is_dark(), clickable, build)
+        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table)
+        return
+    # The switch is among the buttons below the chart, and read before the chart is built.
+    place = st.container()
+    built: list[go.Figure] = []
+    log = save_row(key, key, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
+    figure, drawn = _figure(key, view.setup, (depends, log), is_dark(), clickable, lambda dark: build(dark, log))
+    built.append(figure)
+    with place:
+        _draw(key, drawn, alt, clicked, modes)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -70,6 +92,8 @@ def _figure(
     key: str, setup: Setup, depends: Hashable, dark: bool, clickable: bool, _build: Callable[[bool], go.Figure]
 ) -> tuple[go.Figure, go.Figure]:
     """Build a figure once, as it is saved and as it is drawn: plotly takes longer to check it than its numbers take."""
+    from idc_core.figures.drawn import drawn_once
+
     figure = _build(dark)
     return figure, drawn_once(figure, clickable=clickable)
 
@@ -83,44 +107,19 @@ def plot(
     clicked: Clicked | None = None,
     modes: Modes = ("points",),
     drawn: go.Figure | None = None,
+    table: Table | None = None,
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does."""
+    _draw(key, figure if drawn is None else drawn, alt, clicked, modes)
+    save_row(key, key, alt, read, lambda: figure, lines, table)
+
+
+def _draw(key: str, figure: go.Figure, alt: str, clicked: Clicked | None, modes: Modes) -> None:
     # The figures bring their own colours for either ground; the theme would replace some of them.
     settings: dict[str, Any] = {"key": key, "alt": alt, "config": {"displaylogo": False}, "theme": None}
     if clicked is not None:
         settings |= {"on_select": lambda: _tell(key, clicked), "selection_mode": modes}
-    st.plotly_chart(figure if drawn is None else drawn, **settings)
-    save_row(key, key, alt, read, lambda: figure, lines)
-
-
-def drawn_once(figure: go.Figure, *, clickable: bool = False) -> go.Figure:
-    """Return a copy that the page's second rendering of a chart leaves as it is; `clickable` where marks can be.
-
-    Streamlit hands every figure to plotly twice, as two copies. Plotly compares them part by part and draws everything
-    again where they differ. So a revision says that the data are the same, numbers are sent as lists, as the compact
-    arrays of plotly's own are decoded anew each time and never the same, and what Streamlit would change for clicks
-    is set already.
-    """
-    import plotly.graph_objects as go
-
-    traces = [_lists(trace.to_plotly_json()) for trace in figure.data]
-    copy = go.Figure(traces, _lists(figure.layout.to_plotly_json()))
-    # Plotly takes every template for a new one; the figures have none of their own.
-    copy.layout.template = None
-    if clickable:
-        drag = copy.layout.dragmode or "pan"
-        click = "event" if drag in ("lasso", "select") else "event+select"
-        copy.update_layout(dragmode=drag, clickmode=click, hovermode=copy.layout.hovermode or "closest")
-    return copy.update_layout(datarevision=zlib.crc32(copy.to_json().encode()))
-
-
-def _lists(part: Any) -> Any:
-    """Write arrays of one dimension as lists; pictures stay compact, and plotly reads their rows as a list."""
-    if isinstance(part, dict):
-        return {name: _lists(value) for name, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [_lists(value) for value in part]
-    return part.tolist() if isinstance(part, np.ndarray) and part.ndim == 1 else part
+    st.plotly_chart(figure, **settings)
 
 
 def _tell(key: str, clicked: Clicked) -> None:
@@ -138,6 +137,7 @@ def grid_chart(
     line: str,
     clicked: Callable[[int], None] | None = None,
     name: str = "grid",
+    table: Table | None = None,
 ) -> None:
     """Draw a grid of combinations, an option of `coverage_grid`, as `chart` does.
 
@@ -145,10 +145,7 @@ def grid_chart(
     row; `name` is the chart's in the files' names.
     """
     # Drawn as SVG, not on a canvas: that is what is saved.
-    settings: dict[str, Any] = {"height": height, "key": key, "alt": alt, "renderer": "svg"}
-    if clicked is not None:
-        settings["on_select"] = lambda: _tell_cell(key, clicked)
-    st.echarts_chart(option, **settings)
+    st.echarts_chart(option, height=height, key=key, alt=alt, renderer="svg")
     dark = is_dark()
 
     def figure() -> go.Figure:
@@ -156,20 +153,36 @@ def grid_chart(
 
         return grid_figure(option, height, dark=dark)
 
-    save_row(key, name, alt, read, figure, (line,))
+    save_row(key, name, alt, read, figure, (line,), table)
+    if clicked is not None:
+        margins = {side: option["grid"][side] for side in ("left", "right", "top", "bottom")}
+        shape = {"rows": len(option["yAxis"]["data"]), "columns": len(option["xAxis"]["data"])}
+        _tell_clicks({"grid": key, "margins": margins, **shape}, clicked)
 
 
-def _tell_cell(key: str, clicked: Callable[[int], None]) -> None:
-    """Hand over which cell was clicked; only the first series has cells."""
-    groups = st.session_state[key].selection.selected
-    places = [int(i) for group in groups if group["series_index"] == 0 for i in group["data_indices"]]
-    if places:
-        clicked(places[0])
+def _tell_clicks(data: dict[str, Any], clicked: Callable[[int], None]) -> None:
+    """Hand over which tile of a grid is clicked."""
+    key = f"clicks-{data['grid']}"
+
+    def tell() -> None:
+        tile = st.session_state[key].tile
+        if isinstance(tile, int) and 0 <= tile < data["rows"] * data["columns"]:
+            clicked(tile)
+
+    _clicks(key=key, data=data, on_tile_change=tell)
 
 
 def how_to_read(text: str) -> None:
-    """Say how to read the picture above."""
-    st.caption(_sentence(text))
+    """Say how to read the picture above: open on the visitor's first visit and in the tour, else behind a button.
+
+    Nothing where pages are presented: who presents says it.
+    """
+    if address.read("present"):
+        return
+    with st.expander(
+        "How to read this", expanded=visitor.is_first_visit() or bool(address.read("tour")), type="compact"
+    ):
+        st.caption(_sentence(text))
 
 
 def _sentence(text: str) -> str:
@@ -177,12 +190,19 @@ def _sentence(text: str) -> str:
 
 
 def save_row(
-    key: str, name: str, title: str, read: str, figure: Callable[[], go.Figure], lines: tuple[str, ...] = ()
-) -> None:
-    """Draw one line under a chart: how to read it, and buttons that save it.
+    key: str,
+    name: str,
+    title: str,
+    read: str,
+    figure: Callable[[], go.Figure],
+    lines: tuple[str, ...] = (),
+    table: Table | None = None,
+    scale: str = "",
+) -> str:
+    """Draw one line under a chart: how to read it, its `scale` where it has one, and buttons that save it and its data.
 
-    PNG and SVG are made by the browser that has drawn the chart, HTML by `figure` when it is asked for, with `lines`
-    below.
+    Returns the scale that is chosen. PNG and SVG are made by the browser that has drawn the chart, HTML by `figure`
+    when it is asked for, with `lines` below.
     """
     file, dark = f"idc-{name}", is_dark()
     said = (_sentence(read),) if read else ()
@@ -192,8 +212,12 @@ def save_row(
 
         return web_page(figure(), title, (*lines, *said), dark=dark)
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"save-{key}"):
-        st.caption(said[0] if said else "", width="stretch")
+    with st.container(horizontal=True, vertical_alignment="top", gap="xsmall", key=f"save-{key}"):
+        with st.container():
+            if read:
+                how_to_read(read)
+        if scale:
+            scale = _choose_scale(key, scale)
         data = {"chart": key, "file": file, "title": title, "ground": palette(dark).ground}
         _pictures(key=f"pictures-{key}", width="content", data=data)
         st.download_button(
@@ -205,3 +229,33 @@ def save_row(
             key=f"html-{key}",
             help="Save the chart as one HTML file that stays interactive and needs no network.",
         )
+        if table is not None:
+            st.download_button(
+                "CSV",
+                lambda: _rows(table),
+                file_name=f"{file}.csv",
+                mime="text/csv",
+                on_click="ignore",
+                key=f"data-{key}",
+                help="Save the data behind the chart as a table.",
+            )
+    return scale
+
+
+def _choose_scale(key: str, default: str) -> str:
+    return choose_one(
+        st.segmented_control,
+        "Scale",
+        SCALES,
+        default,
+        f"{key}-scale",
+        required=True,
+        label_visibility="collapsed",
+        help=f"Scale of the axis: linear or logarithmic. Default {SCALES[default]}.",
+    )
+
+
+def _rows(table: Table) -> str:
+    from studio.widgets.downloads import csv
+
+    return csv(table() if callable(table) else table)

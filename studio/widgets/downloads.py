@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures import input_images
 from studio.engine.results import View
+from studio.engine.wording import feature_names, is_series
 from studio.text import count
 from studio.widgets.gallery import caption, digest, written
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST_PICTURES = 600
 """Pictures on a contact sheet at most."""
+
+_FORMULA = re.compile(r"[=+\-@\t\r](?!\d*\.?\d+([eE][+-]?\d+)?$)")
+"""What a spreadsheet takes for a formula; a number with its sign is none."""
 
 
 def take_away(
     tables: dict[str, pd.DataFrame], files: dict[str, tuple[str, str, Callable[[], bytes]]] | None = None
 ) -> None:
-    """Offer tables as CSV and other files; the buttons below the charts save the charts."""
+    """Offer tables as CSV and other files."""
     st.header("Downloads", anchor=False)
     with st.container(horizontal=True, key="take-away"):
         for name, table in tables.items():
@@ -38,7 +45,6 @@ def take_away(
             )
         for label, (file_name, mime, make) in (files or {}).items():
             st.download_button(label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"file-{file_name}")
-    st.caption("The buttons below each chart save it as PNG, SVG or HTML. The address of this page reopens this view.")
 
 
 def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None) -> None:
@@ -69,9 +75,10 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
                 on_click="ignore",
                 key=f"{key}-png",
             )
-        else:
+        elif not is_series(view.test):
+            words = "Features" if view.test.inputs.dtype.kind == "f" else "Texts" if len(positions) > 1 else "Text"
             st.download_button(
-                "Texts (CSV)" if len(positions) > 1 else "Text (CSV)",
+                f"{words} (CSV)",
                 lambda: csv(texts(view, positions)),
                 file_name="idc-inputs.csv",
                 mime="text/csv",
@@ -81,9 +88,18 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Write a table so that its numbers can be read again exactly; the index is left out."""
-    text: str = table.to_csv(index=False)
+    """Write a table so that its numbers can be read again exactly; the index is left out.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front: names may be somebody else's.
+    """
+    shown = table.map(_inert).rename(columns=_inert)
+    text: str = shown.to_csv(index=False)
     return text
+
+
+def _inert(value: Any) -> Any:
+    """Return a cell as a spreadsheet shows it and does not run it."""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def npz(view: View, positions: NDArray[np.int64]) -> bytes:
@@ -107,7 +123,16 @@ def sheet(view: View, positions: NDArray[np.int64]) -> bytes:
 
 
 def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
-    """List some tests that are texts: number, true and predicted class, and the words that the network reads."""
+    """List some tests: number, true and predicted class, and the words that the network reads, or the features."""
+    if view.test.inputs.dtype.kind == "f":
+        flat = view.test.inputs[positions].reshape(len(positions), -1)
+        taken = ("test", "true", "predicted")
+        names = [f"{name} (feature)" if name in taken else name for name in feature_names(view.test)]
+        read: dict[str, Any] = dict(zip(names, flat.T, strict=True))
+    else:
+        read = {"text": [written(view, view.test.inputs[place]) for place in positions]}
+    import pandas as pd
+
     return pd.DataFrame(
         {
             "test": view.test.ids[positions],
@@ -116,8 +141,8 @@ def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
                 view.train.class_names,
                 (view.analysis.predictions if view.is_classifier else view.analysis.confidence)[positions],
             ),
-            "text": [written(view, view.test.inputs[place]) for place in positions],
         }
+        | read
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures import input_images
+from idc_core.figures.adversarial import magnification, magnified
+from idc_core.figures.input_texts import glue, words_of
 from studio.engine.results import View
-from studio.engine.wording import amount, features, input_parts, quantity
+from studio.engine.wording import amount, is_series, quantity
 from studio.state.selection import select, selected
 from studio.text import plural
 from studio.widgets.charts import component
@@ -56,16 +59,27 @@ def gallery(
     relevance: NDArray[np.floating] | None = None,
     key: str | None = None,
 ) -> None:
-    """Show tests to choose from: pictures, pictures beside their relevance, or words."""
+    """Show tests to choose from: pictures, pictures beside their relevance, lines on a ground of it, or words."""
     shown = positions[:most]
     if not len(shown):
         st.caption("No test to show.")
         return
-    key = key or f"gallery-{digest(view, shown)}"
-    numbers = [int(number) for number in view.test.ids[shown]]
+    draw_tiles(*make_tiles(view, shown, relevance), key or f"gallery-{digest(view, shown)}")
+    st.caption(note(view, len(shown), len(positions)))
+
+
+def note(view: View, shown: int, of: int) -> str:
+    """Say below a gallery how its captions are to be read, what a click does, and how many tests it leaves out."""
+    return f"{legend(view)}. Click to select.{_left_out(shown, of)}"
+
+
+def make_tiles(
+    view: View, shown: NDArray[np.int64], relevance: NDArray[np.floating] | None = None
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Return the tiles of some tests, and the sheet that their pictures are cut out of; None for texts."""
     tiles: list[dict[str, Any]] = [
-        {"test": number, "caption": caption(view, place), "spoken": _spoken(view, place)}
-        for number, place in zip(numbers, shown, strict=True)
+        {"test": int(view.test.ids[place]), "caption": caption(view, place), "spoken": _spoken(view, place)}
+        for place in shown
     ]
     sheet = None
     if view.test.inputs.ndim == 4:
@@ -75,12 +89,15 @@ def gallery(
         sheet = make_sheet(np.concatenate(parts))
         for index, tile in enumerate(tiles):
             tile["places"] = [index] if relevance is None else [index, len(shown) + index]
+    elif is_series(view.test):
+        sheet = make_sheet(input_images.lines(view.test.inputs[shown], relevance))
+        for index, tile in enumerate(tiles):
+            tile["places"] = [index]
     else:
         for row, (tile, place) in enumerate(zip(tiles, shown, strict=True)):
             tile["words"] = marked_words(view, place, None if relevance is None else relevance[row])
-            tile["glue"] = _glue(view)
-    draw_tiles(tiles, sheet, key)
-    st.caption(f"{legend(view)}. Click one to select it on all pages.{_left_out(len(shown), len(positions))}")
+            tile["glue"] = glue(view.test)
+    return tiles, sheet
 
 
 @dataclass(frozen=True)
@@ -104,20 +121,43 @@ def choices(
     shown: list[dict[str, Any]] = [
         {"test": tile.number, "caption": tile.caption, "spoken": _said(tile.caption)} for tile in tiles
     ]
-    sheet = make_sheet(input_images.pictures(inputs, 1)) if inputs.ndim == 4 else None
+    sheet = None
+    if inputs.ndim == 4:
+        sheet = make_sheet(input_images.pictures(inputs, 1))
+    elif is_series(view.test):
+        sheet = make_sheet(input_images.lines(inputs))
     for place, tile in enumerate(shown):
         if sheet:
             tile["places"] = [place]
         else:
-            tile["words"] = [(word, "") for word in words_of(view, inputs[place])[:MOST_WORDS]] or [("(none)", "")]
-            tile["glue"] = _glue(view)
-    numbers = [tile.number for tile in tiles]
+            tile["words"] = [(word, "") for word in words_of(view.test, inputs[place])[:MOST_WORDS]] or [("(none)", "")]
+            tile["glue"] = glue(view.test)
+    _draw(key, label, shown, sheet, chosen, choose)
 
-    def tell() -> None:
-        if (number := st.session_state[key].chosen) in numbers:
-            choose(int(number))
 
-    _tiles(key=key, data={"tiles": shown, "sheet": sheet, "label": label, "selected": chosen}, on_chosen_change=tell)
+def changed(
+    key: str,
+    tiles: Sequence[Tile],
+    before: NDArray[np.floating],
+    after: NDArray[np.floating],
+    chosen: int | None,
+    choose: Callable[[int], None],
+) -> int:
+    """Show pictures (n, C, H, W) before and after, with the change, to choose from; return its magnification."""
+    change = after - before
+    factor = magnification(change)
+    parts = [input_images.pictures(before, 1), input_images.pictures(after, 1), magnified(change, factor, 1)]
+    shown: list[dict[str, Any]] = [
+        {
+            "test": tile.number,
+            "caption": tile.caption,
+            "spoken": _said(tile.caption),
+            "places": [place + len(tiles) * part for part in range(len(parts))],
+        }
+        for place, tile in enumerate(tiles)
+    ]
+    _draw(key, "Changed inputs to select", shown, make_sheet(np.concatenate(parts)), chosen, choose)
+    return factor
 
 
 def digest(view: View, positions: NDArray[np.int64]) -> str:
@@ -129,43 +169,62 @@ def legend(view: View) -> str:
     """Say how captions of tests are to be read."""
     if not view.is_classifier:
         what = quantity(view.test)
-        return f"Number of the test: true → predicted {what.name}{f', positive {what.positive}' if what.signed else ''}"
-    text = "Number of the test: true → predicted class"
-    return text if view.correct is None else f"{text}; {WRONG}: misclassified"
+        return f"Test: true → predicted {what.name}{f', positive {what.positive}' if what.signed else ''}"
+    text = "Test: true → predicted class"
+    return text if view.correct is None else f"{text} ({WRONG}: misclassified)"
 
 
 def _left_out(shown: int, all_of_them: int) -> str:
     return f" {shown} of {plural(all_of_them, 'test')} are shown." if shown < all_of_them else ""
 
 
-def _choose(key: str, numbers: list[int]) -> None:
-    """Select the test that was clicked; a second click takes that back."""
-    number = st.session_state[key].chosen
-    if number in numbers:
-        select(input=None if number == selected().input else number)
-
-
 def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, Any] | None, key: str) -> None:
     """Show tiles that select their tests."""
+    _draw(key, "Tests to select", tiles, sheet, selected().input, select_or_drop)
+
+
+def select_or_drop(number: int) -> None:
+    """Select the test that was clicked; a second click takes that back."""
+    select(input=None if number == selected().input else number)
+
+
+def _draw(
+    key: str,
+    label: str,
+    tiles: Sequence[dict[str, Any]],
+    sheet: dict[str, Any] | None,
+    chosen: int | None,
+    choose: Callable[[int], None],
+) -> None:
+    """Show tiles of which one is chosen; a click chooses another one."""
     numbers = [tile["test"] for tile in tiles]
-    _tiles(
-        key=key,
-        data={"tiles": list(tiles), "sheet": sheet, "label": "Tests to select", "selected": selected().input},
-        on_chosen_change=lambda: _choose(key, numbers),
-    )
+
+    def tell() -> None:
+        if (number := st.session_state[key].chosen) in numbers:
+            choose(int(number))
+
+    data = {"tiles": list(tiles), "sheet": sheet, "label": label, "selected": chosen}
+    _tiles(key=key, data=data, on_chosen_change=tell)
 
 
 def make_sheet(tiles: NDArray[np.uint8]) -> dict[str, Any]:
     """Put pictures (n, H, W, 3) on one sheet, in their own size: the browser enlarges them."""
-    content = input_images.webp(input_images.side_by_side(tiles, _COLUMNS), MOST_BYTES)
+    tiles = np.ascontiguousarray(tiles)
     times = input_images.factor(tiles.shape[2])
     return {
-        "address": f"data:image/webp;base64,{base64.b64encode(content).decode()}",
+        "address": _written(hashlib.sha256(tiles.data).digest(), tiles.shape, tiles),
         "columns": _COLUMNS,
         "rows": -(-len(tiles) // _COLUMNS),
         "width": times * tiles.shape[2],
         "height": times * tiles.shape[1],
     }
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _written(digest: bytes, shape: tuple[int, ...], _tiles: NDArray[np.uint8]) -> str:
+    """Write a sheet of pictures as an address that holds it, once: that takes longer than all else of a gallery."""
+    content = input_images.webp(input_images.side_by_side(_tiles, _COLUMNS), MOST_BYTES)
+    return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
 
 
 def _spoken(view: View, position: int) -> str:
@@ -178,11 +237,13 @@ def _said(text: str) -> str:
 
 def marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
     """Return the first words of a text, each marked where it has much relevance, for or against."""
-    words = text_words(view, position)[:MOST_WORDS]
+    words = words_of(view.test, view.test.inputs[position])[:MOST_WORDS]
     if not words:
         return [("(no known words)", "")]
     marks = [""] * len(words)
     if relevance is not None:
+        ids = view.test.inputs[position]
+        relevance = relevance[ids != view.test.padding] if ids.dtype.kind in "iu" else relevance
         strong = np.abs(relevance[: len(words)]).max() / 4
         for index, (word, value) in enumerate(zip(words, relevance, strict=False)):
             if abs(value) > strong and word != "…":
@@ -190,23 +251,6 @@ def marked_words(view: View, position: int, relevance: NDArray[np.floating] | No
     return list(zip(words, marks, strict=True))
 
 
-def text_words(view: View, position: int) -> list[str]:
-    """Return the words or characters of a text; three dots for each that the network does not know."""
-    return words_of(view, view.test.inputs[position])
-
-
-def words_of(view: View, tokens: NDArray[Any]) -> list[str]:
-    """Return the words of token ids, as `text_words` does, or the features of a vector."""
-    if tokens.dtype.kind == "f":
-        return features(view.test, tokens)
-    return [view.test.vocabulary[token] if token > 1 else "…" for token in tokens[tokens > 0]]
-
-
 def written(view: View, tokens: NDArray[Any]) -> str:
     """Write a text as the network reads it."""
-    return _glue(view).join(words_of(view, tokens))
-
-
-def _glue(view: View) -> str:
-    """Return what stands between two words, or between two characters where a text is read by them."""
-    return {"characters": "", "words": " ", "features": ", "}[input_parts(view.test)]
+    return glue(view.test).join(words_of(view.test, tokens))

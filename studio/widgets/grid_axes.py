@@ -18,6 +18,7 @@ from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_
 from studio.engine.results import View
 from studio.state import address
 from studio.text import cell_name, cluster_name, count, plural
+from studio.widgets.layout import settings
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""
@@ -139,7 +140,7 @@ def controls(view: View, zoom: Zoom) -> None:
     """Draw what chooses the neurons on the axes and the clusters that neurons are held in."""
     names = dict(enumerate(view.neurons))
     free = [rank for rank in names if rank not in zoom.fixed]
-    with st.expander("Rows, columns and zoom"):
+    with settings(FIXED, ROWS, COLUMNS):
         st.session_state[ROWS], st.session_state[COLUMNS] = list(zoom.axes.rows), list(zoom.axes.columns)
         for name, place in ((ROWS, "the rows"), (COLUMNS, "the columns")):
             other = zoom.axes.columns if name == ROWS else zoom.axes.rows

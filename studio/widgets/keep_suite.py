@@ -1,8 +1,9 @@
-"""A name and a button by which inputs that a page has made are kept as a suite, for all pages that compare suites."""
+"""Buttons by which inputs that a page has made are kept as suites, for all pages that compare suites."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,21 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from studio.engine.results import View
+from studio.engine.wording import tests_name
+from studio.state import visitor
 from studio.text import literal, plural
 
 if TYPE_CHECKING:
     from idc_core.suites import ProvenanceStep, Suite
+
+
+@dataclass(frozen=True)
+class Keepable:
+    """Inputs that can be kept: the name they get, how many there are, and what makes the suite."""
+
+    name: str
+    count: int
+    make: Callable[[], Suite]
 
 
 def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
@@ -34,26 +46,39 @@ def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> Non
         f"Keep {plural(count, 'input')} as a suite",
         key=key,
         disabled=not count,
-        on_click=_keep,
-        args=(usual, count, key, make),
+        on_click=lambda: _keep([Keepable(st.session_state[f"{key}-name"].strip() or usual, count, make)], key),
         help="Kept on this computer until it is removed. Equal inputs are kept once.",
     )
+    _tell(key)
+
+
+def keep_several(label: str, suites: Sequence[Keepable], key: str) -> None:
+    """Offer to keep several suites by one click, each under its own name."""
+    names = ", ".join(one.name for one in suites)
+    st.button(label, key=key, on_click=_keep, args=(suites, key), help=f"Keeps {len(suites)} suites: {names}.")
+    _tell(key)
+
+
+def _tell(key: str) -> None:
+    """Say what the last click on a button has kept."""
     said, failed = st.session_state.pop(f"{key}-said", ("", False))
     if said:
         (st.error if failed else st.success)(said)
 
 
-def _keep(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
-    """Keep them before the page is drawn again, so that whatever lists suites has this one."""
+def _keep(suites: Sequence[Keepable], key: str) -> None:
+    """Keep them before the page is drawn again, so that whatever lists suites has them."""
     from idc_core.suites import save_suite
 
-    name = st.session_state[f"{key}-name"].strip() or usual
     try:
-        save_suite(name, make())
+        for one in suites:
+            save_suite(one.name, one.make(), owner=visitor.person() or "")
     except IdcError as error:
         st.session_state[f"{key}-said"] = literal(error), True
         return
-    st.session_state[f"{key}-said"] = f"Kept as \u201c{literal(name)}\u201d: {plural(count, 'input')}.", False
+    names = ", ".join(f"\u201c{literal(one.name)}\u201d" for one in suites)
+    total = plural(sum(one.count for one in suites), "input")
+    st.session_state[f"{key}-said"] = f"Kept as {names}: {total}.", False
 
 
 def made_of_tests(
@@ -63,7 +88,7 @@ def made_of_tests(
     from idc_core.suites import ProvenanceStep
     from idc_core.suites.custom_tests import SuiteFormat, suite_from_arrays
 
-    tests = f"{len(np.unique(origin)):,} of {len(view.test):,} tests of {view.test.name}"
+    tests = f"{len(np.unique(origin)):,} of {len(view.test):,} tests of {tests_name(view.test)}"
     start = ProvenanceStep("original", tests, {"fingerprint": view.test.fingerprint})
     return suite_from_arrays(
         inputs, targets, SuiteFormat.of(view.test), origin=view.test.ids[origin], provenance=[start, step]

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from studio.engine.results import View
+from studio.engine.wording import tests_name
+from studio.state import address
 from studio.text import lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
@@ -30,6 +33,7 @@ __all__ = [
     "npz",
     "one_of",
     "plot",
+    "settings",
     "take_away",
     "take_inputs",
 ]
@@ -51,9 +55,19 @@ def one_of(label: str, options: Mapping[Option, str], default: Option, key: str,
     return chosen
 
 
+def settings(*names: str) -> DeltaGenerator:
+    """Return the place of controls that are rarely used, behind a button with the number of those changed.
+
+    `names` are the controls' names in the address, which holds none that is at its default. Back on a page, the
+    address is empty until its controls are drawn: what the session kept counts.
+    """
+    changed = sum(bool(address.read(name)) for name in names)
+    return st.popover(f"Settings ({changed})" if changed else "Settings", key="settings")
+
+
 def computed(view: View, *sentences: str) -> None:
     """Say, folded away, how the page was computed, and from what."""
-    card = view.model.card
+    card = view.card
     facts = [
         ("network", f"{card.label}, {card.parameters:,} parameters, fingerprint `{card.fingerprint}`"),
         ("training inputs", _origin(view.train) + _left_out(view)),
@@ -67,21 +81,21 @@ def computed(view: View, *sentences: str) -> None:
 def explain(*paragraphs: str) -> None:
     """Say, folded away, how the page was computed."""
     with st.expander("How this was computed"):
-        for paragraph in paragraphs:
-            st.markdown(paragraph)
+        st.markdown("\n\n".join(paragraphs))  # one element: each costs the browser milliseconds, also folded away
 
 
 def explain_criteria() -> None:
-    """Say, folded away, what the criteria's abbreviations stand for, and what each measures."""
+    """Say, folded away, what the criteria's abbreviations stand for, what each measures, and whose it is."""
     from idc_core.coverage import CRITERIA
 
     cards = {name.upper(): kind.card for name, kind in CRITERIA.items()}
+    lines = [f"* **{n}**, {lower(card.label)}: {lower(card.help)} {card.citation}" for n, card in cards.items()]
     with st.expander("What each criterion measures"):
-        st.markdown("\n".join(f"* **{n}**, {lower(card.label)}: {lower(card.help)}" for n, card in cards.items()))
+        st.markdown("\n".join(lines))
 
 
 def _origin(data: Dataset) -> str:
-    return f"{len(data):,} of {data.name}, fingerprint `{data.fingerprint}`"
+    return f"{len(data):,} of {tests_name(data)}, fingerprint `{data.fingerprint}`"
 
 
 def _left_out(view: View) -> str:
@@ -92,7 +106,7 @@ def _left_out(view: View) -> str:
         return ""
     return (
         f"; only the first ones, so that a page opens within seconds (the network was trained on "
-        f"{view.model.card.split}). On the command line: `--limit-train {len(view.train)}`"
+        f"{view.card.split}). On the command line: `--limit-train {len(view.train)}`"
     )
 
 

@@ -9,15 +9,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
-from idc_core.figures import heatmaps, text_relevance
+from idc_core.figures import heatmaps, text_relevance, vectors
 from idc_core.figures.input_images import GAP, pictures
-from studio.engine.explanations import INPUT, Explanation
+from idc_core.figures.palette import SCHEMES
+from studio.engine.explanations import INPUT, Explanation, marks_of
 from studio.engine.results import View
+from studio.engine.wording import feature_names, is_series
 from studio.text import signed
 from studio.widgets import layout
+from studio.widgets.picture import draw_picture
 
 SIDE = 168
 """Width of the large pictures in pixels, at least."""
@@ -55,18 +59,29 @@ class Display:
             return "", one - other
         return ", as shares of each one's sum of absolute values", heatmaps.shares(one) - heatmaps.shares(other)
 
+    @property
+    def image(self) -> tuple[NDArray[np.uint8], str]:
+        """The picture with its caption."""
+        number = self.view.test.ids[self.position]
+        tile = pictures(self.view.test.inputs[self.position][None], SIDE)[0]
+        return tile, f"Test {number}: {layout.answer(self.view, self.position)}"
+
+    @property
+    def heatmaps(self) -> list[tuple[NDArray[np.uint8], str]]:
+        """The heatmap of every explanation with its caption."""
+        return [
+            (
+                heatmaps.heatmap(one.maps[INPUT], limit[INPUT], SIDE, self.scheme),
+                f"{one.label}: {_scale_text(one, limit[INPUT])}",
+            )
+            for one, limit in zip(self.explanations, self.limits, strict=True)
+        ]
+
     def pictures(self, strength: float) -> list[tuple[NDArray[np.uint8], str]]:
         """Return image, overlay, heatmaps and difference with their captions; strength is in 0..1."""
-        image, first, limits = self.view.test.inputs[self.position], self.explanations[0], self.limits
-        number = self.view.test.ids[self.position]
+        image, first = self.view.test.inputs[self.position], self.explanations[0]
         covered = heatmaps.overlay(image, first.maps[INPUT], strength, SIDE, self.scheme)
-        shown = [
-            (pictures(image[None], SIDE)[0], f"Test {number}: {layout.answer(self.view, self.position)}"),
-            (covered, f"{first.label}, overlay"),
-        ]
-        for one, limit in zip(self.explanations, limits, strict=True):
-            tile = heatmaps.heatmap(one.maps[INPUT], limit[INPUT], SIDE, self.scheme)
-            shown.append((tile, f"{one.label}: {_scale_text(one, limit[INPUT])}"))
+        shown = [self.image, (covered, f"{first.label}, overlay"), *self.heatmaps]
         if self.difference is not None:
             unit, values = self.difference
             largest = float(np.abs(values).max()) or 1.0
@@ -112,7 +127,7 @@ def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]], key: str = "he
     """Show pictures in a row."""
     with st.container(horizontal=True, gap="xsmall", key=key):
         for tile, caption in shown:
-            st.image(tile, caption=caption, width=tile.shape[1], output_format="PNG", alt=caption)
+            draw_picture(tile, caption)
 
 
 def draw_groups(groups: Sequence[Sequence[tuple[NDArray[np.uint8], str]]], key: str = "heatmaps") -> None:
@@ -129,7 +144,7 @@ def draw_words(display: Display, tokens: Sequence[str]) -> None:
     for column, one, limit in zip(columns, display.explanations, display.limits, strict=True):
         with column:
             st.markdown(f"**{one.label}**: {_scale_text(one, limit[INPUT])}")
-            st.html(text_relevance.words(tokens, one.layers[INPUT][: len(tokens)], limit[INPUT], display.scheme))
+            st.html(_written(display, tokens, one.layers[INPUT], limit[INPUT]))
             beyond = float(one.layers[INPUT][len(tokens) :].sum())
             if abs(beyond) >= 0.005:
                 st.caption(f"Padding after the text has the relevance {signed(beyond)}.")
@@ -137,7 +152,43 @@ def draw_words(display: Display, tokens: Sequence[str]) -> None:
         unit, values = display.difference
         with st.expander(f"Difference (first \u2212 second){unit}"):
             largest = float(np.abs(values).max()) or 1.0
-            st.html(text_relevance.words(tokens, values[0, : len(tokens)], largest, display.scheme))
+            st.html(_written(display, tokens, values[0], largest))
+
+
+def _written(display: Display, tokens: Sequence[str], relevance: NDArray[np.float64], limit: float) -> str:
+    """Write tokens on a ground of their relevance, which may have padding behind it."""
+    test = display.view.test
+    glue, marks = "" if test.is_pieces else " ", marks_of(test)
+    return text_relevance.words(tokens, relevance[: len(tokens)], limit, display.scheme, glue=glue, marks=marks)
+
+
+def draw_vector(display: Display, key: str, table: pd.DataFrame | None = None) -> None:
+    """Show a feature vector as bars, or a time series as lines, and its relevance by every explanation.
+
+    `table` is the data behind the chart.
+    """
+    view, one = display.view, display.view.test.inputs[display.position]
+    explained = [(each.label, each.parts.reshape(-1)) for each in display.explanations]
+    title = f"Test {view.test.ids[display.position]}: {layout.answer(view, display.position)}"
+    supports, against = SCHEMES[display.scheme].supports, SCHEMES[display.scheme].against
+    bars = f"{supports.capitalize()} bars are relevance for, hatched {against} ones against the prediction or class."
+
+    def draw(dark: bool) -> go.Figure:
+        if is_series(view.test):
+            return vectors.series_lines(one, explained, title, scheme=display.scheme, dark=dark)
+        like = view.train.inputs.reshape(len(view.train), -1)
+        names = feature_names(view.test)
+        return vectors.feature_bars(names, one.reshape(-1), like, explained, title, scheme=display.scheme, dark=dark)
+
+    most = f" The {vectors.MOST} of {one.size} features with the strongest relevance are shown."
+    read = (
+        f"Lines are the values at each step. {bars} Relevance is summed over channels."
+        if is_series(view.test)
+        else f"Each row is one feature, the most relevant first. Numbers at the left bars are the values. {bars}"
+        + (most if one.size > vectors.MOST else "")
+    )
+    depends = (display.position, display.scheme, tuple((label, part.tobytes()) for label, part in explained))
+    layout.chart(view, key, draw, alt=title, read=read, depends=depends, table=table)
 
 
 def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
@@ -154,5 +205,4 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
             shape = " by ".join(map(str, values.shape))
             sums = " | ".join(signed(one.sums[layer]) for one in display.explanations)
             caption = f"{layer}, {shape}: sum {sums}"
-            sheet = np.concatenate(parts[:-1])
-            st.image(sheet, caption=caption, width=sheet.shape[1], output_format="PNG", alt=caption)
+            draw_picture(np.concatenate(parts[:-1]), caption)

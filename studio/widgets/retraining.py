@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Job, Waiting, shelf
+from studio.engine.jobs import Job, Waiting, shelf, time_left
 from studio.text import literal, lower
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0
 
-CURRENT, FAILED = "retraining-job", "retraining-failed"
-"""The job that this session waits for, and why one failed: in the session."""
+CURRENT, FAILED, BEGAN = "retraining-job", "retraining-failed", "retraining-began"
+"""The job that this session waits for, why one failed, and when it began with how many left: in the session."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ class RetrainingRun:
     def go(self, on: bool) -> None:
         """Start, stop or continue; for callbacks."""
         st.session_state[self.flag] = on
-        st.session_state.pop(FAILED, None)
+        for old in (FAILED, BEGAN):
+            st.session_state.pop(old, None)
 
     def advance(self) -> Job | None:
         """Return the job that is awaited now; None where everything is finished. Raises the error of a failed one."""
@@ -85,10 +87,11 @@ class RetrainingRun:
 
     def measured(self, kind: str, work: Callable[[RetrainingPlan, Progress], Any]) -> Any:
         """Return what `work` measures with the plan once everything is finished, or read it again; show progress."""
-        prepared = shelf().finished("retrained-tests", self.key)
+        finished = shelf().finished("retrained-tests", self.key)
+        prepared = None if finished is None else finished.result()
 
         def measuring(report: Progress) -> Any:
-            return work(self.prepare(report) if prepared is None else prepared.result(), report)
+            return work(self.prepare(report) if prepared is None else prepared, report)
 
         return Waiting(1).get(kind, (*self.key, self.seeds, "measured"), "measuring the retrained networks", measuring)
 
@@ -146,12 +149,12 @@ def _read(file: Path, changed: int) -> RetrainedNetwork | None:
 def watch(run: RetrainingRun) -> None:
     """Show the run's progress, with buttons that stop and continue it; every network finished redraws the page."""
     going = run.going and bool(run.left) and FAILED not in st.session_state
-    st.fragment(run_every=POLL_S if going else None)(_watch)(run, len(run.left))
+    st.fragment(run_every=POLL_S if going else None)(_watch)(run, len(run.left), run.going)
 
 
-def _watch(run: RetrainingRun, before: int) -> None:
+def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     left = run.left
-    if len(left) < before:
+    if len(left) < before or run.going != going:  # the page says how far it is, and whether it goes on
         st.rerun()
     if not left:
         return
@@ -159,8 +162,17 @@ def _watch(run: RetrainingRun, before: int) -> None:
     if problem := st.session_state.get(FAILED):
         st.error(problem)
     if not run.going:
-        st.progress(done / run.total, f"{done} of {run.total} networks are retrained and kept")
-        st.button("Continue" if done else "Retrain here", on_click=run.go, args=(True,), key="retraining-continue")
+        if done:
+            st.progress(done / run.total, f"{done} of {run.total} networks are retrained and kept")
+        label = "Continue" if done else "Start"
+        st.button(
+            label,
+            on_click=run.go,
+            args=(True,),
+            key="retraining-continue",
+            type="primary",
+            help="Retrain one network after the other. Finished networks are kept.",
+        )
         return
     try:
         job = run.advance()
@@ -173,5 +185,12 @@ def _watch(run: RetrainingRun, before: int) -> None:
     state = job.state
     share = min(1.0, state.done / state.total) if state.total else 0.0
     doing = state.label or "waiting for other work"
-    st.progress((done + share) / run.total, f"{done} of {run.total} networks are retrained; {lower(doing)}")
+    said = f"{done} of {run.total} networks are retrained{_time_left(run, len(left))}; {lower(doing)}"
+    st.progress((done + share) / run.total, said)
     st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")
+
+
+def _time_left(run: RetrainingRun, left: int) -> str:
+    """Say about how long the rest takes, going by the networks finished since it began; nothing before the first."""
+    began, first = st.session_state.setdefault(BEGAN, {}).setdefault(run.flag, (time.monotonic(), left))
+    return time_left((time.monotonic() - began) / (first - left) * left if left < first else None)

@@ -1,6 +1,5 @@
 """A server and a browser for the whole session, and pages that tell when they are idle."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -24,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 OWN = ("http://127.0.0.1:", "data:", "blob:", "file:")
 """Beginnings of addresses that need no network."""
+# Other work on the machine makes single steps slow, which says nothing about the code.
+expect.set_options(timeout=30_000)
+
 QUIET_S = 0.4
 # The page itself waits until it has been idle for a while: asking it again and again takes four processes' time.
 IDLE = """([quiet, limit]) => new Promise(done => {
@@ -53,8 +55,8 @@ DRAWN = """scheme => {
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Start a server of this project, its log in a folder, and give its address."""
+def serve(folder: Path, *more: str) -> Iterator[str]:
+    """Start a server of this project with more options, its log in a folder, and give its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -62,11 +64,10 @@ def serve(folder: Path) -> Iterator[str]:
     options = ("--server.headless=true", f"--server.port={port}", "--server.fileWatcherType=none")
     with log.open("w") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", *options],
+            [sys.executable, "-m", "streamlit", "run", "app.py", *options, *more],
             cwd=ROOT,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
         )
         try:
             url = f"http://127.0.0.1:{port}"
@@ -186,8 +187,7 @@ class Visitor(NamedTuple):
 
     def follow(self, name: str, *, whole: bool = True) -> None:
         """Open a page through the navigation; without waiting for more than its heading if not the whole is needed."""
-        self.page.get_by_test_id("stTopNavSection").filter(has_text=PAGES[name].group).click()
-        self.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=PAGES[name].title).click()
+        self.page.get_by_test_id("stSidebarNavLink").get_by_text(PAGES[name].title, exact=True).click()
         expect(self.page.get_by_role("heading", level=1)).to_have_text(PAGES[name].question)
         if whole:
             self.settle()

@@ -32,10 +32,11 @@ def test_a_click_looks_at_an_input_and_selects_it(visitor):
     expect(tile).to_have_attribute("aria-pressed", "true")
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_stop_keeps_what_is_finished_and_going_on_continues(visitor):
     page = visitor.page
     page.goto(f"{visitor.address}/{SLOW}")
+    page.get_by_role("button", name="Start attack").click(timeout=60_000)
     # The second of four blocks: each is attacked, run through the network and explained.
     expect(page.get_by_test_id("stProgress")).to_contain_text("Step 4 of 12", timeout=90_000)
     page.locator('[class*="st-key-stop-"] button').click()
@@ -50,6 +51,6 @@ def test_stop_keeps_what_is_finished_and_going_on_continues(visitor):
 
 
 def test_a_chosen_cell_is_opened_on_the_coverage_page(visitor):
-    visitor.open("adversarial?cell=0-1-0-1-3-1")
+    visitor.open("adversarial?tab=cells&cell=0-1-0-1-3-1")
     visitor.page.get_by_role("link", name="Show the selected cell on the Coverage page").click()
     expect(visitor.page.get_by_role("heading", name="Cell 0-1-0-1-3-1", exact=True)).to_be_visible(timeout=30_000)

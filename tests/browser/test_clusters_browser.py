@@ -30,8 +30,18 @@ def click_mark(visitor, mark):
     visitor.settle()
 
 
-def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
+@pytest.mark.slow
+def test_back_returns_to_a_tab_and_a_click_on_a_cluster_leads_to_its_cells(visitor):
     visitor.open("clusters")
+    for tab in ("Effect on cells", "Number of clusters"):
+        visitor.page.get_by_role("tab", name=tab).click()
+        visitor.settle()
+    assert "tab=number" in visitor.page.url
+    for tab in ("Effect on cells", "Histograms"):
+        visitor.page.go_back()
+        visitor.settle()
+        assert visitor.page.get_by_role("tab", selected=True).inner_text() == tab
+    assert "tab=" not in visitor.page.url
     histograms = plot(visitor, "The activations of the important neurons")
     click_mark(visitor, histograms.locator(".scatterlayer .points path").nth(1))
     assert "cluster=1" in visitor.page.url
@@ -46,9 +56,9 @@ def test_a_click_on_a_cluster_shows_its_tests_and_leads_to_its_cells(visitor):
     assert visitor.faults() == []
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
-    visitor.open("clusters?clustering=hierarchical")
+    visitor.open("clusters?tab=cells&clustering=hierarchical")
     assert "· hierarchical ·" in visitor.setup()
     click_mark(
         visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
@@ -63,7 +73,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
 
 @pytest.mark.slow
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
-    visitor.open("clusters")
+    visitor.open("clusters?tab=map")
     visitor.page.get_by_text("lasso", exact=True).click()
     visitor.settle()
     figure = plot(visitor, "Two components explain")
@@ -81,6 +91,13 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.settle()
     heading = visitor.page.get_by_role("heading", name=re.compile("selected tests"))
     expect(heading).to_be_visible()
+    # Its picture is beside a mark that is pointed at.
+    mark = figure.locator(".scatterlayer .points path").nth(7).bounding_box()
+    mouse.move(mark["x"] - 2, mark["y"])
+    mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    expect(visitor.page.locator(".hovered")).to_be_visible()
+    mouse.move(2, 2)
+    expect(visitor.page.locator(".hovered")).to_be_hidden()
     number = int(heading.inner_text().split()[0])
     with visitor.page.expect_download() as download:
         visitor.page.get_by_role("button", name=f"Download these {number} tests (npz)").click()
@@ -88,23 +105,25 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     assert len(content["ids"]) == len(content["inputs"]) == number > 20
     visitor.page.get_by_role("button", name="Clear", exact=True).last.click()
     visitor.settle()
-    assert "No test is selected in this chart yet." in visitor.text()
+    assert "No test is selected in a chart yet." in visitor.text()
     assert visitor.faults() == []
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
-    visitor.open("clusters")
+    visitor.open("clusters?tab=map")
     click_mark(visitor, plot(visitor, "Two components explain").locator(".scatterlayer .point").first)
     number = re.search(r"input=(\d+)", visitor.page.url)[1]
-    assert f"Test {number}: neuron" in visitor.text()
     assert "1 selected test" in visitor.text()
+    visitor.page.get_by_role("tab", name="Histograms").click()
+    visitor.settle()
+    assert f"Test {number}: neuron" in visitor.text()
     expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_umap_is_kept_in_the_address(visitor):
-    visitor.open("clusters?classes=3,8")
+    visitor.open("clusters?tab=map&classes=3,8")
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
     # UMAP compiles itself at its first use, which takes long beside other work.
     expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible(timeout=240_000)

@@ -1,6 +1,7 @@
 """The Coverage page in a browser: looking into a tile and back, by mouse and keyboard, and what can be taken away."""
 
 import re
+from collections import Counter
 
 import pytest
 from playwright.sync_api import expect
@@ -61,14 +62,24 @@ def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, 
     assert visitor.faults() == []
 
 
+def listeners(page):
+    """Count what listens to keys, clicks and the pointer in the whole document."""
+    session = page.context.new_cdp_session(page)
+    document = session.send("Runtime.evaluate", {"expression": "document"})["result"]["objectId"]
+    found = session.send("DOMDebugger.getEventListeners", {"objectId": document})["listeners"]
+    session.detach()
+    return Counter(one["type"] for one in found if one["type"] in {"keydown", "click", "mousemove"})
+
+
 def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
     view = open_view(DEFAULT)
     visitor.open("coverage")
     page = visitor.page
-    page.get_by_test_id("stExpander").filter(has_text="Rows, columns and zoom").locator("summary").focus()
+    before = listeners(page)
+    assert before.keys() >= {"keydown", "click"}
+    page.get_by_role("button", name="Settings").focus()
     page.keyboard.press("Enter")
     menu = page.get_by_role("combobox", name=view.neurons[0].capitalize())
-    page.wait_for_timeout(600)  # the expander unfolds, and takes no keys as long
     menu.focus()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("option")).to_have_count(1 + view.sizes[0])
@@ -80,4 +91,6 @@ def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
     page.keyboard.press("Enter")
     visitor.settle()
     assert "zoom=" not in page.url
+    # One often the page was drawn anew.
+    assert listeners(page) == before
     assert visitor.faults() == []

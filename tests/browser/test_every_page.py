@@ -3,9 +3,7 @@ and its charts are saved from their buttons, without a network, as files that ar
 
 import io
 import itertools
-import json
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,33 +13,45 @@ from playwright.sync_api import expect
 
 from idc_core.figures.palette import palette
 from studio.shell.pages import PAGES
+from tests.browser.violations import MAIN, PANEL, serious_violations
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
-SERIOUS = ("serious", "critical")
-COLOURS = ["color-contrast", "link-in-text-block"]
-"""Rules that look at colours, of those that are in force."""
 SVG = "{http://www.w3.org/2000/svg}"
 CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
 """Pages whose first chart's files are looked into."""
 STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+Clusters", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
 """Addresses that show what no page shows at first."""
 OPENED = [*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES]
-IN_DARK = {*CHARTS, "learn", "relevance", "coverage?tour=7"}
-"""What is always looked at in the dark theme: between them, all kinds of content; the others are slow."""
+ALWAYS = {"overview", "coverage", "learn", "library", "?tour=1"}
+"""What `make test` looks at: between them, all kinds of content; the other pages are slow."""
+RARE = {name for name, page in PAGES.items() if page.tabs and name not in {*ALWAYS, "clusters", "hypotheses"}}
+RARE |= {"coverage?tour=7", "learn?chapter=6+Empty+cells"}
+"""Pages whose kinds of content others have too, and further steps: every tab of theirs is looked at more briefly."""
+WHOLE = ("overview", "clusters?pin=m%3D3")
+"""Where navigation and sidebar are looked at too: the other pages have the same, without or with a pinned setup."""
 RETRAINED = "robustness?epochs=1&seeds=2&added=2&perturbed-by=noise&classes=3&classes=8"
 """What the page makes of little, so that it is soon complete: one epoch, few additions, and tests of two classes."""
 
+TABBED = [name for name, page in PAGES.items() if page.tabs]
+DARK = ("learn", "neurons", "differential")
+"""Pages whose tabs hold all kinds of content that has colours of its own: a network, words, pictures and galleries."""
+MIXED = {*DARK, "clusters", "runs", "testsets"}
+"""Pages whose tabs hold between them everything that the tabs of the others are made of."""
+WIDE, NARROW = {"width": 1440, "height": 1200}, {"width": 800, "height": 900}
+
+TALLEST = 1_900
+"""Pixels of a tab at most, at 1440 x 1200: two screens, and what explains it on the first visit."""
+
 # What can be used: not switched off, seen, and not one of the charts' own drawings, which have no focus; what
 # a click on a chart does is offered by fields, tables and buttons as well.
-MARK = """() => {
+MARK = """where => {
     const wanted = 'button, a[href], input, select, textarea, [role="slider"], [role="combobox"], summary';
     const within = root => [
         ...root.querySelectorAll(wanted),
         ...[...root.querySelectorAll('*')].filter(one => one.shadowRoot).flatMap(one => within(one.shadowRoot)),
     ];
-    const usable = within(document).filter(one =>
+    const usable = within(document.querySelector(where)).filter(one =>
         !one.disabled && one.checkVisibility({visibilityProperty: true, opacityProperty: false})
         && !one.closest('.js-plotly-plot, .plotly-notifier, [aria-hidden="true"], [data-testid="stElementToolbar"]')
         && one.getAttribute('tabindex') !== '-1' && one.type !== 'file');
@@ -66,25 +76,46 @@ MARK = """() => {
 MISSED = "all => [...Array(all).keys()].filter(index => !window.reached.has(String(index)))"
 
 
-@pytest.fixture(
-    scope="module",
-    # Retraining networks takes long, even few of them.
-    params=[pytest.param(name, marks=pytest.mark.slow) if name == "robustness" else name for name in OPENED],
-)
+# The grids of the overview and of Coverage are one drawing.
+MOST_CHARTS = [
+    "coverage",
+    pytest.param("clusters", marks=pytest.mark.slow),
+    *(pytest.param(name, marks=pytest.mark.rare) for name in ("overview", "classes")),
+]
+AS_OPENED = [
+    pytest.param(name, marks=() if name in ALWAYS else pytest.mark.rare if name in RARE else pytest.mark.slow)
+    for name in OPENED
+]
+
+
+@pytest.fixture(scope="module", params=AS_OPENED)
 def opened(request, visit):
     """The name or address of a page, and a visit to it, opened once for all that is asked of it."""
     with visit() as visitor:
-        visitor.open(RETRAINED if request.param == "robustness" else request.param)
+        enter(visitor, RETRAINED if request.param == "robustness" else request.param)
         if request.param == "robustness":
-            visitor.page.locator('[data-testid="stImage"] img').nth(1).wait_for(timeout=90_000)
+            visitor.page.get_by_role("button", name="Start", exact=True).click()
+            visitor.page.locator(".js-plotly-plot").first.wait_for(timeout=90_000)
             expect(visitor.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=90_000)
             visitor.settle()
         yield request.param, visitor
 
 
+def enter(visitor, name):
+    """Open a page or an address; Runs once there is a run."""
+    if name == "runs":
+        visitor.open("coverage")
+    visitor.open(name)
+
+
+def own_part(name) -> str:
+    """What of a page no other page has: all of it, its main area, or the tour's panel over a page that is there too."""
+    return PANEL if "tour=" in name else "html" if name in WHOLE else MAIN
+
+
 def title_of(visitor):
     """What the first line of buttons says it saves."""
-    group = visitor.page.locator('[class*="st-key-save-"]').first.get_by_role("group")
+    group = visitor.page.locator('[class*="st-key-save-"]').first.get_by_role("group", name="Save the chart")
     return group.get_attribute("aria-label").removeprefix("Save the chart ")
 
 
@@ -93,47 +124,30 @@ def texts(root):
     return " ".join(" ".join(part.itertext()) for part in root.iter(f"{SVG}text"))
 
 
-def serious_violations(page, colours_only=False) -> list[str]:
-    """Names of the serious rules that a page breaks, with the elements that do."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    rules = {"runOnly": {"type": "rule", "values": COLOURS}} if colours_only else {}
-    found = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], ...rules})", rules)
-    assert len(found["passes"]) > (0 if colours_only else 10), "the checker looked at hardly anything"
-    return [
-        f"{rule['id']} ({rule['impact']}): {json.dumps([node['html'][:200] for node in rule['nodes'][:3]])}"
-        for rule in found["violations"]
-        if rule["impact"] in SERIOUS
-    ]
-
-
 def test_it_opens_without_an_error_and_without_the_network(opened):
     name, visitor = opened
     assert visitor.page.get_by_test_id("stException").count() == 0
     if name in PAGES:
         assert PAGES[name].title in visitor.page.title()
-        if name != "learn":  # it brings a network of its own
+        if PAGES[name].setup != "none":
             assert "LeNet-5 · digits · layer fc2 · m = 6 · " in visitor.setup()
     assert visitor.faults() == []
 
 
 def test_no_serious_violation(opened):
-    assert serious_violations(opened[1].page) == []
+    name, visitor = opened
+    assert serious_violations(visitor.page, own_part(name)) == []
 
 
-@pytest.mark.parametrize(
-    "opened",
-    [name if name in IN_DARK else pytest.param(name, marks=pytest.mark.slow) for name in OPENED],
-    indirect=True,
-)
 def test_no_serious_violation_in_the_dark(opened):
     """The dark theme has other colours, and nothing else that the checker looks at."""
-    visitor = opened[1]
+    name, visitor = opened
     visitor.show("dark")
-    assert serious_violations(visitor.page, colours_only=True) == []
+    assert serious_violations(visitor.page, own_part(name), colours_only=True) == []
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-@pytest.mark.parametrize("opened", CHARTS, indirect=True)
+@pytest.mark.parametrize("opened", MOST_CHARTS, indirect=True)
 def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
     name, visitor = opened
     visitor.show(scheme)
@@ -163,12 +177,7 @@ def test_pictures_have_their_own_ground_and_the_whole_chart(opened, scheme):
     assert finding in re.sub(r"\s+", " ", texts(root))
 
 
-# The grids of the overview and of Coverage are one drawing.
-@pytest.mark.parametrize(
-    "opened",
-    [pytest.param(name, marks=pytest.mark.slow) if name == "overview" else name for name in CHARTS],
-    indirect=True,
-)
+@pytest.mark.parametrize("opened", MOST_CHARTS, indirect=True)
 def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_path):
     name, visitor = opened
     title = title_of(visitor)
@@ -184,8 +193,8 @@ def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_pat
     expect(page.locator(".js-plotly-plot .gtitle")).to_be_visible()
     text = page.locator("body").inner_text()
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in text
-    said = visitor.page.locator('[class*="st-key-save-"]').first.get_by_test_id("stCaptionContainer").inner_text()
-    assert said in text
+    row = visitor.page.locator('[class*="st-key-save-"]').first
+    assert row.get_by_test_id("stCaptionContainer").inner_text() in text
     # What lies under the pointer is said: the figure is alive.
     box = page.locator(".nsewdrag").first.bounding_box()
     for step in range(1, 40):
@@ -203,10 +212,12 @@ def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_pat
     page.close()
 
 
+@pytest.mark.parametrize("opened", [one for one in AS_OPENED if "tour=" not in str(one)], indirect=True)
 def test_the_last_chart_can_be_saved(opened):
     name, visitor = opened
     rows = visitor.page.locator('[class*="st-key-save-"]').count()
-    if name == "learn":  # begins with a network to play with, which is no chart
+    # They begin with a network to play with, a list, and pictures of tests.
+    if name in ("learn", "library", "runs", "relevance", "adversarial", "differential"):
         assert rows == 0
         return
     assert rows
@@ -216,15 +227,20 @@ def test_the_last_chart_can_be_saved(opened):
 
 
 def test_tab_reaches_everything(opened):
-    page = opened[1].page
-    names = page.evaluate(MARK)
-    assert len(names) > 8
+    part, page = own_part(opened[0]), opened[1].page
+    names = page.evaluate(MARK, part)
+    assert len(names) > (8 if part == "html" else 1)
+    # Half the presses would go through the charts' own buttons, which are all alike; on whole pages they do.
+    style = page.add_style_tag(content=f".js-plotly-plot {{visibility: {'hidden' if part == MAIN else 'inherit'}}}")
+    # Tab goes on from here.
     page.evaluate("() => document.activeElement.blur()")
+    page.locator(part).focus()
     for pressed in range(1, 3 * len(names) + 61):
         page.keyboard.press("Tab")
-        if pressed % 10 == 0 and page.evaluate(MISSED, len(names)) == []:
+        if pressed % 5 == 0 and page.evaluate(MISSED, len(names)) == []:
             break
     assert [names[index] for index in page.evaluate(MISSED, len(names))] == []
+    style.evaluate("one => one.remove()")
 
 
 def test_nothing_scrolls_sideways_in_a_narrow_window(opened):
@@ -244,8 +260,49 @@ def test_nothing_scrolls_sideways_in_a_narrow_window(opened):
     assert visitor.faults() == []
 
 
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in MIXED else pytest.mark.rare) for name in TABBED]
+)
+def test_every_tab_is_short_and_sound(visitor, name):
+    """Two screens at most; no error, no serious violation, and nothing wider than the window, wide or narrow."""
+    enter(visitor, name)
+    main = visitor.page.get_by_test_id("stMain")
+    for place, title in enumerate(PAGES[name].tabs.values()):
+        open_tab(visitor, name, title)
+        # Every other tab is opened in the narrow window: so that its charts change their size once.
+        for size in (WIDE, NARROW)[:: -1 if place % 2 else 1]:
+            if visitor.page.viewport_size != size:
+                visitor.page.set_viewport_size(size)
+                visitor.settle()
+            assert main.evaluate("m => m.scrollWidth - m.clientWidth") <= 1, title
+            if size == WIDE:
+                assert main.evaluate("m => m.scrollHeight") <= TALLEST, title
+                assert serious_violations(visitor.page, MAIN) == [], title
+    assert visitor.faults() == []
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in DARK else pytest.mark.rare) for name in TABBED]
+)
+def test_no_tab_has_a_serious_violation_in_the_dark(visitor, name):
+    enter(visitor, name)
+    visitor.show("dark")
+    for title in PAGES[name].tabs.values():
+        open_tab(visitor, name, title)
+        assert serious_violations(visitor.page, MAIN, colours_only=True) == [], title
+
+
+def open_tab(visitor, name, title):
+    """Click a tab; the address names it unless it is the first."""
+    visitor.page.get_by_role("tab", name=title, exact=True).click()
+    visitor.settle()
+    place, tab = next((place, tab) for place, tab in enumerate(PAGES[name].tabs) if PAGES[name].tabs[tab] == title)
+    assert (f"tab={tab}" in visitor.page.url) == (place > 0)
+    assert visitor.page.get_by_test_id("stException").count() == 0
+
+
 def test_arrows_move_within_a_choice(visitor):
-    visitor.open("learn")
+    visitor.open("learn?tab=relevance")
     chosen = visitor.page.get_by_test_id("stButtonGroup").first.get_by_role("radio", checked=True)
     before = chosen.inner_text()
     chosen.focus()
@@ -258,6 +315,8 @@ def test_arrows_move_within_a_choice(visitor):
 @pytest.mark.slow
 def test_no_serious_violation_while_networks_are_retrained(visitor):
     visitor.open("robustness?epochs=2&seeds=2")
+    visitor.page.get_by_role("button", name="Start", exact=True).click()
+    visitor.page.locator(".st-key-retraining-stop").wait_for()
     assert serious_violations(visitor.page) == []
 
 

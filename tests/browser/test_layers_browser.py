@@ -14,6 +14,7 @@ def click_square(page, panel, index):
     page.wait_for_url("**/coverage*")
 
 
+@pytest.mark.slow
 def test_a_click_on_a_square_opens_its_layer_and_m(visitor):
     visitor.open("layers?m=3")
     assert visitor.page.locator(".js-plotly-plot .bars .point path").count() == 7 * 7, "m = 3 beside the six usual ones"
@@ -32,6 +33,7 @@ def test_another_test_set_is_opened_with_its_layer(visitor):
     assert "LeNet-5 · mnist · layer conv1 · m = 6" in visitor.setup()
 
 
+@pytest.mark.slow
 def test_a_row_is_opened_with_the_keyboard(visitor):
     visitor.open("layers")
     visitor.page.locator('[data-testid="stMultiSelect"] input').last.focus()

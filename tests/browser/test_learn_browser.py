@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from studio.shell.pages import PAGES
+
 pytestmark = pytest.mark.browser
 
 RELEVANCE = "2 Relevance"
@@ -13,7 +15,7 @@ RELEVANCE = "2 Relevance"
 def open_learn(visitor, chapter=RELEVANCE):
     """Open a chapter by its address."""
     visitor.open(f"learn?chapter={chapter.replace(' ', '+')}")
-    expect(visitor.page.get_by_role("radio", name=chapter)).to_be_checked()
+    expect(visitor.page.get_by_role("tab", name=chapter)).to_have_attribute("aria-selected", "true")
 
 
 def slider(visitor, name):
@@ -60,8 +62,8 @@ def expect_the_engine_to_agree(visitor):
 def test_dragging_a_weight_changes_relevance_and_it_still_adds_up(visitor):
     visitor.open()
     visitor.follow("learn")
-    visitor.page.get_by_role("radio", name=RELEVANCE).click()
-    expect(visitor.page.get_by_role("radio", name=RELEVANCE)).to_be_checked()
+    visitor.page.get_by_role("tab", name=RELEVANCE).click()
+    expect(visitor.page.get_by_role("tab", name=RELEVANCE)).to_have_attribute("aria-selected", "true")
     visitor.settle()
     target = slider(visitor, "weight from top to a1")
     before, weight = drawn_sums(visitor), float(target.get_attribute("aria-valuenow"))
@@ -80,6 +82,7 @@ def test_dragging_a_weight_changes_relevance_and_it_still_adds_up(visitor):
     assert visitor.errors == []
 
 
+@pytest.mark.slow
 def test_dragging_an_input_changes_the_answer(visitor):
     open_learn(visitor, "1 A network")
     expect(visitor.page.get_by_text("The network predicts seven")).to_be_visible()
@@ -89,6 +92,7 @@ def test_dragging_an_input_changes_the_answer(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_arrow_keys_do_the_same(visitor):
     open_learn(visitor)
     target = slider(visitor, "weight from a1 to b1")
@@ -129,6 +133,7 @@ def test_every_line_and_input_can_be_reached_with_the_keyboard(visitor):
     assert sum(name.startswith("ink at the") for name in names) == 3
 
 
+@pytest.mark.rare
 def test_a_copied_address_shows_the_same_network(visitor, stranger):
     open_learn(visitor)
     drag(visitor, slider(visitor, "weight from a2 to b1"), 90)
@@ -146,7 +151,7 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     open_learn(visitor)
     drag(visitor, slider(visitor, "ink at the middle"), 45)
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
-    visitor.page.get_by_role("radio", name="1 A network").click()
+    visitor.page.get_by_role("tab", name="1 A network").click()
     visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
     for name in ("overview", "learn"):
@@ -160,10 +165,38 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
     assert visitor.faults() == []
 
 
-@pytest.mark.parametrize("first", [pytest.param("", marks=pytest.mark.slow), "learn"])
+@pytest.mark.parametrize(
+    "first", [pytest.param("", marks=pytest.mark.rare), pytest.param("learn", marks=pytest.mark.slow)]
+)
 def test_the_setup_waits_on_the_other_pages(visitor, first):
     visitor.open(f"{first}?m=3")
     for name in ("learn", "coverage"):
         visitor.follow(name)
     assert "m = 3" in visitor.setup()
     assert "m=3" in visitor.page.url
+
+
+def test_next_begins_at_the_top_of_the_chapter(visitor):
+    visitor.page.set_viewport_size({"width": 1280, "height": 720})
+    open_learn(visitor, "1 A network")
+    main = visitor.page.get_by_test_id("stMain")
+    for heading in ("Which input decided?", "Which neurons matter?"):
+        network = visitor.page.locator(".network svg")
+        assert main.evaluate("one => one.scrollTop") == 0
+        box = network.bounding_box()
+        assert box["y"] + box["height"] <= 720, "the whole network is above the fold"
+        visitor.page.get_by_role("button", name=re.compile("^Next")).click()
+        visitor.page.wait_for_function(
+            "text => document.activeElement.matches('h2') && document.activeElement.innerText === text", arg=heading
+        )
+        visitor.settle()
+    assert main.evaluate("one => one.scrollTop") == 0
+    assert visitor.faults() == []
+
+
+@pytest.mark.parametrize("chapter", PAGES["learn"].tabs)
+def test_a_presented_chapter_is_on_one_screen(visitor, chapter):
+    visitor.page.set_viewport_size({"width": 1280, "height": 720})
+    visitor.open(f"learn?present=1&tab={chapter}")
+    main = visitor.page.get_by_test_id("stMain")
+    assert main.evaluate("it => [it.scrollHeight <= it.clientHeight, it.scrollWidth <= it.clientWidth]") == [True] * 2

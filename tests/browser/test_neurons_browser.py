@@ -18,6 +18,7 @@ def click_mark(visitor, chart, selector, index):
     visitor.settle()
 
 
+@pytest.mark.slow
 def test_a_bar_opens_its_neuron_and_the_link_its_clusters(visitor):
     visitor.open("neurons")
     # Bars are drawn ranking by ranking: the third one is the third of the important neurons.
@@ -25,16 +26,18 @@ def test_a_bar_opens_its_neuron_and_the_link_its_clusters(visitor):
     chosen = re.search(r"neuron=(\d+)", visitor.page.url)
     assert chosen is not None, visitor.page.url
     neuron = chosen[1]
-    expect(visitor.page.get_by_role("heading", name=f"Neuron {neuron} in detail", exact=True)).to_be_visible()
+    visitor.page.get_by_role("button", name=f"See neuron {neuron} in detail").click()
+    visitor.settle()
+    assert "tab=neuron" in visitor.page.url
     visitor.page.get_by_role("link", name=f"See the clusters of neuron {neuron}").click()
     visitor.page.wait_for_url("**/clusters*")
     visitor.settle()
     assert f"neuron={neuron}" in visitor.page.url
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
-    visitor.open("neurons")
+    visitor.open("neurons?tab=agreement")
     click_mark(visitor, "activation-relevance", ".scatterlayer .points path", 5)
     chosen = re.search(r"input=(\d+)", visitor.page.url)
     assert chosen is not None, visitor.page.url
@@ -45,15 +48,16 @@ def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
 
 @pytest.mark.slow
 def test_a_class_bar_looks_only_at_its_tests(visitor):
-    visitor.open("neurons")
+    visitor.open("neurons?tab=neuron")
     click_mark(visitor, "classes-of-neuron", ".bars .point path", 0)
     assert re.search(r"tests of class \d$", visitor.setup()), visitor.setup()
     assert "classes=" in visitor.page.url
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_heavier_methods_are_computed_when_chosen(visitor):
-    visitor.open("neurons")
+    visitor.open("neurons?tab=agreement")
+    visitor.page.get_by_role("button", name="Settings").click()
     box = visitor.page.locator(".st-key-compared input")
     box.click()
     box.press_sequentially("DeepLift")

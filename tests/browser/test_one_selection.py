@@ -63,7 +63,7 @@ def test_an_address_copied_after_several_pages_opens_the_same_for_somebody_else(
     assert stranger.page.url == copied
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_two_layers_stand_side_by_side(visitor):
     visitor.open("coverage")
     visitor.page.get_by_role("button", name="Pin for comparison").click()

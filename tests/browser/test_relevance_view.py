@@ -14,13 +14,16 @@ def finding(visitor):
     return visitor.page.locator('[data-testid="stMain"] [data-testid="stMarkdown"] strong').first.inner_text()
 
 
+@pytest.mark.rare
 def test_a_link_copied_after_choosing_opens_the_same_view(visitor, stranger):
     visitor.open("relevance")
     page = visitor.page
     page.get_by_role("button", name="Next").click()
     visitor.settle()
+    page.get_by_role("button", name="Settings").click()
     page.get_by_text("shared", exact=True).click()
     visitor.settle()
+    page.keyboard.press("Escape")
     page.get_by_role("combobox", name="Method").click()
     page.get_by_role("option", name="DeepLift").click()
     visitor.settle()
@@ -39,6 +42,31 @@ def test_a_test_is_opened_by_keyboard(visitor):
     visitor.page.keyboard.press("Enter")
     visitor.settle()
     assert finding(visitor) != before
+
+
+@pytest.mark.slow
+def test_arrow_keys_step_through_the_tests(visitor):
+    visitor.open("relevance")
+    first = finding(visitor)
+    visitor.page.keyboard.press("ArrowRight")
+    visitor.settle()
+    second = finding(visitor)
+    assert second != first
+    # In a row of tabs, a choice and a slider the same keys mean something else: the test stays.
+    for part in (
+        visitor.page.get_by_role("tab", name="One test"),
+        visitor.page.get_by_test_id("stButtonGroup").first.get_by_role("radio", checked=True),
+        visitor.page.get_by_test_id("stSidebar").get_by_role("slider"),
+    ):
+        part.focus()
+        visitor.page.keyboard.press("ArrowRight")
+        visitor.settle()
+        assert finding(visitor) == second, part
+    visitor.page.get_by_role("heading", level=1).click()
+    visitor.page.keyboard.press("ArrowLeft")
+    visitor.settle()
+    assert finding(visitor) == first
+    assert visitor.faults() == []
 
 
 def test_heatmaps_can_be_taken_away(visitor):

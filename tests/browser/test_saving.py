@@ -26,7 +26,8 @@ def visitor(visit, view, fullest):
 
 
 def test_the_table_reads_again_with_its_numbers(visitor, view):
-    content = visitor.download("Covered cells (CSV)")
+    name, content = visitor.save("CSV")
+    assert name == "idc-grid.csv"
     assert content.decode().startswith("cell,tests,misclassified,class_0")
     table = pd.read_csv(io.BytesIO(content), dtype={"cell": str})
     assert table["cell"].tolist() == [cell_name(cell) for cell in view.table.cells]
@@ -44,6 +45,7 @@ def test_inputs_of_a_cell_can_be_taken_away(visitor, view, fullest):
 
 
 def test_the_smallest_set_of_tests_covers_as_much(visitor, view):
+    visitor.open("coverage?tab=smallest")
     tests = np.load(io.BytesIO(visitor.download(f"These {view.table.covered} tests (npz)")), allow_pickle=False)
     listed = pd.read_csv(io.BytesIO(visitor.download("numbers (CSV)")), dtype={"cell": str})
     assert listed["test"].tolist() == tests["ids"].tolist()

@@ -43,29 +43,24 @@ def click_cell(visitor, view, cell):
 
 
 @pytest.mark.slow
-def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_address, view):
-    # Only then has no page gone through the front door.
+def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_address):
+    # Only then has no page gone through the front door. The page has a component of its own, and computes little.
     visitor = visitor._replace(address=fresh_address)
-    cell = tuple(view.table.cells[view.table.counts.argmax()].tolist())
-    visitor.open("coverage")
-    assert visitor.page.get_by_test_id("stTopNavSection").count() == len({page.group for page in PAGES.values()})
-    assert visitor.page.get_by_test_id("stSidebarNavLink").count() == 0
-    click_cell(visitor, view, cell)
-    expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
+    visitor.open("learn?tab=relevance")
+    assert visitor.page.get_by_test_id("stSidebarNavLink").count() == len(PAGES)
+    visitor.page.get_by_role("slider", name="weight from a1 to b1", exact=True).focus()
+    visitor.page.keyboard.press("ArrowUp")
+    expect(visitor.page).to_have_url(re.compile("line=a1-b1"))
 
 
-# What each page shows is looked at where it is opened by its address; every entry of the menus takes long.
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_finding_points_to_its_page_and_the_menus_lead_to_every_page(visitor, whole):
-    first_of_menus = {page.group: page.name for page in reversed(PAGES.values())}.values()
+# What each page shows is looked at where it is opened by its address.
+def test_the_finding_points_to_its_page_and_the_navigation_leads_to_pages(visitor):
     visitor.open()
     visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
-    for name in PAGES if whole else first_of_menus:
-        visitor.follow(name, whole=whole)
+    for name in ("learn", "relevance", "criteria"):
+        visitor.follow(name, whole=False)
         expect(visitor.page).to_have_title(re.compile(re.escape(PAGES[name].title)))
-        if whole and name != "learn":  # it brings a network of its own
-            assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in visitor.setup()
         assert visitor.page.get_by_test_id("stException").count() == 0
     visitor.settle()
     assert visitor.page.get_by_test_id("stException").count() == 0
@@ -116,14 +111,16 @@ def test_an_address_reopens_the_view(visitor, view):
     expect(visitor.page.get_by_role("heading", name=f"Cell {cell}", exact=True)).to_be_visible()
 
 
+@pytest.mark.rare
 def test_what_an_address_chose_survives_a_change_of_page(visitor):
     visitor.open("clusters?m=3&layer=fc1")
     assert "layer fc1 · m = 3" in visitor.setup()
-    for name in ("coverage", "overview", "clusters"):
+    for name in ("coverage", "overview", "learn", "clusters"):
         visitor.follow(name)
-        assert "layer fc1 · m = 3" in visitor.setup(), name
+        assert name == "learn" or "layer fc1 · m = 3" in visitor.setup(), name
 
 
+@pytest.mark.rare
 def test_moving_m_changes_the_result_and_the_address(visitor):
     visitor.open("coverage")
     before = visitor.text()
@@ -133,3 +130,42 @@ def test_moving_m_changes_the_result_and_the_address(visitor):
     visitor.settle()
     expect(visitor.page).to_have_url(re.compile("m=5"))
     assert visitor.text() != before
+
+
+# Where a number of the setup's line, of the finding and of the grid's title are seen at once, in every picture drawn.
+WATCH = """() => {
+    const seen = window.seen = new Set();
+    const text = found => found?.checkVisibility({opacityProperty: true}) ? found.innerText ?? found.textContent : '';
+    const look = () => {
+        const main = document.querySelector('[data-testid="stMain"]');
+        const parts = [
+            text(main.querySelector('[data-testid="stCaptionContainer"]')).match(/m = (\\d+)/),
+            text(main.querySelector('[data-testid="stMarkdown"] strong')).match(/of (\\d+) cells/),
+            text(main.querySelector('[data-testid="stEChartsChart"] svg')).match(/of (\\d+) combinations/),
+        ];
+        seen.add(parts.map(part => part ? part[1] : '').join());
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+def test_numbers_of_two_setups_are_never_seen_together(visitor, view):
+    visitor.open("coverage")
+    visitor.page.evaluate(WATCH)
+    visitor.page.get_by_role("slider").focus()
+    visitor.page.keyboard.press("ArrowLeft")
+    expect(visitor.page.get_by_text("m = 5 ·").first).to_be_visible()
+    visitor.settle()
+    six, five = view.table.total, view.table.total // view.sizes[-1]
+    seen = [one.split(",") for one in visitor.page.evaluate("() => [...window.seen]")]
+    assert ["5", str(five), str(five)] in seen
+    for m, found, drawn in seen:
+        assert {m} <= {"", "6"} or {m} <= {"", "5"}
+        assert {found, drawn} <= ({"", str(six)} if m == "6" else {"", str(five)} if m == "5" else {found, drawn})
+        assert len({found, drawn} - {""}) <= 1
+    visitor.page.evaluate("() => window.seen.clear()")
+    visitor.page.get_by_role("radio", name="how often").click()
+    visitor.settle()
+    seen = visitor.page.evaluate("() => [...window.seen]")
+    assert {one.split(",")[1] for one in seen} == {str(five)}, "the finding stays where the setup does"

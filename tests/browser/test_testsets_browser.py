@@ -22,6 +22,7 @@ def test_a_mark_leads_to_the_inputs_that_add_its_cells(visitor):
     expect(visitor.page.get_by_text("inputs of relevance-guided noise lie in")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_click_on_an_input_shows_what_changed_and_selects_its_source(visitor):
     visitor.open("testsets?shown=guided&cells-m=12")
     tiles = visitor.page.locator(".gallery").first.get_by_role("button")
@@ -41,6 +42,7 @@ def test_a_click_on_an_input_shows_what_changed_and_selects_its_source(visitor):
     expect(tiles.nth(4)).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_a_narrow_window(visitor):
     visitor.page.set_viewport_size({"width": 800, "height": 900})
     visitor.open("testsets?suites=noise,guided,rotation,blur,original~answers=wrong")

@@ -49,6 +49,7 @@ def walk(visitor, number):
     visitor.page.keyboard.press("Enter")
 
 
+@pytest.mark.slow
 def test_a_new_visitor_may_decline_and_is_not_asked_again(visitor):
     visitor.open()
     expect(offer(visitor)).to_have_text("Take the tour: 7 steps, about three minutes")
@@ -65,7 +66,7 @@ def test_a_new_visitor_may_decline_and_is_not_asked_again(visitor):
     assert visitor.errors == []
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_skipped_remembered_and_opened_again(visitor):
     visitor.open()
     offer(visitor).focus()
@@ -86,9 +87,11 @@ def test_skipped_remembered_and_opened_again(visitor):
     assert visitor.errors == []
 
 
-@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.slow), len(STEPS) - 1])
+@pytest.mark.parametrize(
+    "first", [pytest.param(1, marks=pytest.mark.rare), pytest.param(len(STEPS) - 1, marks=pytest.mark.slow)]
+)
 def test_by_keyboard_alone_to_the_finding(visitor, first):
-    """The way from the offer over the first step is above, that over all steps is slow."""
+    """The way from the offer over the first step is above, those from later steps are slow or rare."""
     if first == 1:
         visitor.open()
         offer(visitor).focus()
@@ -106,6 +109,19 @@ def test_by_keyboard_alone_to_the_finding(visitor, first):
 
 
 @pytest.mark.slow
+def test_the_panel_stays_in_view_beside_what_it_tells_to_look_at(visitor):
+    visitor.page.set_viewport_size({"width": 1280, "height": 720})
+    visitor.open("clusters?tour=4")
+    expect(panel(visitor)).to_be_in_viewport(ratio=1)
+    heading = visitor.page.get_by_role("heading", name=re.compile("^Cluster 0"))
+    heading.evaluate("one => one.scrollIntoView({block: 'end'})")
+    expect(heading).to_be_in_viewport(ratio=0.9)
+    expect(panel(visitor)).to_be_in_viewport(ratio=1)
+    over, under = panel(visitor).bounding_box(), visitor.page.get_by_test_id("stHeader").bounding_box()
+    assert over["y"] >= under["y"] + under["height"] - 1
+
+
+@pytest.mark.rare
 def test_a_copied_address_opens_the_step_for_someone_else(visitor, stranger):
     visitor.open("clusters?tour=4")
     expect(visitor.page).to_have_url(re.compile("neuron="))

@@ -199,3 +199,23 @@ def test_file_that_cannot_be_written(capsys, tmp_path):
     assert status == 2
     assert "cannot be written" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sketch_is_told_with_its_bounds_and_never_stands_for_the_exact_result(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    exact = run(capsys, *SMALL)[1]
+    assert "sketch" not in exact
+    (tmp_path / "config.toml").write_text("[limits]\nsketch_from = 20\n", encoding="utf-8")
+    status, out, _ = run(capsys, *SMALL, "--json", tmp_path / "result.json")
+    document = json.loads((tmp_path / "result.json").read_text())
+    jsonschema.validate(document, SCHEMA)
+    assert status == 0
+    assert document["sketch"] in out
+    assert "Proven bounds on the distance to exact k-means: centroids" in out
+    for neuron in document["neurons"]:
+        assert len(neuron["sketch"]["centroids"]) == neuron["clusters"]
+        assert neuron["sketch"]["cells"] <= document["train"]["inputs"]
+    (tmp_path / "config.toml").write_text("[limits]\nmemory_mib = 1024\n", encoding="utf-8")
+    again = run(capsys, *SMALL)[1]
+    assert "is kept" in again
+    assert "sketch" not in again

@@ -13,7 +13,8 @@ from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.generation import differential_search, rounded
 from idc_core.models import load_model
-from idc_core.models.weights import WEIGHTS_FOLDER, fingerprint
+from idc_core.models.card import WEIGHTS_FOLDER
+from idc_core.models.weights import fingerprint
 
 FEW = ("--seeds", "12", "--iterations", "15")
 

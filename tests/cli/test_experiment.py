@@ -9,6 +9,7 @@ from idc_core.cli.experiment import EXPERIMENTS
 from idc_core.coverage import IDC
 from idc_core.datasets import load_dataset
 from idc_core.experiments.ablation import ablate
+from idc_core.experiments.faithfulness import COMPARED, faithfulness
 from idc_core.experiments.rq1 import rq1
 from idc_core.models import MODELS, load_model
 
@@ -56,9 +57,12 @@ def test_experiments_name_models_that_exist(name):
     assert set(EXPERIMENTS[name].models) <= set(MODELS)
 
 
-# tests/experiments/test_cells_reached.py runs "cells", on fewer cells than it takes here.
+OWN_TESTS = ("cells", "finds", "rq6")
+"""Experiments whose records other tests compare: tests/cli/test_rq6.py, and in tests/experiments."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "cells"])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in OWN_TESTS])
 def test_fields_of_every_experiment_are_there(capsys, name):
     status, out, _ = run(capsys, name, "--models", "lenet4-digits", "--cw", 0, "--seeds", 2, *SMALL)
     assert status == 0
@@ -134,3 +138,21 @@ def test_what_cannot_be_measured_has_a_row_that_says_so(capsys, tmp_path, data_f
     assert told[("U_O+FGSM", "")] == "attacks need a classifier"
     assert told[("U_O+S", "dsc")] == "this criterion needs a classifier"
     assert not [r for r in records if r["model"] == "lenet4-digits" and r["note"]]
+
+
+def test_faithfulness_has_a_record_for_every_method(capsys, tmp_path):
+    file = tmp_path / "faithfulness.csv"
+    arguments = ("--models", "lenet1-digits", "--seeds", 2, "--limit", 3, "--out", file)
+    status, out, err = run(capsys, "faithfulness", *arguments)
+    assert (status, err) == (0, "")
+    records = {record["method"]: record for record in csv.DictReader(file.read_text().splitlines())}
+    assert list(records) == list(COMPARED)
+    found = faithfulness(load_model("lenet1-digits"), load_dataset("digits", "test", 3), seeds=2)
+    assert float(records["attnlrp"]["between"]) == pytest.approx(found.between()[0].mean())
+    assert float(records["random"]["least_first_logit"]) == pytest.approx(found.areas("logit")[-1, 1].mean())
+    assert float(records["value-path"]["probability_most_0.500"]) == pytest.approx(found.probability[2, 0, :, 4].mean())
+    assert float(records["attnlrp"]["between_seed_1"]) == pytest.approx(found.between()[0, 1])
+    refused = records["attention-rollout"]
+    assert "none ran" in refused["note"]
+    assert (refused["between"], refused["probability_most_0.500"]) == ("", "")
+    assert "attention-rollout" in out

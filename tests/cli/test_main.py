@@ -1,6 +1,7 @@
 """The command line as a whole: help, list, interruption, exit statuses."""
 
 import io
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -13,6 +14,7 @@ from idc_core.cli.console import ProgressLine, table
 from idc_core.cli.registries import KINDS
 from idc_core.errors import DataError
 from idc_core.models import MODELS
+from idc_core.threads import SPINS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,11 +48,15 @@ def test_every_command_has_help(capsys, command):
     assert f"python -m idc_core {command}" in capsys.readouterr().out
 
 
-def test_waiting_threads_sleep():
+def test_waiting_threads_sleep_soon(monkeypatch, capsys):
     """OpenMP reads the setting when torch is imported, so it is there by then; a person's own is kept."""
-    program = "import os; from idc_core.cli import main; main(['list', 'data']); print(os.environ['OMP_WAIT_POLICY'])"
-    assert python("-c", program, env={}).stdout.splitlines()[-1] == "PASSIVE"
-    assert python("-c", program, env={"OMP_WAIT_POLICY": "ACTIVE"}).stdout.splitlines()[-1] == "ACTIVE"
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    program = "import os; from idc_core.cli import main; main(['list', 'data']); print(os.environ['GOMP_SPINCOUNT'])"
+    assert python("-c", program).stdout.splitlines()[-1] == str(SPINS)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    main(["list", "data"])
+    assert "GOMP_SPINCOUNT" not in os.environ
 
 
 def test_list_shows_models_with_their_layers(capsys):

@@ -16,6 +16,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
 
 
+@pytest.mark.slow
 def test_records_are_what_the_engine_finds_and_are_found_again(capsys, tmp_path):
     file = tmp_path / "rq6.csv"
     assert main([*ARGUMENTS, "--out", str(file)]) == 0

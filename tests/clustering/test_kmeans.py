@@ -289,7 +289,7 @@ class TestEdges:
 
 @pytest.mark.parametrize("network", ["LeNet1", "LeNet5"])
 @pytest.mark.parametrize("zeros", ["dropped", "kept"])
-@pytest.mark.parametrize("inputs", ["all1000", "correct"])
+@pytest.mark.parametrize("inputs", ["all1000", pytest.param("correct", marks=pytest.mark.slow)])
 def test_reference(reference_folder, network, inputs, zeros):
     folder = reference_folder / "deepimportance"
     layers = json.loads((folder / f"{network}_clusters.json").read_text())["clusters"]

@@ -195,13 +195,13 @@ class TestMixture:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["normal", "relu"])
 def test_memory_is_linear(name, kind):
-    values = draw(kind, 5000, 0).astype(np.float32)
+    values = draw(kind, 2500, 0).astype(np.float32)
     CLUSTERINGS[name].cluster(values[:100])  # imports scikit-learn
     tracemalloc.start()
     CLUSTERINGS[name].cluster(values, (2,) if CLUSTERINGS[name].takes_k else (2, 3))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 1500 * len(values), "5,000 values squared would be 200 MB"
+    assert peak < 1500 * len(values), "2,500 values squared would be 50 MB"
 
 
 def test_unknown_name():

@@ -21,7 +21,8 @@ from idc_core.coverage.streamed import measure
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.models import load_model
-from idc_core.tracing.trace import Traces, collect
+from idc_core.tracing.trace import collect
+from idc_core.tracing.traces import Traces
 from tests.lrp.networks import Written, numbers, settle
 
 IMAGES = numbers(130, 1, 6, 6, seed=3)
@@ -43,7 +44,7 @@ def make(names=tuple(CRITERIA)):
 
 @pytest.fixture(scope="module")
 def readings():
-    return dict(zip(CRITERIA, agreement.evaluate_criteria(make(), TRAIN, TESTS, PARTS, SUBSETS), strict=True))
+    return dict(zip(CRITERIA, agreement.evaluate_criteria(make(), TRAIN, TESTS, PARTS), strict=True))
 
 
 class TestEvaluate:
@@ -53,14 +54,14 @@ class TestEvaluate:
         for part, positions in PARTS.items():
             (alone,) = measure(make([name]), TRAIN, TESTS[positions])
             assert readings[name].scores[part] == pytest.approx(alone, rel=1e-6), part  # traces hold 32 bits
-        for order, row in zip(SUBSETS.orders, readings[name].growth, strict=True):
+        for order, row in zip(SUBSETS.orders, readings[name].growth(SUBSETS), strict=True):
             for size, score in zip(SUBSETS.sizes, row, strict=True):
                 (alone,) = measure(make([name]), TRAIN, TESTS[order[:size]])
                 assert score == pytest.approx(alone, rel=1e-6)
 
     def test_clusters_of_a_part_are_those_of_all_tests(self, readings):
         (alone,) = measure(make(["cc"]), TRAIN, TESTS)
-        assert readings["cc"].scores["all"] == readings["cc"].growth[0, -1] == alone
+        assert readings["cc"].scores["all"] == readings["cc"].growth(SUBSETS)[0, -1] == alone
         profiles = readings["cc"].profiles
         even = set(itertools.chain(*(profiles.targets[slice(*profiles.starts[i : i + 2])] for i in PARTS["even"])))
         assert readings["cc"].scores["even"] == len(even) < alone
@@ -75,21 +76,25 @@ class TestEvaluate:
     def test_traces_and_inputs_read_the_same(self, readings):
         names = [name for name in CRITERIA if name != "idc"]
         traces = collect(NETWORK, TRAIN, ["fc"]), collect(NETWORK, TESTS, ["fc"])
-        for name, one in zip(names, agreement.evaluate_criteria(make(names), *traces, PARTS, SUBSETS), strict=True):
+        for name, one in zip(names, agreement.evaluate_criteria(make(names), *traces, PARTS), strict=True):
             assert one.scores == pytest.approx(readings[name].scores), name
-            assert one.growth == pytest.approx(readings[name].growth), name
+            assert one.growth(SUBSETS) == pytest.approx(readings[name].growth(SUBSETS)), name
 
     def test_one_pass_each(self):
         seen = []
         handle = NETWORK.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
-        agreement.evaluate_criteria(make([name for name in CRITERIA if name != "idc"]), TRAIN, TESTS, PARTS, SUBSETS)
+        agreement.evaluate_criteria(make([name for name in CRITERIA if name != "idc"]), TRAIN, TESTS, PARTS)
         handle.remove()
         assert sum(seen) == pytest.approx(len(TRAIN) + len(TESTS), abs=2)  # the shape of an output may be asked for
 
     @pytest.mark.parametrize("name", ["kmnc", "nlc"])
     def test_stops_when_asked(self, name):
         with pytest.raises(CancelledError):
-            agreement.evaluate_criteria(make([name]), TRAIN, TESTS, PARTS, SUBSETS, on_progress=lambda *_: False)
+            agreement.evaluate_criteria(make([name]), TRAIN, TESTS, PARTS, on_progress=lambda *_: False)
+
+    def test_growth_stops_when_asked(self, readings):
+        with pytest.raises(CancelledError):
+            readings["nlc"].growth(SUBSETS, on_progress=lambda *_: False)
 
 
 def test_joined_traces_are_those_of_all_inputs():

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.coverage.cell_table import gained, members, nearest, overlap, state_counts, tabulate, typical, widest_gap
+from idc_core.coverage.cell_table import (
+    bordering,
+    gained,
+    gaps,
+    members,
+    nearest,
+    overlap,
+    state_counts,
+    tabulate,
+    typical,
+    widest_gap,
+)
 from idc_core.errors import SettingError
 
 SIZES = (2, 3, 2)
@@ -81,6 +92,29 @@ def test_widest_gap_is_the_thinnest_state(setup):
     share, position, cluster, total = min(shares, key=lambda one: one[0])
     assert (gap.position, gap.cluster, gap.total) == (position, cluster, total)
     assert gap.covered / gap.total == pytest.approx(share)
+    assert sorted(shares)[-1][0] == pytest.approx(gaps(table)[-1].covered / gaps(table)[-1].total)
+    assert len(gaps(table)) == sum(SIZES)
+
+
+@given(setups())
+def test_bordering_cells_are_empty_and_one_step_from_a_covered_one(setup):
+    table = tabulate(setup[0], SIZES)
+    covered = {tuple(cell) for cell in table.cells.tolist()}
+    wanted = {}
+    for cell in itertools.product(*map(range, SIZES)):
+        around = sum(sum(abs(a - b) for a, b in zip(cell, one, strict=True)) == 1 for one in covered)
+        if around and cell not in covered:
+            wanted[cell] = around
+    cells, borders = bordering(table)
+    assert dict(zip(map(tuple, cells.tolist()), borders.tolist(), strict=True)) == wanted
+    assert borders.tolist() == sorted(borders.tolist(), reverse=True)
+
+
+def test_cells_border_on_each_other_past_64_bits():
+    table = tabulate(np.zeros((1, 70), np.uint8), (2,) * 70)
+    cells, borders = bordering(table)
+    assert (cells.sum(axis=1) == 1).all()
+    assert borders.tolist() == [1] * 70
 
 
 @given(setups())

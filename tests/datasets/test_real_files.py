@@ -62,6 +62,7 @@ def test_udacity():
     np.testing.assert_allclose(mean, [0.3336, 0.3381, 0.3382], atol=1e-3)
 
 
+@pytest.mark.slow
 @needs("20newsgroups")
 def test_20newsgroups():
     train, test = load_dataset("20newsgroups", "train"), load_dataset("20newsgroups", "test")

@@ -40,6 +40,7 @@ def test_cells_are_uncovered_and_each_is_searched_from_its_closest_tests(setup):
     np.testing.assert_array_equal(again.guided, found.guided)
 
 
+@pytest.mark.slow
 def test_search_beats_noise_and_can_be_stopped(setup):
     model, analysis, inputs = setup
     found = reach_cells(model, analysis, inputs, cells=5)
@@ -48,6 +49,7 @@ def test_search_beats_noise_and_can_be_stopped(setup):
         reach_cells(model, analysis, inputs, on_progress=lambda *state: False)
 
 
+@pytest.mark.slow
 def test_command_line_counts_them(setup, tmp_path, monkeypatch):
     model, analysis, inputs = setup
     few = partial(reach_cells, cells=4, seeds=6)

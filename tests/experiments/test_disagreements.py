@@ -130,6 +130,7 @@ def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, 
     assert not any(label.startswith("Retraining with nothing") for label in ran)
 
 
+@pytest.mark.rare
 def test_command_line_writes_one_record_an_addition_and_test(models, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
     file = tmp_path / "finds.csv"

@@ -144,8 +144,8 @@ def test_texts_lose_the_word_that_decides():
         network.out.bias.zero_()
     test = dataset(np.array([[2, 3, 4, 0], [3, 2, 5, 6]]), ("", "?", *"abcdef"))
     found = rq1(network, test, "hidden", [0], seeds=1)
-    # The word of 3 vanishes from one of four places, of which a neuron's activation is the mean.
-    assert found.distance == pytest.approx([0.75, 0.75])
+    # The word of 3 vanishes from one of three words and one of four; a neuron's activation is their mean.
+    assert found.distance == pytest.approx([1.0, 0.75])
     assert found.random_distance.tolist() == [[0.0, 0.0]]
 
 

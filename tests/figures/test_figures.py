@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.overview import Overview, rarest_state, shares
+from idc_core.analysis.overview import Overview, TrainingReach, rarest_state, shares, training_reach, worst_tests
 from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cell_table import tabulate
 from idc_core.coverage.growth import growth
@@ -121,10 +121,30 @@ def test_rarest_state_is_the_least_visited():
     assert rarest_state(assignments, (3, 2)) == (0, 2, 0)
 
 
-def test_overview_survives_its_file(table):
-    kept = Overview(("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, (0, 1, 2), table)
+def test_training_inputs_are_compared_by_the_cells_they_reach():
+    train, test = np.array([0, 0, 1, 2, 5, 5, 7]), np.array([1, 2, 3, 3])
+    found = training_reach(train, test)
+    assert (found.inputs, found.covered, found.missed) == (7, 5, 3)
+    mean, fewest, most = found.drawn
+    assert 2 <= fewest <= mean <= most <= 4
+    assert training_reach(train, test) == found
+    assert training_reach(test, test).drawn == (3.0, 3, 3)
+    assert training_reach(test, train).drawn is None
+
+
+def test_worst_tests_are_wrong_and_those_alone_in_their_cell_come_first():
+    correct = np.array([True, False, False, True, False, False])
+    confidence = np.array([0.9, 0.5, 0.6, 0.7, 0.8, 0.99])
+    lonely = np.array([False, True, True, False, False, False])
+    assert worst_tests(np.array([0, 1, 2, 3, 4]), correct, confidence, lonely).tolist() == [2, 1, 4]
+
+
+@pytest.mark.parametrize("training", [None, TrainingReach(9, 3, 1, None), TrainingReach(9, 3, 1, (2.5, 2, 3))])
+def test_overview_survives_its_file(table, training):
+    kept = Overview(("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, (0, 1, 2), table, training)
     again = Overview.from_json(kept.to_json())
     assert again.to_json() == kept.to_json()
+    assert again.training == training
     assert again.table.cells.tolist() == table.cells.tolist()
     assert again.errors_only.tolist() == table.only_errors.tolist()
     for broken in ("", "[]", "{}", '{"table": 3}', kept.to_json().replace('"tests"', '"texts"')):

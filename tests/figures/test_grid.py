@@ -259,7 +259,7 @@ def test_every_category_drawn_is_in_the_legend(table, colouring, dark, axes):
     )
     shown = {piece["value"] for piece in option["visualMap"]["pieces"]}
     assert set(option["dataset"]["source"]["category"]) <= shown
-    assert option["series"][0]["selectedMode"] == "single"
+    assert option["series"][0]["cursor"] == "pointer"
     assert option["series"][1]["data"] == [{"value": [place[1], place[0], 0]}]
     json.dumps({key: value for key, value in option.items() if key != "dataset"})
     assert isinstance(option["dataset"]["source"], pd.DataFrame)

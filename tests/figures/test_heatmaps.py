@@ -9,6 +9,7 @@ from idc_core.errors import SettingError
 from idc_core.figures import heatmaps, text_relevance
 from idc_core.figures.layer_relevance import layer_sums
 from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
+from idc_core.figures.wording import readable_pieces
 
 
 def luminance(colour):
@@ -159,3 +160,19 @@ def test_layer_sums_show_both_signs_their_sum_and_what_is_expected():
     assert list(traces["Class 3: sum"].y) == [1.0, 1.0, 1.0]
     assert figure.layout.title.text == "One title"
     assert figure.layout.yaxis.title.text == "relevance (score units)"
+
+
+def test_pieces_of_words_stand_together_and_marks_are_small():
+    assert readable_pieces(["[CLS]", "play", "##ing", "##", "a"]) == [" [CLS]", " play", "ing", " ##", " a"]
+    assert readable_pieces(["The", " cat", "s", " <b>"]) == ["The", " cat", "s", " <b>"]
+    pieces = readable_pieces(["[CLS]", "play", "##ing"])
+    html = text_relevance.words(pieces, np.array([0.0, 2.0, -2.0]), 2.0, glue="", marks={"[CLS]"})
+    assert re.sub("<sub.*?</sub>|<[^>]*>", "", html) == " [CLS] playing"
+    assert "<small>[CLS]</small>" in html
+
+
+@pytest.mark.parametrize(("layers", "angle"), [(("logits", "fc2", "input"), 0), (("encoder.layers.1",) * 12, -45)])
+def test_names_of_layers_slant_where_they_would_overlap(layers, angle):
+    values = [1.0] * len(layers)
+    figure = layer_sums(layers, values, values, 1.0, "score", "A finding")
+    assert figure.layout.xaxis.tickangle == angle

@@ -67,6 +67,19 @@ def test_long_rankings_keep_both_ends_and_the_selected_neuron():
     assert (shape.x0 + shape.x1) / 2 == first + 1
 
 
+def test_no_bar_is_empty_without_a_word():
+    values = np.concatenate([np.arange(70, 0, -1), np.zeros(14), [-1]]).astype(float)
+    figure = neurons.ranking(np.arange(85), np.arange(6), rows(values, values**2), "A finding", selected=72)
+    drawn = bars(figure)[0]
+    assert [neuron for neuron, height in drawn.items() if not height] == [72], "the selected one has its place"
+    assert (
+        figure.layout.xaxis2.title.text
+        == "neuron, by measure 0<br>not drawn: 12 in the middle and 13 that are 0 in every row"
+    )
+    everything = neurons.ranking(np.arange(6), np.arange(2), rows(values[:6]), "A finding")
+    assert "not drawn" not in everything.layout.xaxis.title.text
+
+
 @pytest.mark.parametrize("selected", [None, 3, 19])
 def test_marks_of_the_scatter_carry_the_numbers_of_their_tests(selected):
     rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ class Reader:
     anywhere; all others give an equal result or an `IdcError`. `heads`: positions where every byte is tried. `tries`:
     how many copies are drawn at random. `flips`: about how many bits are flipped elsewhere. `valid(result)`: whether
     another result is one that the format allows. `special`: whether the path itself may be a pipe, a folder and so on.
+    `mends`: whether what is damaged is made again from elsewhere, so that nothing is refused.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Reader:
     flips: int = 500
     valid: Callable[[Any], bool] = lambda result: True
     special: bool = True
+    mends: bool = False
 
 
 class AbsentError(DataError):

@@ -10,19 +10,24 @@ ROOT = Path(__file__).resolve().parents[2]
 
 GUARDED = {
     "check_sealed_zip",
+    "Folder",
     "limits",
     "open_archive",
     "open_arrays",
     "open_gzip",
     "open_sealed_text",
     "opened",
+    "picture_header",
     "read_array",
     "read_arrays",
     "read_content",
     "read_json",
+    "read_json_lines",
+    "read_photo",
     "read_picture",
     "read_rows",
     "read_text",
+    "read_toml",
 }
 """Functions of `idc_core.guarded` that read; what needs a text (`read_number`, `typed`) does not count."""
 
@@ -37,6 +42,7 @@ DIRECT = {
     "Image": "open",
     "csv": "reader DictReader",
     "torch": "load",
+    "export": "load",
     "tomllib": "load loads",
     "pickle": "load loads",
     "duckdb": "connect",
@@ -51,15 +57,26 @@ DIRECT = {
 NOT_TRIED = {
     "idc_core.cache": "json.loads: the text that it has just written",
     "idc_core.cli": "os.open: /dev/null, to write",
+    "idc_core.cli.own_server_files": "json.loads: words of the command line that started the server",
     "idc_core.datasets.cifar10": "tarfile.open: a download whose SHA-256 is pinned",
+    "idc_core.datasets.files.delimited": "csv.reader: a heading in memory, whose file is tried",
     "idc_core.datasets.digits": "np.loadtxt: a text in memory, read from a gzip file that is tried",
+    "idc_core.datasets.row_cache": "os.open: files of the cache, to write",
     "idc_core.datasets.newsgroups": "tarfile.open: a download whose SHA-256 is pinned",
     "idc_core.inspection.database_process": "?.open, duckdb.connect, ipc.open_stream, json.loads: it is what is tried",
     "idc_core.inspection.query": "ipc.open_stream: the answer of its own process",
+    "idc_core.models.exported": "export.load: only with --trust, as its owner's code",
     "idc_core.models.loading": "entry.open: a loader of its registry, each of which is tried by itself",
     "idc_core.models.own": "self.open: a network that code of its owner has made",
     "idc_core.own_code": "path.read_bytes: code of the owner, of which a fingerprint is taken",
+    "idc_core.growing": "np.fromfile, np.memmap: files without a name that it has just written",
     "idc_core.setup_files": "path.read_text: code of the owner, named on the command line",
+    "idc_core.report.charts": "json.loads: a figure that it has just written",
+    "idc_core.report.writing": "?.read_text: script and style of the page, which come with the program",
+    "idc_core.runs.importing": "file.open: it is tried",
+    "idc_core.runs.index": "duckdb.connect, json.loads, path.read_bytes, seal.read_text: its seal is checked before",
+    "idc_core.store.edition": "path.read_bytes: the program's own source, of which a fingerprint is taken",
+    "idc_core.store.result_file": ".safe_open, json.loads: it is tried",
     "idc_core.perturbation.transforms": "Image.open: the picture that it has just compressed",
 }
 """What reads without `idc_core.guarded`, by module, and why that may be."""
@@ -110,7 +127,7 @@ def tried():
 
 def test_every_function_that_reads_is_known():
     known = GUARDED | {"Archive", "ArrayFile", "ArrayHeader", "Budget", "File", "Limits", "config_file", "damaged"}
-    known |= {"is_sealed", "pack_arrays", "read_number", "seal_text", "seal_zip", "typed"}
+    known |= {"is_sealed", "member", "pack_arrays", "read_number", "seal_text", "seal_zip", "typed"}
     assert set(idc_core.guarded.__all__) <= known, "say of a new name whether it reads"
 
 

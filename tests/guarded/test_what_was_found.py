@@ -20,7 +20,8 @@ from idc_core.models.loading import load_model
 from idc_core.models.registry import MODELS
 from tests.guarded.crafted_arrays import packed
 from tests.guarded.crafted_binaries import chunks, png_of
-from tests.guarded.kept_files import NETWORK, OVERVIEW, PUBLISHED, TRAINED, checkpoints, opened_series, published
+from tests.guarded.kept_files import NETWORK, OVERVIEW
+from tests.guarded.network_files import PUBLISHED, TRAINED, checkpoints, opened_series, published
 
 
 def arrays(**named):

@@ -49,7 +49,7 @@ def test_swapped_symbols_confirm_the_lower_case_units(model, data, found):
     assert verified.silhouette > verified.random.mean()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_nothing_passes_on_rules_dealt_out_to_other_records(model):
     """Rare rules and rarely active units: what they do together by chance is no discovery."""
     data = load_dataset("sql", "train", 400)
@@ -59,7 +59,7 @@ def test_nothing_passes_on_rules_dealt_out_to_other_records(model):
     assert not discoveries(found, 0.05).any()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_runs_that_stop_early_keep_their_word(model):
     """A small edition of docs/results/inspection.md: every score of every run within the error."""
     data = load_dataset("sql", "train", 1024)

@@ -57,34 +57,40 @@ ALL = (*hostile.TYPES, *hostile.DEEP, *hostile.LARGE)
 
 @pytest.mark.parametrize("part", ["reaching", "others"])
 def test_some_hostile_queries(good, monkeypatch, part):
-    some = random.Random(part).sample(reaching(good) if part == "reaching" else list(ALL), 5)
+    some = random.Random(part).sample(reaching(good) if part == "reaching" else list(ALL), 3)
     with hostile.watched(monkeypatch) as peaks:
         for sql in some:
             assert "'SECRET" not in attempt(good, sql, 30)
     assert max(peaks) < MOST_MEMORY
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "of_long"),
+    [pytest.param(6, 3, marks=pytest.mark.slow), pytest.param(1, 1, marks=pytest.mark.rare)],
+    ids=["some", "all"],
+)
 @pytest.mark.timeout(1800)
-def test_all_hostile_queries(good, monkeypatch):
+def test_many_hostile_queries(good, monkeypatch, step, of_long):
+    """Of those that run for ever each takes the time that it may."""
+    asked = [*reaching(good)[::step], *ALL[::step], *hostile.LONG[::of_long]]
     with hostile.watched(monkeypatch) as peaks:
-        for sql in (*reaching(good), *ALL, *hostile.LONG):
-            assert "'SECRET" not in attempt(good, sql, 4), sql
+        for sql in asked:
+            assert "'SECRET" not in attempt(good, sql, 2), sql
     assert max(peaks) < MOST_MEMORY
-    assert len(peaks) > 150
+    assert len(peaks) > 0.8 * len(asked), "the others are refused before they are read"
 
 
-def damaged(good, place, make, seconds=30.0):
-    """Do everything that can be done with a file; return what is said of a question."""
+def damaged(good, place, make, acts=("ask", "export", "forget")):
+    """Do what can be done with a file; return what is said of a question."""
     said = ""
-    for act in ("ask", "export", "forget"):
+    for act in acts:
         folder = place / act
         folder.mkdir(parents=True)
         path = folder / "inspection.duckdb"
         make(path)
         try:
             if act == "ask":
-                said = repr(ask("SELECT sum(score), min(run), max(remark) FROM scores", path, seconds=seconds).rows)
+                said = repr(ask("SELECT sum(score), min(run), max(remark) FROM scores", path, seconds=30.0).rows)
             elif act == "export":
                 export("scores", folder / "out.csv", path)
             else:
@@ -126,10 +132,11 @@ def test_what_is_no_database_is_named(good, tmp_path, name):
 def test_damaged_files(good, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "LIMITS", replace(LIMITS, writing_seconds=30.0))
     with hostile.watched(monkeypatch) as peaks:
-        for name, make in hostile.others(good):
-            assert OTHERS.get(name, "") in damaged(good, tmp_path / name, make), name
+        for place, (name, make) in enumerate(hostile.others(good)):
+            acts = ("ask", "export" if place % 2 else "forget")
+            assert OTHERS.get(name, "") in damaged(good, tmp_path / name, make, acts), name
         content = (good / "good.duckdb").read_bytes()
-        for name, bad in hostile.damages(content, 40, seed=7):
+        for name, bad in hostile.damages(content, 5, seed=7):
             damaged(good, tmp_path / name, lambda path, bad=bad: path.write_bytes(bad))
     assert max(peaks) < MOST_MEMORY
 

@@ -23,7 +23,8 @@ def digits():
     return load_dataset("digits", "test", 300)
 
 
-@pytest.mark.parametrize("layer", [pytest.param("conv1", marks=pytest.mark.slow), "conv2"])
+@pytest.mark.slow
+@pytest.mark.parametrize("layer", ["conv1", "conv2"])
 def test_shuffled_regions_and_shapes_pass_nothing_on_layers_of_pixels(digits, layer):
     own = library(digits, ["regions", "shapes"])
     dealt = [shuffled(one, at) for at, one in enumerate(own)]

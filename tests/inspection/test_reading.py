@@ -8,7 +8,7 @@ from idc_core.inspection import Reading, inspect
 from idc_core.inspection.extraction import block_ends
 from tests.inspection.planted import Table, is_letter, letter_class, noisy_table, texts
 
-COUNT = 3000
+COUNT = 2200
 DATA = texts(COUNT, 6, seed=2)
 HYPOTHESES = [is_letter(4), is_letter(1, 2), letter_class()]
 MEASURES = ["pearson", "spearman", "information", "iou", "logistic"]
@@ -56,7 +56,11 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("stops", "error"), [((1,), None), ((300,), 0.1), ((1024, 1025, 2000), None), ((COUNT,), None)]
+    ("stops", "error"),
+    [
+        ((300,), 0.1),
+        *(pytest.param(stops, None, marks=pytest.mark.slow) for stops in ((1,), (1024, 1025, 2000), (COUNT,))),
+    ],
 )
 def test_a_stopped_inspection_goes_on_and_reads_no_block_again(whole, home, stops, error):
     model, reading = Counted(), Reading()
@@ -85,6 +89,7 @@ def test_single_measures_alone_keep_no_blocks(whole, home):
     assert len(model.read) == COUNT
 
 
+@pytest.mark.slow
 def test_more_records_are_read_after_fewer(whole):
     model, reading = Counted(), Reading()
     for records in (1024, 2048, None):

@@ -57,7 +57,7 @@ def known(request, units):
     return classes, wanted, [least(each) for each in range(3)]
 
 
-@pytest.mark.parametrize("far", [0.0, 30.0])
+@pytest.mark.parametrize("far", [pytest.param(0.0, marks=pytest.mark.slow), 30.0])
 def test_minimum_is_scipys(units, known, far):
     classes, wanted, least = known
     pieces = [

@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core import relevance
-from tests.lrp.networks import CASES, ROWS, Written, settle, total
+from tests.lrp.cases import CASES
+from tests.lrp.networks import ROWS, Written, settle, total
 
 RULES = {
     "z": {"rule": "z"},
@@ -18,13 +19,16 @@ RULES = {
     "alpha 1": {"rule": "alpha-beta", "alpha": 1.0},
     "composite": {"rule": "composite", "epsilon": 0.1, "gamma": 0.5},
 }
-SLOW = ("epsilon", "big epsilon", "gamma", "alpha 1")
-"""Rules that the others are made of, or are made like."""
+SLOW = ("big epsilon", "gamma")
+"""Rules that the others are made of."""
+RARE = ("z", "epsilon", "alpha 1")
+"""Rules that are in the other tests with another setting: without or with a smaller epsilon, without negative parts."""
 
 
-def some(rules, slow):
-    """Rules as parameters, some of which are slow tests."""
-    return [pytest.param(rule, marks=pytest.mark.slow if rule in slow else ()) for rule in rules]
+def some(rules, slow, rare=()):
+    """Rules as parameters, some of which are slow or rare tests."""
+    marks = {**dict.fromkeys(rare, pytest.mark.rare), **dict.fromkeys(slow, pytest.mark.slow)}
+    return [pytest.param(rule, marks=marks.get(rule, ())) for rule in rules]
 
 
 def start_scores(network, inputs):
@@ -42,14 +46,14 @@ def check(network, inputs, layers, tolerance=1e-9, **settings):
     return found
 
 
-@pytest.mark.parametrize("rule", some(RULES, SLOW))
+@pytest.mark.parametrize("rule", some(RULES, SLOW, RARE))
 @pytest.mark.parametrize("name", CASES)
 def test_biases_redistributed(name, rule):
     case = CASES[name]
     check(case.network(), case.inputs, case.layers, bias="redistribute", **RULES[rule])
 
 
-@pytest.mark.parametrize("rule", some(["z", "epsilon", "gamma", "alpha-beta"], ["z", "gamma"]))
+@pytest.mark.parametrize("rule", some(["z", "epsilon", "gamma", "alpha-beta"], ["alpha-beta"], ["z", "gamma"]))
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.free])
 def test_no_biases(name, rule):
     case = CASES[name]

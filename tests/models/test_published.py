@@ -26,14 +26,18 @@ CORRECT = {
 needs_data = pytest.mark.skipif(not os.environ.get("IDC_DATA"), reason="IDC_DATA is not set")
 
 
+@pytest.fixture(scope="module")
+def mnist():
+    return load_dataset("mnist", "test")
+
+
 @needs_data
 @pytest.mark.parametrize("name", CORRECT)
-def test_accuracy_is_exactly_the_published_tables(name):
-    test = load_dataset("mnist", "test")
+def test_accuracy_is_exactly_the_published_tables(name, mnist):
     network = load_model(name)
     with torch.inference_mode():
-        predicted = network(torch.from_numpy(test.inputs.copy())).argmax(1).numpy()
-    assert int((predicted == test.targets).sum()) == CORRECT[name]
+        predicted = network(torch.from_numpy(mnist.inputs.copy())).argmax(1).numpy()
+    assert int((predicted == mnist.targets).sum()) == CORRECT[name]
     assert network.card.metrics["test_accuracy"] == CORRECT[name] / 10_000
 
 

@@ -15,12 +15,12 @@ import idc_core as idc
 from idc_core import setup_files
 from idc_core.cli import main, make_parser
 from idc_core.datasets import DATASETS, Items
+from idc_core.datasets.formats import DATA_FORMATS, DataFormat
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
-from idc_core.datasets.registry import FORMATS as DATA_FORMATS
 from idc_core.errors import DataError, ModelError, SetupError
 from idc_core.models import MODELS
-from idc_core.models.adoption import scores_of
-from idc_core.models.loading import FORMATS
+from idc_core.models.opening import open_network
+from idc_core.scores import scores_of
 
 DATA = """
 import numpy as np
@@ -125,6 +125,36 @@ def test_the_fingerprint_changes_with_the_code_and_not_without(write):
     assert idc.load_model("own-net").card.fingerprint != first
 
 
+def test_weights_trained_anew_are_read_again_without_saving_the_setup_file(write, tmp_path):
+    def train(factor, when):
+        np.savez(tmp_path / "trained.npz", weight=np.full((3, 64), factor, np.float32))
+        os.utime(tmp_path / "trained.npz", (when, when))
+
+    path = write(
+        DATA
+        + """
+@idc.network("from-weights", layer="1", data="own-data")
+def build():
+    from pathlib import Path
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 3, bias=False))
+    weight = np.load(Path(__file__).parent / "trained.npz", allow_pickle=False)["weight"]
+    net.load_state_dict({"1.weight": torch.tensor(weight)})
+    return net
+"""
+    )
+    setup_files.watch([path])
+    setup_files.refresh()
+    assert "trained.npz" in setup_files.problems()[0]
+    for when, factor in enumerate((0.25, 0.5), start=1):
+        train(factor, when)
+        assert setup_files.changed()
+        assert [one.models for one in setup_files.refresh()] == [("from-weights",)]
+        assert not setup_files.changed()
+        assert MODELS["from-weights"].build()[1].weight.unique().item() == factor
+    (tmp_path / "notes.txt").write_text("no weights")
+    assert not setup_files.changed()
+
+
 def test_a_file_that_changes_is_read_again_and_a_mistake_leaves_what_was_good(write):
     path = write(DATA + NETWORK)
     setup_files.watch([path])
@@ -208,12 +238,11 @@ def test_code_is_never_run_by_its_name_and_formats_are_entries(write, monkeypatc
         idc.load_model(path)
     with pytest.raises(DataError, match=r"only `idc_core.open_setup` and --setup"):
         idc.load_dataset(path)
-    with pytest.raises(ModelError, match=r"There is no model 'net\.toy'"):
-        idc.load_model("net.toy")
-    monkeypatch.setitem(FORMATS, ".toy", lambda file: f"network of {file}")
-    monkeypatch.setitem(DATA_FORMATS, "/", lambda file, split, limit, report: (file, split, limit))
-    assert idc.load_model("net.toy") == "network of net.toy"
-    assert idc.load_dataset(str(tmp_path), "train", 3) == (tmp_path, "train", 3)
+    with pytest.raises(ModelError, match=r"net\.toy is no network that can be read; expected .*\.onnx"):
+        open_network("net.toy", data="digits")
+    format = DataFormat("/", "toy", lambda path, preparation, split, limit, report: (GREYS, [0, 1, 0, 1]))
+    monkeypatch.setitem(DATA_FORMATS, "/", format)
+    assert len(idc.load_dataset(str(tmp_path), "train", 3)) == 3
 
 
 class Pairs(torch.utils.data.Dataset):
@@ -319,7 +348,7 @@ def test_scores_are_found_in_what_networks_return():
         (lambda: nn.Linear, "is the class Linear"),
         (lambda: open("no-such-file"), "building the network 'bad' failed: FileNotFoundError"),  # noqa: SIM115, PTH123
         (lambda: nn.Linear(5, 2), "fails on inputs of shape \\(2, 2\\) and type float32"),
-        (lambda: nn.Sequential(nn.Linear(2, 1), nn.ReLU()), "give two scores"),
+        (lambda: nn.Sequential(nn.Linear(2, 3), nn.ReLU()), "returns 3 scores per input, but 'two' has 2 classes"),
         (lambda: nn.Unflatten(1, (1, 2)), "expected scores of shape \\(n, classes\\)"),
     ],
 )
@@ -345,6 +374,7 @@ def test_the_document_leads_from_an_empty_folder_to_the_coverage(tmp_path, monke
     monkeypatch.syspath_prepend(tmp_path)
     exec(compile(train, "train.py", "exec"), {})  # noqa: S102 (the point of the test)
     commands = re.findall(r"^    python -m idc_core (.*)$", text, re.MULTILINE)
+    commands = [command for command in commands if "my_setup.py" in command]
     assert [command.split()[0] for command in commands] == ["check-network", "analyze", "studio"]
     for command in commands[:-1]:
         assert main(shlex.split(command)) == 0

@@ -8,8 +8,8 @@ import pytest
 
 from idc_core.datasets import load_dataset
 from idc_core.models import MODELS, load_model
+from idc_core.models.card import WEIGHTS_FOLDER
 from idc_core.models.training import measure
-from idc_core.models.weights import WEIGHTS_FOLDER
 
 TRAINED = [name for name, entry in MODELS.items() if not entry.published]
 # What the studio promises of its networks on the whole test split.
@@ -21,10 +21,19 @@ ACCURACY = {
     "lenet4-mnist": 0.985,
     "lenet5-mnist": 0.989,
     "convnet-cifar10": 0.77,
+    "vit-cifar10": 0.75,
     "textcnn-20newsgroups": 0.80,
+    "texttransformer-20newsgroups": 0.82,
     "charlstm-sql": 0.82,
 }
-LARGE = ("convnet-cifar10", "dave2-udacity", "charlstm-sql")
+LARGE = {
+    "vit-cifar10": pytest.mark.rare,
+    "texttransformer-20newsgroups": pytest.mark.slow,
+    "charlstm-sql": pytest.mark.slow,
+    "convnet-cifar10": pytest.mark.rare,
+    "dave2-udacity": pytest.mark.rare,
+}
+"""Networks whose whole test set takes long."""
 
 
 @pytest.fixture(params=TRAINED)
@@ -53,9 +62,7 @@ def test_card_describes_the_network_and_the_recipe_that_made_it(network):
     assert card.versions["torch"]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in TRAINED]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[LARGE[name]] if name in LARGE else []) for name in TRAINED])
 def test_metrics_are_those_of_the_card_and_good_enough(name):
     network = load_model(name)
     card = network.card

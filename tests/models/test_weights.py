@@ -9,7 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from idc_core.errors import ModelError
 from idc_core.models import find_entry, load_model
-from idc_core.models.weights import WEIGHTS_FOLDER, fingerprint, read_weights, write_weights
+from idc_core.models.card import WEIGHTS_FOLDER
+from idc_core.models.weights import fingerprint, read_weights, write_weights
 
 NAME = "lenet1-digits"
 
@@ -173,7 +174,10 @@ def header(changes):
     ("content", "message"),
     [
         (b"\xff" * 8 + b"{}", "its header of 18,446,744,073,709,551,615 bytes is cut off"),
-        (header({"a": {"dtype": "F32", "shape": [10**15], "data_offsets": [0, 4 * 10**15]}}), "has \\['a'\\] too many"),
+        (
+            header({"a": {"dtype": "F32", "shape": [10**15], "data_offsets": [0, 4 * 10**15]}}),
+            "0 bytes of values where",
+        ),
         (header({"a": {"dtype": "F32", "shape": [-1], "data_offsets": "0"}}), "Expected `array`, got `str`"),
         (header([]), "its header is not of the form expected"),
         ((3).to_bytes(8, "little") + b"{]}", "its header cannot be read as JSON"),

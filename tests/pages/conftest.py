@@ -1,20 +1,24 @@
 """Pages opened through the front door."""
 
 import importlib.util
-import math
 import runpy
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-import numba  # noqa: F401 - before a page's folder joins the path: numba would take pages/coverage.py for the package
 import pytest
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.scriptrunner import script_runner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 
+from studio.engine import workers
 from studio.engine.jobs import shelf
-from tests.pages.reading import ROOT, open_page
+from tests.pages.reading import ROOT, forget_all, open_page
+
+# A page's folder joins the path, where numba would take pages/coverage.py for the package that it looks for.
+sys.modules.setdefault("coverage", None)
 
 FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
 
@@ -23,11 +27,23 @@ FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
 def front_door() -> Iterator[None]:
     """Run `app.py` at once; Streamlit's tests would open the files under ``pages`` without it at every run.
 
-    Installed packages are looked through for components once, not again for every opened page.
+    Installed packages are looked through for components once, not again for every opened page. A script's end is waited
+    for, where Streamlit's tests look every millisecond whether it has come.
     """
+    look = local_script_runner.require_widgets_deltas
+
+    def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
+        runner._script_thread.join(timeout)
+        look(runner, 0.1)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_mpa_v1", runpy.run_path)
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        # Where a visitor comes from is made up there; None is this computer.
+        patch.setattr(ContextProxy, "ip_address", None)
+        # What a test replaces is replaced in this process alone.
+        patch.setattr(workers, "number", lambda: 0)
         yield
 
 
@@ -35,11 +51,14 @@ def front_door() -> Iterator[None]:
 def nobody_waits() -> Iterator[None]:
     """Stop what a test's pages left running, as when their browsers close; it would slow down the tests after it."""
     yield
-    for jobs in shelf()._jobs.values():
-        for key, job in list(jobs.items()):
-            job._wanted = -math.inf
-            if job._future.cancel():
-                del jobs[key]
+    shelf().abandon()
+
+
+@pytest.fixture(autouse=True)
+def everything_can_be_kept(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Results that cannot be written down are logged, and would be computed again after every restart."""
+    yield
+    assert "is not kept" not in caplog.text
 
 
 @pytest.fixture(name="open_page")
@@ -56,8 +75,8 @@ def small_data(tmp_path_factory) -> Iterator[Path]:
     spec.loader.exec_module(files)
     folder = tmp_path_factory.mktemp("data")
     files.write_all(folder)
-    shelf.clear()
+    forget_all()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IDC_DATA", str(folder))
         yield folder
-    shelf.clear()
+    forget_all()

@@ -2,15 +2,26 @@
 
 import json
 import os
+import shutil
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from idc_core import store
+from studio.engine.jobs import shelf
 from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).parents[2]
+
+TABS = [(name, {"tab": tab} if tab else {}) for name, page in PAGES.items() for tab in ("", *list(page.tabs)[1:])]
+"""Every tab of every page: the page's name, and what the address says; nothing for the first tab."""
+
+RETRAINED = {"epochs": "1", "seeds": "2", "added": "2", "perturbed-by": "noise", "classes": "3,8"}
+"""Settings of the Robustness page with which its chart is soon there."""
 
 
 def open_page(name: str, **parameters: str | list[str]) -> AppTest:
@@ -21,8 +32,27 @@ def open_page(name: str, **parameters: str | list[str]) -> AppTest:
     return app.switch_page(str(PAGES[name].file)).run()
 
 
+def forget(kind: str, chosen: Callable[[Any], bool] = lambda key: True) -> int:
+    """Let results of a kind be made again, in memory and on disk; return how many there were in memory."""
+    jobs = shelf()._jobs[kind]
+    gone = [key for key in jobs if chosen(key)]
+    for key in gone:
+        del jobs[key]
+        store.place(kind, key).unlink(missing_ok=True)
+    return len(gone)
+
+
+def forget_all() -> None:
+    """Let every result be made again."""
+    shelf.clear()
+    shutil.rmtree(store.results_folder(), ignore_errors=True)
+
+
 def until_drawn(app: AppTest) -> AppTest:
-    """Run a page again, as a browser does, until what is retrained in the background has something to show."""
+    """Start the retraining that the address sets, and run the page again, as a browser does, until a chart is drawn."""
+    start = [button for button in app.button if button.key == "retraining-continue"]
+    if start and "epochs" in app.query_params:
+        start[0].click().run()
     end = time.monotonic() + 120
     while not app.get("plotly_chart") and any(button.key == "retraining-stop" for button in app.button):
         assert time.monotonic() < end

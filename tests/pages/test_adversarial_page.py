@@ -8,17 +8,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import idc_core as idc
+from idc_core.errors import SettingError
 from idc_core.files import cache_folder
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.saved_suites import open_saved, saved_suites
-from studio.adversarial import attacks
+from studio.adversarial import attack_results, attacks
 from studio.adversarial.attacks import Plan
 from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import cell_name, percent
-from tests.pages.reading import open_page
+from tests.pages.reading import forget, open_page
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def view():
 def forgotten():
     """Attacks of other tests are not found again."""
     for kind in ("attacks", "attacked", "moved"):
-        jobs.shelf()._jobs[kind].clear()
+        forget(kind)
 
 
 def opened(**parameters: str) -> AppTest:
@@ -93,7 +94,7 @@ def test_opens_on_fgsm_with_the_engines_own_numbers(view):
     found = view.analysis.assign(collect(view.model, result.inputs, ["fc2"]).activations["fc2"])
     new = {tuple(cell) for cell in found.tolist()} - cells
     assert f"add {len(new)} cells to those of the 540 original tests" in finding
-    listed = table(app, "first test")
+    listed = table(opened(tab="cells"), "first test")
     assert set(listed["cell"]) == {cell_name(cell) for cell in new}
     assert listed["attacked inputs"].sum() == sum(tuple(cell) in new for cell in found.tolist())
 
@@ -112,15 +113,37 @@ def test_tests_are_drawn_by_the_seed_and_larger_draws_keep_them(view):
 
 
 def test_confusion_before_and_after_is_drawn(view):
-    app = opened(seed="1")
+    app = opened(seed="1", tab="confusions")
     _, result = attacked(view, plan(seed=1))
-    spec = figure(app, 1)
+    spec = figure(app)
     maps = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
     totals = [np.nansum(numbers(one["z"])) for one in maps]
     assert totals == [64, 64]
     before, after = result.confusion(10)
     for one, counts in zip(maps, (before, after), strict=True):
         np.testing.assert_array_equal(np.nan_to_num(numbers(one["z"])).reshape(10, 10), counts)
+    most = table(app, "of").iloc[0]
+    true, predicted = int(most["true class"]), int(most["predicted class"])
+    assert most["inputs"] == (after - np.diag(np.diag(after))).max() == after[true, predicted]
+    assert [one.value for one in app.subheader] == [f"Class {true} as {predicted}: {most['inputs']} inputs"]
+
+
+def test_every_tab_says_what_the_whole_attack_does_and_draws_its_own_part():
+    finding = opened().markdown[0].value
+    for name, charts in {"sizes": 1, "confusions": 1, "cells": 0, "all": 1}.items():
+        app = opened(tab=name)
+        assert app.markdown[0].value == finding
+        assert len(app.get("plotly_chart")) == charts, name
+
+
+def test_a_selected_cell_shows_its_inputs():
+    app = opened(tab="cells")
+    listed = table(app, "first test")
+    cell, inputs = listed.iloc[0][["cell", "attacked inputs"]]
+    app = opened(tab="cells", cell=cell)
+    assert [one.value for one in app.subheader] == [f"Inputs in cell {cell}"]
+    (gallery,) = (json.loads(one.proto.json) for one in app.get("bidi_component") if "tiles" in one.proto.json)
+    assert len(gallery["tiles"]) == inputs
 
 
 def numbers(packed) -> np.ndarray:
@@ -141,11 +164,12 @@ def test_the_address_chooses_attack_settings_goal_and_tests(view):
 @pytest.mark.slow
 def test_the_presets_say_which_is_which_and_set_their_values():
     app = opened(attack="Carlini-Wagner L2", cw__iterations="1", cw__search_steps="1", attacked="32")
-    choice = next(one for one in app.get("button_group") if one.label == "Settings")
+    choice = next(one for one in app.get("button_group") if one.label == "Preset")
     assert choice.value == "own"
     assert "paper's: learning rate 0.005" in choice.help
     choice.set_value("sensible").run()
     assert not app.exception
+    button(app, "Start attack").click().run()
     assert "Carlini-Wagner L2 (sensible) fools the network on 32 of 32" in app.markdown[0].value
     assert {one.label: one.value for one in app.select_slider}["Learning rate"] == 0.1
     assert app.query_params["cw-learning_rate"] == "0.1"
@@ -153,11 +177,9 @@ def test_the_presets_say_which_is_which_and_set_their_values():
 
 def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forgotten, monkeypatch):
     app = opened(attacked="100")
-    done = jobs.shelf()._jobs["attacks"]
-    made = len(done)
-    assert made == 4
-    for key in list(done)[2:]:
-        del done[key]
+    done = list(jobs.shelf()._jobs["attacks"])
+    assert len(done) == 4
+    forget("attacks", done[2:].__contains__)
     for path in (cache_folder() / "suites").glob("*.npz"):
         path.unlink()
     ran = []
@@ -178,9 +200,33 @@ def test_stopping_shows_what_is_finished_and_going_on_attacks_only_the_rest(forg
     assert ran == [32, 4]
 
 
+@pytest.mark.parametrize("name", ["cw", "jsma"])
+def test_a_slow_attack_waits_for_a_click(forgotten, monkeypatch, name):
+    ran = []
+    monkeypatch.setattr(engine, "attack", lambda *given, **_: ran.append(given) or halt())
+    app = opened(attack=name)
+    assert "waits for a click" in app.markdown[0].value
+    assert ran == []
+    assert not app.get("plotly_chart")
+    button(app, "Start attack").click().run()
+    assert len(ran) == 1
+    assert [one.value for one in app.error] == ["an attack is not needed here"]
+
+
+def halt():
+    raise SettingError("an attack is not needed here")
+
+
+def test_quick_attacks_are_those_with_few_passes(view):
+    quick = {name: attacks.is_quick(view, Plan(name, tuple(usual_settings(name).items()))) for name in ATTACKS}
+    assert quick == {"fgsm": True, "bim": True, "pgd": True, "deepfool": True, "cw": False, "jsma": False}
+    assert not attacks.is_quick(view, plan("bim", settings={"steps": 1000}))
+    assert attacks.is_quick(view, plan("cw", settings={"search_steps": 1, "iterations": 50}))
+
+
 def test_stopped_before_anything_is_finished(forgotten):
     app = opened()
-    jobs.shelf()._jobs["attacks"].clear()
+    forget("attacks")
     app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
@@ -189,12 +235,13 @@ def test_stopped_before_anything_is_finished(forgotten):
     assert "of 64 correctly classified tests" in app.markdown[0].value
 
 
+@pytest.mark.slow
 def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
     for name, fast in (("cw", {"iterations": 5}), ("pgd", {"steps": 3}), ("deepfool", {"steps": 3})):
         usual = attacks.usual_settings(name)
         monkeypatch.setitem(FAST, name, {**usual, **fast})
     monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
-    app = opened(attacked="32")
+    app = opened(attacked="32", tab="all")
     assert list(table(app, "added cells")["attack"]) == ["FGSM"]
     button(app, "Run the other 5 attacks").click().run()
     assert not app.exception
@@ -202,7 +249,7 @@ def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
     assert len(shown) == len(ATTACKS)
     assert (shown["inputs"] == 32).all()
     assert not [one for one in app.button if one.label.startswith("Run the other")]
-    assert list(figure(app, 2)["layout"]["yaxis"]["ticktext"]) == list(shown["attack"])
+    assert list(figure(app)["layout"]["yaxis"]["ticktext"]) == list(shown["attack"])
 
 
 FAST: dict = {}
@@ -212,7 +259,7 @@ usual_settings = attacks.usual_settings
 def test_attacks_that_are_stopped_leave_the_comparison_and_the_others_stay(forgotten, monkeypatch):
     FAST.clear()
     monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
-    app = opened(attacked="32")
+    app = opened(attacked="32", tab="all")
     button(app, "Run the other 5 attacks").click()
     app.session_state[jobs.STOPPED] = True
     app.run()
@@ -232,6 +279,18 @@ def test_the_selected_test_is_looked_at_even_where_it_is_not_among_the_others(vi
     app = opened(input=str(view.test.ids[other]))
     assert f"The selected test {view.test.ids[other]} was attacked separately" in text(app)
     assert "of 64 correctly classified tests" in app.markdown[0].value
+
+
+def test_the_shown_inputs_are_stepped_through(view):
+    run = attacks.open_run(view, plan())
+    order = [int(number) for number in view.test.ids[run.positions[attack_results.places(run, "fooled")]]]
+    app = opened()
+    assert [app.button(key=f"step-{label}").proto.shortcut for label in ("Previous", "Next")] == ["left", "right"]
+    for label, number in (("Next", order[1]), ("Previous", order[0]), ("Previous", order[-1])):
+        app.button(key=f"step-{label}").click().run()
+        assert app.query_params["input"] == str(number)
+        images = [image.caption for one in app.get("image") for image in one.proto.imgs]
+        assert any(caption.startswith(f"Test {number}: predicted") for caption in images)
 
 
 def test_attacked_inputs_are_kept_as_a_suite(view):
@@ -266,21 +325,7 @@ def test_heatmaps_can_explain_the_right_class_both_times(view):
     np.testing.assert_allclose(given.after[~changed], right.after[~changed])
 
 
-@pytest.mark.parametrize(
-    ("setup", "said", "link"),
-    [
-        ({"model": "textcnn-20newsgroups", "data": "20newsgroups"}, "There are no attacks on texts", "relevance"),
-        ({"model": "dave2-udacity", "data": "udacity"}, "it predicts an angle", "testsets"),
-    ],
-)
-def test_setups_that_cannot_be_attacked_say_why_and_where_to_go(small_data, setup, said, link):
-    app = opened(**setup)
-    assert not app.error
-    assert said in app.markdown[0].value
-    assert [one.proto.page for one in app.get("page_link")] == [link]
-
-
 def test_pinned_setup_is_attacked_in_the_same_way():
-    app = opened(pin="layer=fc1", attacked="32")
+    app = opened(pin="layer=fc1", attacked="32", tab="sizes")
     assert "on the pinned setup. It adds" in text(app)
-    assert len(app.get("plotly_chart")) == 5
+    assert len(app.get("plotly_chart")) == 3

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 
 import numpy as np
@@ -14,13 +15,16 @@ from idc_core.confusion import (
     average_bias,
     class_distance,
     countable_layers,
+    evaluate,
     pair_confusion,
     suspects,
     type1_confusion,
 )
 from idc_core.figures.wording import signed
+from studio.classes.suspected_pairs import NONE
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
+from studio.text import percent
 from tests.pages.reading import open_page
 
 
@@ -76,6 +80,50 @@ def test_pairs_are_ranked_as_the_engine_ranks_them(found):
     assert first in title(spec(app))
 
 
+def test_every_verdict_comes_with_counts_an_interval_and_the_cutoff(found):
+    view, distance, truth = found
+    values = truth[np.triu_indices(10, 1)]
+    cutoff = values.mean() + values.std()
+    first, second = suspects(distance)[0].tolist()
+    wrong = sum(
+        int(((view.test.targets == a) & (view.analysis.predictions == b)).sum())
+        for a, b in ((first, second), (second, first))
+    )
+    inputs = int(np.isin(view.test.targets, [first, second]).sum())
+    app = opened()
+    said = app.main.markdown[0].value
+    verdict = "confirmed" if truth[first, second] > cutoff else "not confirmed"
+    counted = f"{wrong} of {inputs} tests confused, {percent(truth[first, second])} (95 % interval "
+    assert f"**, {verdict} by labels (uncertain): {counted}" in said
+    assert f"the cut-off of {percent(cutoff)} is within the interval." in said
+    assert f"Labels confirm a pair above {percent(cutoff)} confusion: the mean of all 45 pairs + 1 SD." in words(app)
+    shown = table(app, "suspicion")
+    np.testing.assert_array_equal(
+        shown["labels"].isin(["confirmed", "not reported"]), shown["confusion (%)"] > 100 * cutoff
+    )
+    assert (shown["from (%)"] <= shown["confusion (%)"]).all()
+    assert (shown["confusion (%)"] <= shown["to (%)"]).all()
+    certain = (shown["from (%)"] > 100 * cutoff) | (shown["to (%)"] < 100 * cutoff)
+    np.testing.assert_array_equal(
+        shown["certain"], np.where(shown["labels"] == NONE, NONE, np.where(certain, "yes", "no"))
+    )
+    assert (shown["confused"][0], shown["inputs"][0]) == (wrong, inputs)
+    bias = words(opened(tab="bias"))
+    assert re.search(
+        r"confirmed by labels( \(uncertain\))?: disparity 0\.\d+ ± 0\.\d+ from \d+ confused tests?, ", bias
+    )
+
+
+def test_cost_effectiveness_counts_what_is_reported(found):
+    _, distance, truth = found
+    told = evaluate(distance, truth)
+    app = opened(tab="cost")
+    row = table(app, "recall").iloc[0]
+    assert (row["pairs"], row["true"], row["reported"]) == (45, told.true_pairs, told.at_deviations.reported)
+    assert row["of them true"] == told.at_deviations.true_positives
+    assert f"gains over a random order {100 * told.gain:.0f}" in title(spec(app))
+
+
 def test_threshold_counts_again(found):
     view = found[0]
     app = opened()
@@ -102,6 +150,8 @@ def test_counted_layers_are_chosen(found):
     app = opened(counted="fc1,fc2")
     distance = class_distance(activation_probability(view.model, view.test, ["fc1", "fc2"]))
     np.testing.assert_allclose(np.sort(table(app, "suspicion")["distance"]), np.sort(distance[np.triu_indices(10, 1)]))
+    assert "Settings (1)" in [one.proto.popover.label for one in app.get("popover")]
+    app = opened(counted="fc1,fc2", **{"pair-shown": "neurons"})
     assert set(table(app, "neuron")["layer"]) <= {"fc1", "fc2"}
 
 
@@ -110,12 +160,12 @@ def test_a_chosen_pair_shows_what_is_behind_it(found):
     wrong = (view.test.targets == 1) & (view.analysis.predictions == 8)
     wrong |= (view.test.targets == 8) & (view.analysis.predictions == 1)
     assert wrong.any()
-    app = opened(pair="1-8")
-    assert app.header[1].value == "1 and 8 in detail"
-    assert f"**{wrong.sum()} test" in words(app)
+    app = opened(pair="1-8", tab="pair")
+    assert f"**{wrong.sum()} confused test" in words(app)
     galleries = [json.loads(one.proto.json) for one in app.get("bidi_component") if '"tiles"' in one.proto.json]
     numbers = [tile["test"] for tile in galleries[0]["tiles"]]
     assert numbers == view.test.ids[wrong][:20].tolist()
+    app = opened(pair="1-8", **{"pair-shown": "neurons"})
     neurons = table(app, "neuron")
     assert {"relevance for 1", "relevance for 8", "active for others (%)"} <= set(neurons.columns)
     own = neurons[neurons["layer"] == "fc2"]
@@ -131,14 +181,26 @@ def test_a_chosen_pair_shows_what_is_behind_it(found):
 
 
 def test_a_pair_is_chosen_by_its_names():
-    app = opened()
+    app = opened(tab="pair")
     app.selectbox(key="pair-first").set_value(4).run()
     app.selectbox(key="pair-second").set_value(7).run()
     assert not app.exception
-    assert "4 and 7 in detail" in [one.value for one in app.header]
+    assert "of the inputs classified as 4 and 7" in title(spec(app))
     assert "".join(app.query_params["pair"]) == "4-7"
     app.selectbox(key="pair-second").set_value(4).run()
-    assert "4 and 7 in detail" in [one.value for one in app.header], "a class is not compared with itself"
+    assert "of the inputs classified as 4 and 7" in title(spec(app)), "a class is not compared with itself"
+
+
+def test_the_chosen_pair_is_opened_in_its_tab():
+    app = opened(pair="2-3")
+    app.button(key="open-pair").click().run()
+    assert app.query_params["tab"] in ("pair", ["pair"])
+    assert "of the inputs classified as 2 and 3" in title(spec(app))
+
+
+def test_a_link_from_before_the_tabs_opens_the_one_with_the_third_class():
+    app = opened(pair="1-8", third="9")
+    assert "Classified as **9**" in words(app)
 
 
 def test_groups_become_classes():
@@ -246,7 +308,7 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
 
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     view, distance, _ = found
-    app = opened()
+    app = opened(tab="remedy")
     values = distance[np.triu_indices(10, 1)]
     reported = {
         tuple(pair) for pair in suspects(distance).tolist() if distance[tuple(pair)] < values.mean() - values.std()
@@ -267,13 +329,13 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_retraining_shows_before_and_after(found):
-    app = opened(deviations="0.5")
+    app = opened(deviations="0.5", tab="remedy")
     assert "before" not in [value for frame in app.dataframe for value in frame.value.iloc[:, 0].astype(str)]
     app.button(key="repair").click().run(timeout=200)
     end = time.monotonic() + 120
     while any(button.key == "retraining-stop" for button in app.button):
         assert time.monotonic() < end
-        time.sleep(0.2)
+        time.sleep(0.6)
         app.run()
     assert not app.exception
     shown = table(app, "of the other pairs (%)")

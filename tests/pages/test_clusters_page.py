@@ -11,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 from idc_core.analysis.projection import Projection, principal_components
 from studio.clusters import histograms, projected_tests
 from studio.engine.results import open_view
+from studio.state import selection
 from studio.state.setup import DEFAULT
 
 ROOT = Path(__file__).parents[2]
-CHARTS = 4
 
 
 def words(app) -> str:
@@ -124,7 +124,7 @@ class TestSelection:
             view.analysis.test_activations[117].tolist()
         )
         assert f"Test {number}: neuron {view.analysis.important[0]} has the activation" in words(app)
-        assert named(chart(app, "Two components"), f"selected test {number}")
+        assert named(chart(open_page("clusters", tab="map", input=str(number)), "Two comp"), f"selected test {number}")
 
     def test_a_button_selects_a_cluster_and_takes_it_back(self, open_page, view):
         app = open_page("clusters")
@@ -165,7 +165,7 @@ class TestSelection:
 
 class TestChoices:
     def test_table_holds_what_each_setup_measures(self, open_page):
-        app = open_page("clusters")
+        app = open_page("clusters", tab="cells")
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
         assert len(table) == 16
         for k, zeros in (("automatic", "kept"), ("2", "kept"), ("5", "dropped"), ("automatic", "dropped")):
@@ -175,7 +175,7 @@ class TestChoices:
             assert (row["cells"], row["covered"]) == (measured.total, measured.covered)
 
     def test_the_other_ways_are_added_when_asked_for(self, open_page):
-        app = open_page("clusters", k="3")
+        app = open_page("clusters", tab="cells", k="3")
         app.toggle(key="other-ways").set_value(True).run()
         assert not app.exception
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
@@ -183,7 +183,7 @@ class TestChoices:
         assert counts == {"k-means": 16, "Hierarchical (Ward)": 16, "Gaussian mixture": 16, "DBSCAN": 2}
 
     def test_class_filter_counts_the_chosen_tests_only(self, open_page):
-        app = open_page("clusters", classes=["3"])
+        app = open_page("clusters", tab="cells", classes=["3"])
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
         setup = DEFAULT.__class__(**{**vars(DEFAULT), "classes": ("3",)})
         assert table.iloc[0]["covered"] == open_view(setup).table.covered
@@ -191,7 +191,7 @@ class TestChoices:
 
 class TestPlane:
     def test_every_test_is_drawn_once_with_its_class(self, open_page, view):
-        figure = chart(open_page("clusters"), "Two components")
+        figure = chart(open_page("clusters", tab="map"), "Two components")
         numbers = np.concatenate([array(trace["customdata"]) for trace in figure["data"]])
         assert sorted(numbers.tolist()) == sorted(view.test.ids.tolist())
         for label, trace in enumerate(figure["data"]):
@@ -204,7 +204,7 @@ class TestPlane:
         [("cluster", "cluster 0, lowest cluster ("), ("cell", "cell 0-"), ("correctness", "correct (")],
     )
     def test_colours(self, open_page, colour, first):
-        app = open_page("clusters")
+        app = open_page("clusters", tab="map")
         app.segmented_control(key="plane-colour").set_value(colour).run()
         assert not app.exception
         figure = chart(app, "Two components")
@@ -213,21 +213,21 @@ class TestPlane:
         assert len({trace["marker"]["symbol"] for trace in figure["data"]}) == len(figure["data"]) > 1
 
     def test_drawn_around_tests_are_shown_and_can_be_forgotten(self, open_page, view):
-        app = open_page("clusters")
+        app = open_page("clusters", tab="map")
         numbers = [int(one) for one in view.test.ids[[3, 5, 8]]]
-        app.session_state[projected_tests.CHOSEN] = ("digits", numbers)
+        app.session_state[selection.AROUND] = ("digits", numbers)
         app.run()
         assert "3 selected tests" in [one.value for one in app.subheader]
         assert "They fall into" in words(app)
         assert "Download these 3 tests (npz)" in [button.label for button in app.get("download_button")]
         app.button(key="plane-forget").click().run()
-        assert "No test is selected in this chart yet." in words(app)
+        assert "No test is selected in a chart yet." in words(app)
 
     def test_drawn_around_tests_of_another_test_set_are_not_shown(self, open_page):
-        app = open_page("clusters")
-        app.session_state[projected_tests.CHOSEN] = ("mnist", [1, 2, 3])
+        app = open_page("clusters", tab="map")
+        app.session_state[selection.AROUND] = ("mnist", [1, 2, 3])
         app.run()
-        assert "No test is selected in this chart yet." in words(app)
+        assert "No test is selected in a chart yet." in words(app)
 
     def test_umap_when_asked_for(self, studio, monkeypatch):
         # UMAP itself takes most of a minute to compile; a browser test waits for it.
@@ -235,6 +235,7 @@ class TestPlane:
             projected_tests, "umap", lambda values, on_progress: Projection(principal_components(values).points)
         )
         studio.query_params["classes"] = "3"
+        studio.query_params["tab"] = "map"
         app = studio.switch_page("pages/clusters.py").run().run()  # AppTest loses the first choice on a new page
         app.segmented_control(key="plane").set_value("umap").run()
         assert not app.exception
@@ -245,7 +246,7 @@ class TestPlane:
 def test_pinned_setup_is_shown_beside_this_one(open_page):
     app = open_page("clusters", pin="layer=fc1")
     assert not app.exception
-    assert len(app.get("plotly_chart")) == CHARTS + 2
+    assert [one.proto.alt.partition(" has ")[0] for one in app.get("plotly_chart")][1:] == ["Neuron 18", "Neuron 19"]
     assert "The cells are not comparable" in words(app)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
+from studio.coverage.cell_details import LISTED
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
@@ -39,8 +40,14 @@ def title(app) -> str:
 
 
 def listed(app):
-    """The table of covered cells."""
+    """The table of covered cells, unfolded."""
+    app.session_state[LISTED] = True
+    app.run()
     return next(frame.value for frame in app.dataframe if "only misclassified" in frame.value.columns)
+
+
+def cell_heading(app) -> str:
+    return next(one.value for one in app.header if one.value.startswith("Cell "))
 
 
 def words(app) -> str:
@@ -56,6 +63,7 @@ def parameter(app, name) -> str:
 def test_every_covered_cell_is_listed_and_errors_come_first(open_page, view):
     table = view.table
     app = open_page("coverage")
+    assert not any("only misclassified" in frame.value.columns for frame in app.dataframe)
     frame = listed(app)
     assert sorted(frame["cell"]) == sorted(cell_name(cell) for cell in table.cells)
     lonely = {cell_name(cell) for cell in table.cells[table.wrong == table.counts]}
@@ -131,7 +139,7 @@ def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
     assert f"are reached, in {len(tiles)} of 4,096 tiles" in title(app)
     assert app.button(key="zoom-to-cell")
     cell = huge.table.cells[huge.errors_only[0]].tolist()
-    assert app.subheader[0].value == f"Cell {cell_name(cell)}"
+    assert cell_heading(app) == f"Cell {cell_name(cell)}"
     app.button(key="zoom-to-cell").click().run()
     held = [f"{neuron}-{cluster}" for neuron, cluster in zip(important[:6], cell[:6], strict=True)]
     assert parameter(app, "zoom") == "~".join(["fc2", *held])
@@ -139,7 +147,7 @@ def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
     assert "Each tile is one cell" in words(app)
     inside = [one for one in huge.table.cells.tolist() if one[:6] == cell[:6]]
     assert sorted(listed(app)["cell"]) == sorted(map(cell_name, inside))
-    assert app.subheader[0].value == f"Cell {cell_name(cell)}"
+    assert cell_heading(app) == f"Cell {cell_name(cell)}"
 
 
 def test_more_tiles_than_can_be_drawn_are_refused_in_a_sentence(open_page, huge):
@@ -152,10 +160,16 @@ def test_more_tiles_than_can_be_drawn_are_refused_in_a_sentence(open_page, huge)
     assert app.multiselect(key="rows").value == [0, 1, 2]
 
 
-def test_an_uncovered_cell_shows_the_closest_tests_in_order(open_page, view):
+def empty_cell(view) -> tuple[int, ...]:
     covered = {tuple(cell) for cell in view.table.cells.tolist()}
-    empty = next(cell for cell in itertools.product(*map(range, view.sizes)) if cell not in covered)
+    return next(cell for cell in itertools.product(*map(range, view.sizes)) if cell not in covered)
+
+
+def test_an_uncovered_cell_leads_to_the_closest_tests_in_order(open_page, view):
+    empty = empty_cell(view)
     app = open_page("coverage", cell=cell_name(empty))
+    app.button(key="fill-this").click().run()
+    assert parameter(app, "tab") == "fill"
     frame = next(frame.value for frame in app.dataframe if "distance" in frame.value.columns)
     analysis = view.analysis
     centre = np.array([values[c] for values, c in zip(analysis.centroids, empty, strict=True)])
@@ -167,23 +181,64 @@ def test_an_uncovered_cell_shows_the_closest_tests_in_order(open_page, view):
     assert frame["test"].tolist() == view.test.ids[order].tolist()
     assert frame["distance"].tolist() == pytest.approx([away[i] for i in order], rel=1e-4)
     assert frame["cell"].tolist() == [cell_name(analysis.assignments[i]) for i in order]
-    assert f"Tests closest to cell {cell_name(empty)}" in [head.value for head in app.subheader]
+    assert f"Tests closest to cell {cell_name(empty)}" in [head.value for head in app.header]
 
 
-def test_a_covered_cell_shows_no_closest_tests(open_page, view):
-    app = open_page("coverage", cell=cell_name(view.table.cells[0]))
-    assert len(app.subheader) == 1
+def test_the_cells_to_fill_next_border_on_covered_ones(open_page, view):
+    covered = {tuple(cell) for cell in view.table.cells.tolist()}
+    app = open_page("coverage", tab="fill")
+    frame = next(frame.value for frame in app.dataframe if "empty cell" in frame.value.columns)
+    counted = {}
+    for cell in itertools.product(*map(range, view.sizes)):
+        around = sum(sum(abs(a - b) for a, b in zip(cell, one, strict=True)) == 1 for one in covered)
+        if cell not in covered and around:
+            counted[cell_name(cell)] = around
+    assert dict(zip(frame["empty cell"], frame["covered neighbours"], strict=True)) == counted
+    assert frame["covered neighbours"].is_monotonic_decreasing
+    assert f"{view.table.total - len(covered)} of {view.table.total} cells are empty; {len(counted)} of" in words(app)
+    assert f"Tests closest to cell {frame['empty cell'][0]}" in [head.value for head in app.header]
+
+
+def test_a_covered_cell_is_not_filled(open_page, view):
+    cell = cell_name(view.table.cells[0])
+    app = open_page("coverage", cell=cell, tab="fill")
+    assert f"Cell {cell} is covered. Choose an empty one." in words(app)
     assert not any("distance" in frame.value.columns for frame in app.dataframe)
+    assert not [one for one in app.button if one.key == "make-inputs"]
+
+
+def test_what_is_left_is_counted_by_cluster(open_page, view):
+    table = view.table
+    app = open_page("coverage", tab="growth")
+    frame = next(frame.value for frame in app.dataframe if "covered (%)" in frame.value.columns)
+    assert frame["covered (%)"].is_monotonic_increasing
+    assert len(frame) == sum(view.sizes)
+    for _, row in frame.iterrows():
+        rank = view.neurons.index(row["neuron"])
+        assert row["covered"] == (table.cells[:, rank] == row["cluster"]).sum()
+        assert row["tests"] == (view.analysis.assignments[:, rank] == row["cluster"]).sum()
+        assert row["cells"] == str(table.total // view.sizes[rank])
+
+
+def test_texts_in_a_cell_have_the_whole_width(small_data, open_page):
+    app = open_page("coverage", model="textcnn-20newsgroups")
+    assert not app.exception
+    heads = [head.value for head in app.header]
+    assert [head.startswith("Tests in cell") for head in heads] == [False, True]
+    sent = [json.loads(one.proto.json) for one in app.get("bidi_component") if '"tiles"' in one.proto.json]
+    assert [len(data["tiles"]) <= 4 for data in sent] == [True]
+    app = open_page("coverage", model="textcnn-20newsgroups", tab="fill")
+    assert "Inputs can be generated for pictures only." in words(app)
 
 
 def test_the_selected_tests_cell_is_shown_where_no_cell_is_selected(open_page, view):
     cell = cell_name(view.analysis.assignments[17])
     number = str(view.test.ids[17])
     app = open_page("coverage", input=number)
-    assert app.subheader[0].value == f"Cell {cell}"
+    assert cell_heading(app) == f"Cell {cell}"
     assert grids(app)[0]["series"][1]["data"][0]["value"][:2] == [cell[6:], cell[:5]]
     other = cell_name(view.table.cells[view.table.counts.argmax()])
-    assert open_page("coverage", input=number, cell=other).subheader[0].value == f"Cell {other}"
+    assert cell_heading(open_page("coverage", input=number, cell=other)) == f"Cell {other}"
 
 
 def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):
@@ -202,7 +257,7 @@ def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):
 
 def test_the_smallest_set_is_said_with_its_share(open_page, view):
     covered, tests = view.table.covered, len(view.chosen)
-    app = open_page("coverage")
+    app = open_page("coverage", tab="smallest")
     assert f"**{covered} tests of {tests} ({100 * covered / tests:.1f} %) reach every cell" in words(app)
     app.toggle(key="prefer").set_value(True).run()
     assert f"**{covered} tests of {tests}" in words(app)

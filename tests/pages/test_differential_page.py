@@ -21,6 +21,7 @@ from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
 from studio.widgets import cell_search
+from tests.pages.reading import forget
 
 NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 SMALL = {"count": "12", "search-iterations": "15"}
@@ -68,8 +69,8 @@ def test_opens_on_the_disagreements_of_three_networks_as_the_engine_finds_them(o
     assert table["majority"].tolist() == [shown.NONE if one < 0 else names[one] for one in votes]
     assert f"disagree on pictures from {len(found)} of 50 seeds" in app.markdown[0].value
     assert f"{(votes < 0).sum()} have no majority" in app.markdown[0].value
-    last = figure(app)["data"][0]
-    assert last["customdata"][-1] == len(found)
+    progress = open_page("differential", tab="steps")
+    assert figure(progress)["data"][0]["customdata"][-1] == len(found)
 
 
 def test_choices_are_in_the_address_and_reach_the_search(open_page, view):
@@ -120,6 +121,11 @@ def test_choosing_a_row_shows_its_disagreement_and_selects_its_seed(open_page, v
     assert sum(caption.startswith("LeNet-1 predicts") for caption in captions) == 2
     other = open_page("differential", input=str(number))
     assert f"Seed: test {number}, {shown.truth(view, int(result.origin[5]))}" in pictures(other)
+    for one in (app, other):
+        (small,) = (json.loads(tiles.proto.json) for tiles in one.get("bidi_component") if "tiles" in tiles.proto.json)
+        first = np.argsort(result.disagreements.iterations, kind="stable")[: len(small["tiles"])]
+        assert [tile["test"] for tile in small["tiles"]] == view.test.ids[result.origin[first]].tolist()
+        assert small["selected"] == number
 
 
 def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypatch):
@@ -129,8 +135,10 @@ def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypa
     assert not app.exception
     assert not app.error
     assert "**No disagreement found: LeNet-5, LeNet-1 and LeNet-4 agree on every picture" in app.markdown[0].value
-    assert len(app.get("plotly_chart")) == 1
+    assert "There is no disagreement to show." in text(app)
     assert not any("majority" in frame.value for frame in app.dataframe)
+    progress = open_page("differential", **SMALL, tab="steps", **{"search-seed": "77"})
+    assert len(progress.get("plotly_chart")) == 1
 
 
 def test_stop_shows_the_disagreements_so_far(open_page, view):
@@ -138,7 +146,7 @@ def test_stop_shows_the_disagreements_so_far(open_page, view):
     open_page("differential", **settings)
     done = jobs.shelf()._jobs["searches"]
     (key,) = [key for key in done if isinstance(key[2], search.SearchSettings) and key[2].seed == 5]
-    so_far = search._so_far()
+    so_far = jobs.shelf()._told
     whole = so_far[key]
     models = [load_model(name) for name in NAMES]
     early = []
@@ -148,7 +156,7 @@ def test_stop_shows_the_disagreements_so_far(open_page, view):
     assert 0 < len(early[0]) < len(whole)
     for held, expected in ((early[0], len(early[0])), (None, 0)):
         app = open_page("differential", **settings)
-        del done[key]
+        forget("searches", key.__eq__)
         so_far.pop(key, None)
         if held is not None:
             so_far[key] = held
@@ -226,8 +234,10 @@ def test_published_networks_are_offered_where_their_weights_are(monkeypatch, tmp
     assert next(iter(search.offered(one))) == "lenet5-mnist"
     published = SimpleNamespace(setup=replace(DEFAULT, model="deepxplore-model2"))
     assert search.usual(published)[0] == "deepxplore-model2"
-    alone = SimpleNamespace(setup=replace(DEFAULT, model="convnet-cifar10"))
-    assert search.usual(alone) == ["convnet-cifar10", search.COPY]
+    pair = SimpleNamespace(setup=replace(DEFAULT, model="vit-cifar10"))
+    assert search.usual(pair) == ["vit-cifar10", "convnet-cifar10"]
+    alone = SimpleNamespace(setup=replace(DEFAULT, model="dave2-udacity"))
+    assert search.usual(alone) == ["dave2-udacity", search.COPY]
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
@@ -260,11 +270,27 @@ def test_one_model_alone_is_searched_for_a_cell(open_page):
     app = open_page("differential", against="lenet5-digits")
     assert not app.exception
     assert "LeNet-5 alone cannot disagree" in app.markdown[0].value
+    assert "led to an input in cell" not in text(app)
+    app.button(key="make-inputs").click().run()
+    assert not app.exception
     assert "led to an input in cell" in text(app)
+
+
+def test_a_long_search_waits_for_a_click_and_is_found_again(open_page):
+    settings = {"against": "lenet5-digits,lenet1-digits", "count": "70"}
+    app = open_page("differential", **settings)
+    assert "This search waits for a click" in app.markdown[0].value
+    assert not app.dataframe
+    app.button(key="search-start").click().run()
+    assert "of 70 seeds" in app.markdown[0].value
+    assert "of 70 seeds" in open_page("differential", **settings).markdown[0].value
+    app.number_input(key="count").set_value(80).run()
+    assert "This search waits for a click" in app.markdown[0].value
 
 
 def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
     app = open_page("differential", model="dave2-udacity", **{"search-bound": "0.01"}, constraint="L-inf ball")
+    app.button(key="search-start").click().run()
     assert not app.exception
     assert not app.error
     table = disagreement_table(app)
@@ -275,10 +301,10 @@ def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
 
 
 def test_pinned_setup_is_searched_beside(open_page):
-    app = open_page("differential", **SMALL, pin="layer=fc1")
+    app = open_page("differential", **SMALL, tab="steps", pin="layer=fc1")
     assert not app.exception
     assert "of 12 seeds on the pinned setup" in text(app)
-    assert len(app.get("plotly_chart")) == 4
+    assert len(app.get("plotly_chart")) == 3
 
 
 def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, monkeypatch, tmp_path):
@@ -286,7 +312,7 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     covered = {tuple(cell) for cell in view.table.cells.tolist()}
     cell = "0-0-0-0-0-0"
     assert tuple(map(int, cell.split("-"))) not in covered
-    app = open_page("coverage", cell=cell)
+    app = open_page("coverage", cell=cell, tab="fill")
     assert "Inputs generated for cell" not in "".join(header.value for header in app.header)
     app.button(key="make-inputs").click().run()
     assert not app.exception
@@ -310,43 +336,49 @@ def test_coverage_page_says_plainly_when_no_input_was_reached(open_page):
     assert "**None of 1 test reached cell 1-1-0-1-0-0 with changes of at most 0.02.**" in text(app)
 
 
-def test_covered_cells_and_texts_get_no_button(small_data, open_page):
-    app = open_page("coverage")
-    assert not any(button.key == "make-inputs" for button in app.button)
-    app = open_page("coverage", model="textcnn-20newsgroups", cell="1-1-1-1-1-1")
+def test_texts_get_no_button(small_data, open_page):
+    app = open_page("coverage", model="textcnn-20newsgroups", cell="1-1-1-1-1-1", tab="fill")
     assert not any(button.key == "make-inputs" for button in app.button)
 
 
 def test_texts_are_told_apart(small_data, open_page):
     app = open_page("differential", model="textcnn-20newsgroups")
-    assert "these tests are texts" in app.markdown[0].value
+    assert "The search changes pictures, and these tests are none" in app.markdown[0].value
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     monkeypatch.setattr(retraining, "SEEDS", 2)
     monkeypatch.setattr(retraining, "EPOCHS", 1)
     few = partial(disagreements.DisagreementSettings, added=12, searched=24)
     monkeypatch.setattr(disagreements, "DisagreementSettings", few)
-    app = open_page("differential", **SMALL, constraint="L2 ball")
-    assert len(app.get("plotly_chart")) == 2
-    app.button(key="retrain-begin").click().run()
+    app = open_page("differential", **SMALL, tab="retraining", constraint="L2 ball")
+    assert not app.get("plotly_chart")
+    app.button(key="retraining-continue").click().run()
     end = time.monotonic() + 240
     while any(button.key == "retraining-stop" for button in app.button):
         assert time.monotonic() < end
-        time.sleep(0.2)
+        time.sleep(0.6)
         app.run()
     assert not app.exception
     assert not app.error
-    spec = figure(app, 2)
+    spec = figure(app)
     assert {line["name"] for line in spec["data"] if line.get("showlegend")} == set(ADDITIONS.values())
     assert "Trained with disagreements" in spec["layout"]["title"]["text"].replace("<br>", " ")
     assert "Held-out tests, disagreements against nothing added" in text(app)
-    assert open_page("differential", **SMALL, constraint="L2 ball", retrain="1").get("plotly_chart")[2]
+    assert open_page("differential", **SMALL, constraint="L2 ball", retrain="1").get("plotly_chart")
 
 
 def test_two_networks_have_no_votes_to_train_with(open_page):
-    app = open_page("differential", **SMALL, against="lenet5-digits,lenet1-digits")
+    app = open_page("differential", **SMALL, tab="retraining", against="lenet5-digits,lenet1-digits")
     assert "choose at least three classifiers" in text(app)
-    assert not any(button.key == "retrain-begin" for button in app.button)
+    assert not any(button.key == "retraining-continue" for button in app.button)
+
+
+def test_retraining_waits_for_a_click(open_page, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    app = open_page("differential", **SMALL, retrain="1")
+    assert app.button(key="retraining-continue").label == "Start"
+    assert not app.get("progress")
+    assert not any(button.key == "retraining-stop" for button in app.button)

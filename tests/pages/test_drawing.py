@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from idc_core.figures.drawn import drawn_once
 from idc_core.figures.palette import palette
 from idc_core.figures.style import finish
-from studio.widgets.charts import drawn_once
 from tests.pages.reading import charts, read_page
 
 
@@ -63,8 +63,8 @@ def test_what_clicks_need_is_set_already(own, drag, click):
 
 
 def test_pages_send_figures_so():
-    sent = charts(read_page("neurons"))
-    assert len(sent) > 3
+    sent = charts(read_page("layers"))
+    assert sent
     revisions = [chart["layout"]["datarevision"] for chart in sent]
     assert len(set(revisions)) == len(sent)
     assert all("template" not in chart["layout"] for chart in sent)

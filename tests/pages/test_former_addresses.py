@@ -17,7 +17,7 @@ from idc_core.generation import CONSTRAINTS, OBJECTIVES, SEEDS
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import SUITES
 from studio.adversarial import attack_controls, attack_results, attacks
-from studio.classes.class_errors import KINDS
+from studio.classes.controls import KINDS
 from studio.clusters import projected_tests
 from studio.criteria import score_charts
 from studio.hypotheses import inspections, verification
@@ -25,7 +25,7 @@ from studio.learn.chapters import CHAPTERS, DECISION
 from studio.neurons import trials
 from studio.relevance import choices as relevance_choices
 from studio.robustness.controls import STARTS
-from studio.state import choices
+from studio.state import address
 from studio.state.choices import meant
 from studio.state.former_texts import FORMER
 
@@ -100,7 +100,6 @@ BIND_THEIR_VALUES = {
     "studio/adversarial/attack_controls.py",  # words that are values of a parameter
     "studio/criteria/criterion_controls.py",
     "studio/learn/chapters.py",  # numbers
-    "studio/relevance/choices.py",
 }
 """Files in which a choice is bound by Streamlit: its options are values, and no texts."""
 
@@ -185,7 +184,7 @@ def test_going_back_in_the_browser_takes_a_choice_back(monkeypatch):
     app.run()
     assert app.markdown[0].value == "layer ['deeplift']", "an address that comes late takes nothing back"
     del app.query_params["scale"], app.query_params["compared"]
-    monkeypatch.setattr(choices, "get_script_run_ctx", lambda: SimpleNamespace(is_history_navigation=True))
+    monkeypatch.setattr(address, "get_script_run_ctx", lambda **_: SimpleNamespace(is_history_navigation=True))
     app.run()
     assert app.markdown[0].value == "picture ['z', 'gamma']"
 

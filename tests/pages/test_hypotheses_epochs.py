@@ -16,7 +16,7 @@ from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder,
 from studio.engine import jobs
 from studio.engine.jobs import shelf
 from studio.hypotheses import epochs
-from tests.pages.reading import open_page
+from tests.pages.reading import forget_all, open_page
 
 NAME = "lenet5-digits"
 
@@ -77,7 +77,7 @@ def test_finding_and_lines_are_what_the_engine_finds(found):
     below = spec["layout"]["xaxis"]["ticktext"]
     assert [tick.split("<br>")[0] for tick in below] == ["0", "1", "2", "4", "8", "16", "20"]
     assert below[-1].endswith("98.3 % right")
-    assert any(button.key == "csv-hypotheses-by-epoch" for button in app.get("download_button"))
+    assert any(button.key == "data-by-epoch" for button in app.get("download_button"))
     assert not [button for button in app.button if button.key == "train-epochs"]
 
 
@@ -91,9 +91,10 @@ def test_the_unit_that_is_looked_at_is_followed(found):
 
 
 def test_nothing_is_computed_before_it_is_asked_for():
-    shelf.clear()
-    app = opened(**{"over-epochs": "false"})
+    forget_all()
+    app = opened(**{"over-epochs": "false"}, tab="epochs")
     assert not shelf()._jobs["epochs"]
+    assert "When does a unit come to respond" in text(app)
     assert not any("in training" in title for title in charts(app))
 
 
@@ -142,7 +143,7 @@ def test_damaged_checkpoints_are_an_error_in_words():
     (folder / "epoch-001.json").write_text("{", encoding="utf-8")
     app = opened()
     assert "epoch-001.json cannot be read" in app.error[0].value
-    assert "Downloads" in [header.value for header in app.header], "the rest of the page is there"
+    assert app.main.markdown[0].value.startswith("**Unit "), "the rest of the page is there"
 
 
 def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):

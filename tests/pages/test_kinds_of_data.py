@@ -3,10 +3,24 @@
 import pytest
 
 from studio.shell.pages import PAGES
+from tests.pages.reading import TABS
 
-WITH_SETUP = [name for name in PAGES if name != "learn"]  # which brings a network of its own
+WITH_SETUP = [one for one in TABS if PAGES[one[0]].setup != "none"]
 DRAWN = ("overview", "relevance", "neurons", "testsets", "adversarial", "differential")
 """Pages that draw or change the tests' colours in ways of their own."""
+FIRST_DRAWN = [
+    pytest.param(name, tab, marks=() if name in DRAWN and (not tab or name == "neurons") else pytest.mark.slow)
+    for name, tab in WITH_SETUP
+]
+# Numbers ask most of a page, and are on every tab of the slow tests.
+MOSTLY_DRAWN = [
+    pytest.param(*one.values, marks=pytest.mark.rare if one.values[1] and one.values[0] not in DRAWN else one.marks)
+    for one in FIRST_DRAWN
+]
+# Colours are nothing else where no picture is drawn.
+ALL_DRAWN = [
+    pytest.param(*one.values, marks=one.marks if one.values[0] in DRAWN else pytest.mark.rare) for one in FIRST_DRAWN
+]
 
 
 def words(app) -> str:
@@ -14,47 +28,67 @@ def words(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_tests_with_other_classes_than_the_network(small_data, open_page, name):
-    app = open_page(name, model="LeNet-5 on digits", data="Fashion-MNIST")
+@pytest.mark.parametrize(("name", "tab"), MOSTLY_DRAWN, ids=str)
+def test_tests_with_other_classes_than_the_network(small_data, open_page, name, tab):
+    app = open_page(name, model="LeNet-5 on digits", data="Fashion-MNIST", **tab)
     assert not app.exception
     assert not app.error
     assert "Accuracy is not defined for these tests; coverage is." in words(app)
     assert "misclassified" not in app.markdown[0].value
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_numbers_instead_of_classes(small_data, open_page, name):
-    app = open_page(name, model="Dave-2 on Udacity")
+@pytest.mark.parametrize(("name", "tab"), FIRST_DRAWN, ids=str)
+def test_numbers_instead_of_classes(small_data, open_page, name, tab):
+    app = open_page(name, model="Dave-2 on Udacity", **tab)
     assert not app.exception
     assert not app.error
     assert "classes" not in [box.key for box in app.multiselect]
     assert "misclassified" not in words(app)
     if name == "overview":
         assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells reached only by misclassified tests"]
-    if name == "neurons":
+    if name == "neurons" and tab == {"tab": "neuron"}:
         assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
         assert "true → predicted steering angle" in words(app)
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_words(small_data, open_page, name):
-    app = open_page(name, model="Text CNN on 20 Newsgroups")
+@pytest.mark.parametrize(("name", "tab"), MOSTLY_DRAWN, ids=str)
+def test_words(small_data, open_page, name, tab):
+    app = open_page(name, model="Text CNN on 20 Newsgroups", **tab)
     assert not app.exception
     assert not app.error
-    if name == "neurons":
+    if name == "neurons" and tab == {"tab": "neuron"}:
         assert not app.get("image")
         assert any('"words"' in one.proto.json for one in app.get("bidi_component")), "texts are shown as words"
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in DRAWN else pytest.mark.slow) for name in WITH_SETUP]
-)
-def test_colour_pictures(small_data, open_page, name):
-    app = open_page(name, model="ConvNet on CIFAR-10", classes=["cat", "dog"])
+@pytest.mark.parametrize(("name", "tab"), ALL_DRAWN, ids=str)
+def test_colour_pictures(small_data, open_page, name, tab):
+    app = open_page(name, model="ConvNet on CIFAR-10", classes=["cat", "dog"], **tab)
     assert not app.exception
     assert not app.error
     assert "tests of class cat, dog" in words(app)
+
+
+TRANSFORMERS = ("ViT on CIFAR-10", "Text transformer on 20 Newsgroups")
+
+
+def in_time(name, tab, model):
+    """A tab and a transformer as parameters of a test: rare where smaller ones are seen, or texts on further tabs."""
+    often = name == "coverage"
+    rare = name not in DRAWN or (tab and model == TRANSFORMERS[1])
+    return pytest.param(name, tab, model, marks=() if often else pytest.mark.rare if rare else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("name", "tab", "model"), [in_time(*one, model) for one in WITH_SETUP for model in TRANSFORMERS], ids=str
+)
+def test_transformers(small_data, open_page, name, tab, model):
+    # Other kinds of layers are on all pages of smaller transformers: test_transformer_pages.py.
+    others = ("norm", "block2") if name in ("coverage", "neurons") and not tab else ()
+    for layer in (*others, "block2@heads"):
+        app = open_page(name, model=model, layer=layer, **tab)
+        assert not app.exception
+        assert not app.error, app.error[0].value
 
 
 def test_only_fitting_tests_are_offered(small_data, open_page):
@@ -67,6 +101,7 @@ def test_only_fitting_tests_are_offered(small_data, open_page):
     assert app.selectbox(key="data").options == ["CIFAR-10"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["overview", "relevance", "neurons", "clusters", "coverage", "layers"])
 def test_characters(small_data, open_page, monkeypatch, name):
     monkeypatch.setattr("idc_core.datasets.sql.RECORDS", {"train": 200, "test": 100})

@@ -1,6 +1,7 @@
 """The Layers page: every layer and m in one figure and one table, a way into each, and what Stop leaves."""
 
 import json
+import threading
 
 import pytest
 
@@ -8,6 +9,7 @@ from idc_core.analysis.analysis import analyze
 from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
+from tests.pages.reading import forget
 
 LAYERS = ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "logits"]
 
@@ -104,9 +106,7 @@ def test_settings_of_the_clusters_hold_here_too(open_page):
 
 def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
     app = open_page("layers")
-    states = jobs.shelf()._jobs["states"]
-    for key in [key for key in states if {"fc2", "logits"} & set(key)]:
-        del states[key]
+    assert forget("states", lambda key: bool({"fc2", "logits"} & set(key)))
     app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
@@ -120,13 +120,65 @@ def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
 
 def test_stop_before_any_layer_is_finished_leaves_a_way_on(open_page):
     app = open_page("layers")
-    jobs.shelf()._jobs["activities"].clear()
+    assert forget("activities")
     app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
     assert "No layer is finished yet." in text(app)
     next(button for button in app.button if button.label == "Start again").click().run()
     assert len(table(app)) == 42
+
+
+def test_layers_are_shown_as_they_are_finished(open_page, monkeypatch):
+    import idc_core.analysis.layer_sweep as engine
+    from studio.layers import sweep_view
+
+    open_page("layers")
+    assert forget("states", lambda key: "logits" in key)
+    seen, shown, cluster, draw = [], threading.Event(), engine.cluster_layer, sweep_view.draw_partly
+
+    def slowly(model, ranked, **settings):
+        assert ranked.layer != "logits" or shown.wait(20), "the other layers were not shown meanwhile"
+        return cluster(model, ranked, **settings)
+
+    def note(place, view, sweep):
+        draw(place, view, sweep)
+        seen.append(list(dict.fromkeys(cell.layer for cell in sweep.cells)))
+        shown.set()
+
+    monkeypatch.setattr(engine, "cluster_layer", slowly)
+    monkeypatch.setattr(sweep_view, "draw_partly", note)
+    app = open_page("layers")
+    assert not app.exception
+    assert seen == [LAYERS[:-1]]
+    assert len(app.get("plotly_chart")) == 1
+    assert table(app)["layer"].unique().tolist() == LAYERS
+
+
+def test_the_setups_own_layer_is_shown_before_the_others_are_ranked(open_page, monkeypatch):
+    from idc_core.importance import training_pass
+    from studio.layers import sweep_view
+
+    app = open_page("layers")
+    assert forget("activities")
+    seen, shown, rank, draw = [], threading.Event(), training_pass.rank_layers, sweep_view.draw_partly
+
+    def slowly(*given, **settings):
+        assert shown.wait(20), "nothing was shown meanwhile"
+        return rank(*given, **settings)
+
+    def note(place, view, sweep):
+        draw(place, view, sweep)
+        seen.append(sweep.cells)
+        shown.set()
+
+    monkeypatch.setattr(training_pass, "rank_layers", slowly)
+    monkeypatch.setattr(sweep_view, "draw_partly", note)
+    app = open_page("layers")
+    assert not app.exception
+    assert [(cell.layer, cell.m) for cell in seen[0]] == [("fc2", 2), ("fc2", 4), ("fc2", 6)]
+    rows = table(app).set_index(["layer", "m"])
+    assert [rows.loc[cell.layer, cell.m]["covered"] for cell in seen[0]] == [cell.covered for cell in seen[0]]
 
 
 def test_pinned_setup_is_drawn_beside_with_the_difference(open_page):

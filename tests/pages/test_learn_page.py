@@ -43,7 +43,13 @@ def test_opens_on_the_first_chapter(open_learn):
     assert not app.exception
     assert app.title[0].value == PAGES["learn"].question
     assert app.header[0].value == "What does a neuron do?"
-    assert [one.key for one in app.get("bidi_component")] == ["theme", "learn-network"]
+    assert [one.key for one in app.get("bidi_component")] == [
+        "theme",
+        "history",
+        "learn-network",
+        "learn-top",
+        "search",
+    ]
     assert "predicts **seven**. The scores are \u22120.39 for one and 1.12 for seven" in words(app)
 
 
@@ -51,7 +57,8 @@ def test_opens_on_the_first_chapter(open_learn):
 def test_every_chapter_asks_answers_and_says_what_to_try(open_learn, chapter):
     app = open_learn(chapter=chapter)
     assert not app.exception
-    assert app.segmented_control(key="chapter").value == chapter
+    assert "chapter" not in app.query_params
+    assert app.query_params.get("tab", "network") == chapter
     assert len(app.header) == 1
     assert sum("**Try:**" in element.value for element in app.markdown) == 1
     assert sum("**Question.**" in element.value for element in app.markdown) == 1
@@ -168,7 +175,7 @@ def test_four_tests_fill_the_cells(open_learn):
     app = open_learn(chapter="cells")
     seen = []
     for shown in range(5):
-        app.slider(key="shown").set_value(shown).run()
+        app.slider(key="tests-shown").set_value(shown).run()
         assert not app.exception
         seen += titles(app)
     assert seen == [

@@ -11,15 +11,26 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.figures.wording import signed
 from idc_core.importance.ranking import extremes, sample_inputs
-from studio.engine.jobs import STOPPED, shelf
+from studio.engine.jobs import STOPPED
 from studio.engine.results import open_view
 from studio.neurons import rankings, trials
 from studio.neurons.neuron import EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
+from tests.pages.reading import forget_all
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """Rank by fewer training inputs: what is told of the rankings is the same."""
+    forget_all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rankings, "SAMPLE", 60)
+        yield
+    forget_all()
 
 
 @pytest.fixture(scope="module")
-def view():
+def view(few):
     return open_view(DEFAULT)
 
 
@@ -31,8 +42,13 @@ def words(app) -> str:
 def chart(app, start: str) -> dict:
     """The chart whose finding begins so, or the only one that holds these words."""
     found = [one for one in app.get("plotly_chart") if start in one.proto.alt]
-    assert len(found) == 1, [one.proto.alt for one in app.get("plotly_chart")]
+    assert len(found) == 1, alternatives(app)
     return json.loads(found[0].proto.spec)
+
+
+def alternatives(app) -> list[str]:
+    """The findings of the charts."""
+    return [one.proto.alt for one in app.get("plotly_chart")]
 
 
 def first_column(app) -> str:
@@ -41,11 +57,12 @@ def first_column(app) -> str:
 
 
 def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_changes(open_page, view):
-    app = open_page("neurons")
-    finding = app.markdown[0].value
+    app = open_page("neurons", tab="decide")
     importance = view.analysis.importance
     share = importance[view.analysis.important].sum() / importance[importance > 0].sum()
-    assert f"The 6 important neurons of 84 carry {100 * share:.1f} % of the positive relevance" in finding
+    carried = f"The 6 important neurons of 84 carry {100 * share:.1f} % of the positive relevance"
+    assert carried in app.markdown[0].value
+    finding = alternatives(app)[0]
     places = np.linspace(0, 539, trials.USUAL).astype(int)
     inputs, targets = view.test.inputs[places], view.test.targets[places]
     found = ablate(view.model, inputs, targets, "fc2", np.argsort(-importance)[:42], [6, 42])
@@ -73,9 +90,11 @@ def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
 def test_address_opens_the_same_rankings(open_page):
     app = open_page("neurons", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
     assert not app.exception
-    assert "ranks first by class 3; gradient times input shares" in app.get("plotly_chart")[0].proto.alt
+    assert "ranks first by class 3; gradient times input shares" in alternatives(app)[0]
+    assert "Neuron 7, highest activation" in words(app)
+    app.button(key="neuron-detail").click().run()
+    assert app.query_params["tab"] == "neuron"
     assert app.selectbox(key="neuron-chosen").value == 7
-    assert "Neuron 7 in detail" in words(app)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +121,9 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
         return relevance(*args, rule=rule, **options)
 
     monkeypatch.setattr("idc_core.attribution.registry.relevance", refuse)
-    shelf.clear()
-    app = open_page("neurons", rank="LRP-gamma")
-    shelf.clear()
+    forget_all()
+    app = open_page("neurons", tab="agreement", rank="LRP-gamma")
+    forget_all()
     assert not app.exception
     said = "LRP-gamma is left out. It cannot pass through a teapot."
     assert app.error[0].value == f"{said} Shown instead: Cumulative relevance."
@@ -131,7 +150,7 @@ def test_examples_are_the_tests_at_both_ends(open_page, view):
     neuron = 7
     activations = view.test_traces.activations["fc2"][:, neuron]
     most, least = extremes(activations, EXAMPLES)
-    app = open_page("neurons", neuron=str(neuron))
+    app = open_page("neurons", tab="neuron", neuron=str(neuron))
     shown = [json.loads(one.proto.json)["tiles"] for one in app.get("bidi_component") if "tiles" in one.proto.json]
     tests = [[tile["test"] for tile in tiles] for tiles in shown]
     assert tests[:2] == [view.test.ids[most].tolist(), view.test.ids[least].tolist()]
@@ -139,7 +158,7 @@ def test_examples_are_the_tests_at_both_ends(open_page, view):
 
 
 def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
-    app = open_page("neurons")
+    app = open_page("neurons", tab="neuron")
     assert app.selectbox(key="neuron-chosen").value == view.analysis.important[0]
     app.selectbox(key="neuron-chosen").select(30).run()
     assert not app.exception
@@ -151,13 +170,15 @@ def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
 
 
 def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
-    app = open_page("neurons", neuron="4000")
+    app = open_page("neurons", tab="neuron", neuron="4000")
     assert not app.exception
     assert app.selectbox(key="neuron-chosen").value == view.analysis.important[0]
 
 
-def test_selected_input_is_marked_among_the_tests(open_page):
-    marks = chart(open_page("neurons", input="417"), "Relevance correlates with activation: r =")
+def test_selected_input_is_marked_among_the_tests(open_page, view):
+    value = view.test_traces.activations["fc2"][417, 18]
+    assert f"; test 417 activates it at {value:.2f}" in words(open_page("neurons", input="417"))
+    marks = chart(open_page("neurons", tab="agreement", input="417"), "Relevance correlates with activation: r =")
     assert "test 417" in {trace["name"] for trace in marks["data"]}
 
 
@@ -171,21 +192,22 @@ def test_trials_follow_the_ranking_and_their_settings(open_page):
     assert "on 100 tests" in chart(app, "Silencing the first")["layout"]["yaxis"]["title"]["text"]
     assert "On average 78 pixels are changed per test" in words(app)
     assert "standard deviations" in chart(app, "Changing the most")["layout"]["yaxis"]["title"]["text"]
-    assert "Silencing the first 6 neurons by absolute relevance changes accuracy" in app.markdown[0].value
+    assert "Silencing the first 6 neurons by absolute relevance changes accuracy" in alternatives(app)[0]
 
 
 def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_page):
-    app = open_page("neurons", model="LeNet-1 on digits", layer="conv1")
+    app = open_page("neurons", tab="decide", model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
     assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
     assert trials.comparable(1, 1) == 0
 
 
-def test_one_neuron_is_written_as_one(open_page):
-    app = open_page("neurons", m="1")
+@pytest.mark.parametrize("tab", ["ranking", "decide"])
+def test_one_neuron_is_written_as_one(open_page, tab):
+    app = open_page("neurons", tab=tab, m="1")
     assert "Of 84 neurons, neuron 18 carries" in app.markdown[0].value
-    assert "Silencing the first neuron changes" in app.markdown[0].value
-    assert not any("1 neuron" in one.proto.alt for one in app.get("plotly_chart"))
+    assert tab == "ranking" or "Silencing the first neuron changes" in alternatives(app)[0]
+    assert not any("1 neuron" in one for one in alternatives(app))
 
 
 def test_classes_are_compared_when_asked_for(open_page):
@@ -197,19 +219,18 @@ def test_classes_are_compared_when_asked_for(open_page):
 def test_pinned_setup_stands_beside(open_page):
     app = open_page("neurons", pin="layer=fc1")
     assert not app.exception
-    assert len([one for one in app.get("plotly_chart") if "neurons carry" in one.proto.alt]) == 2
+    assert len([one for one in alternatives(app) if "neurons carry" in one]) == 2
     assert "the 6 pinned ones" in words(app)
 
 
-def test_stopping_a_trial_leaves_the_rest_of_the_page(open_page):
-    app = open_page("neurons")
+def test_a_stopped_trial_can_be_started_again(open_page):
+    app = open_page("neurons", tab="decide")
     app.session_state[STOPPED] = True
     app.segmented_control(key="tried").set_value("all")
     app.selectbox(key="rank").select("group-7").run()
     assert not app.exception
     assert "Stopped. Finished results are kept" in app.info[0].value
     assert "Stopped while silencing neurons." in app.error[0].value
-    assert chart(app, "agrees least")
     next(button for button in app.button if button.label == "Start again").click().run()
     assert not app.error
     assert chart(app, "Silencing the first")

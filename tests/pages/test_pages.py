@@ -12,9 +12,10 @@ from studio.engine.overview import SNAPSHOT, snapshot, summarise
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
-from tests.pages.reading import ROOT, charts, read_page
+from tests.pages.reading import ROOT, TABS, charts, forget, read_page
 
-WITH_SETUP = [name for name in PAGES if name != "learn"]  # which brings a network of its own
+WITH_SETUP = [one for one in TABS if PAGES[one[0]].setup != "none"]
+OF_CELLS = ("overview", "clusters", "coverage", "layers", "testsets")
 EXPLORE = ("neurons", "clusters", "coverage")
 
 
@@ -29,9 +30,9 @@ def words(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_opens_on_a_finished_result(name):
-    app = read_page(name)
+@pytest.mark.parametrize(("name", "tab"), WITH_SETUP, ids=str)
+def test_opens_on_a_finished_result(name, tab):
+    app = read_page(name, **tab)
     assert not app.exception
     assert not app.error
     assert app.title[0].value == PAGES[name].question
@@ -40,8 +41,17 @@ def test_opens_on_a_finished_result(name):
     assert typeset(read) == read, "a negative number is written with a hyphen"
 
 
-def test_front_door_leads_to_every_page(monkeypatch):
-    monkeypatch.setattr("studio.robustness.retraining.LIGHT", 0)  # other pages would wait for what it retrains
+# Elsewhere fewer or more neurons are a shorter or longer list; all tabs of a page open with the same setup.
+MOSTLY_OF_CELLS = [
+    pytest.param(name, tab, marks=([], pytest.mark.slow, pytest.mark.rare)[(name not in OF_CELLS) + bool(tab)])
+    for name, tab in WITH_SETUP
+]
+# What a setup falls back to is the same on all of them.
+FEW_OF_CELLS = [pytest.param(*one.values, marks=pytest.mark.rare if one.marks else ()) for one in MOSTLY_OF_CELLS]
+
+
+@pytest.mark.rare  # every page is opened by tests of its own too
+def test_front_door_leads_to_every_page():
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
     assert not app.exception
     for name, page in PAGES.items():
@@ -50,8 +60,8 @@ def test_front_door_leads_to_every_page(monkeypatch):
         assert app.title[0].value == page.question
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_wrong_address_falls_back_to_the_default_setup(open_page, name):
+@pytest.mark.parametrize(("name", "tab"), FEW_OF_CELLS, ids=str)
+def test_wrong_address_falls_back_to_the_default_setup(open_page, name, tab):
     app = open_page(
         name,
         model="nonsense",
@@ -66,30 +76,31 @@ def test_wrong_address_falls_back_to_the_default_setup(open_page, name):
         explain="nonsense",
         neuron="x",
         cluster="y",
+        **tab,
     )
     assert not app.exception
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_smallest_m(open_page, name):
-    app = open_page(name, m="1")
+@pytest.mark.parametrize(("name", "tab"), MOSTLY_OF_CELLS, ids=str)
+def test_smallest_m(open_page, name, tab):
+    app = open_page(name, m="1", **tab)
     assert not app.exception
     assert "m = 1 ·" in words(app)
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_largest_m_and_class_filter(open_page, name):
-    app = open_page(name, m="12", classes=["3", "5"])
+@pytest.mark.parametrize(("name", "tab"), MOSTLY_OF_CELLS, ids=str)
+def test_largest_m_and_a_filter_that_leaves_few_tests(open_page, name, tab):
+    app = open_page(name, m="12", classes=["3", "5"], confidence="0to0.99", **tab)
     assert not app.exception
     assert "m = 12 ·" in words(app)
-    assert "tests of class 3, 5" in words(app)
+    assert "tests of class 3, 5, with confidence 0 to 0.99" in words(app)
     assert "540 tests" not in app.caption[0].value
 
 
-@pytest.mark.parametrize("name", WITH_SETUP)
-def test_layer_with_fewer_neurons_than_m(open_page, name):
-    app = open_page(name, model="LeNet-1 on digits", layer="conv1")
+@pytest.mark.parametrize(("name", "tab"), MOSTLY_OF_CELLS, ids=str)
+def test_layer_with_fewer_neurons_than_m(open_page, name, tab):
+    app = open_page(name, model="LeNet-1 on digits", layer="conv1", **tab)
     assert not app.exception
     assert "Layer conv1 has 4 neurons: all are used." in words(app)
     assert "LeNet-1 · digits · layer conv1 · m = 4 · 540 tests" in words(app)
@@ -125,7 +136,7 @@ def test_a_data_set_that_is_not_there_leaves_a_sentence_and_the_last_good_result
 def test_cell_in_the_address_is_opened(open_page):
     app = open_page("coverage", m="2", cell="0-0")
     assert not app.exception
-    assert app.subheader[0].value == "Cell 0-0"
+    assert app.header[0].value == "Cell 0-0"
 
 
 def test_uncovered_cell_names_its_nearest_covered_cells(open_page, default_view):
@@ -145,7 +156,7 @@ def test_cell_that_does_not_fit_gets_a_sentence(open_page):
     app = open_page("coverage", m="2", cell="7-7-7")
     assert not app.exception
     assert "is no cell of this grid. Expected 2 numbers" in app.warning[0].value
-    assert app.subheader[0].value.startswith("Cell ")
+    assert app.header[0].value.startswith("Cell ")
 
 
 def test_overview_file_equals_the_live_result(default_view):
@@ -153,7 +164,7 @@ def test_overview_file_equals_the_live_result(default_view):
     kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     for name in ("first_share", "together_share", "accuracy"):
         assert kept.pop(name) == pytest.approx(live.pop(name), rel=1e-5)
-    assert kept == live, "run `python -m studio.engine.overview` to write the Overview's file anew"
+    assert kept == live, "run `python -m studio.overview` to write the Overview's file anew"
 
 
 def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
@@ -166,9 +177,10 @@ def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
 
 
 def test_charts_state_their_finding_and_name_their_axes():
-    for name in EXPLORE:
-        app = read_page(name)
-        assert charts(app)
+    for name, tab in TABS:
+        if name not in EXPLORE:
+            continue
+        app = read_page(name, **tab)
         for chart in charts(app):
             layout = chart["layout"]
             assert len(layout["title"]["text"]) > 20
@@ -181,6 +193,7 @@ def test_charts_state_their_finding_and_name_their_axes():
 
 def test_stopping_leaves_a_sentence_and_a_way_on(open_page):
     app = open_page("coverage")
+    forget("analysis", lambda key: 4 in key)
     app.session_state[STOPPED] = True
     app.slider(key="m").set_value(4).run()
     assert not app.exception

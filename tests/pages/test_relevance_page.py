@@ -1,5 +1,6 @@
 """The Relevance page: its finding, its choices in the address, what stands beside, and that sums are told truly."""
 
+import base64
 import io
 import json
 import os
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 from idc_core.attribution.methods import METHODS, attribute
-from studio.engine.explanations import INPUT, baseline_scores, explain, read_tokens, scores
+from idc_core.statistics import spearman
+from studio.engine.explanations import INPUT, ONE_PASS, baseline_scores, explain, read_tokens, scores
 from studio.engine.results import open_view, pick
 from studio.state.setup import DEFAULT, Setup
 from studio.widgets.relevance_view import Display
@@ -30,9 +32,20 @@ def finding(app):
     return app.main.markdown[0].value
 
 
+def headline(app):
+    """The finding of the open tab."""
+    return app.main.markdown[1].value
+
+
 def sums(app):
     """The chart of layer sums."""
     return json.loads(app.get("plotly_chart")[0].proto.spec)
+
+
+def array(values):
+    """Read an array as plotly writes it."""
+    read = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
+    return read.reshape([int(side) for side in values["shape"].split(",")])
 
 
 def captions(app):
@@ -44,9 +57,9 @@ def test_opens_on_a_misclassified_test(open_page, view, wrong):
     assert not app.exception
     said = view.train.class_names[view.analysis.predictions[wrong]]
     true = view.test.class_names[view.test.targets[wrong]]
-    assert finding(app).startswith(
-        f"**Test {view.test.ids[wrong]} is classified as {said} (true class: {true}). Half of"
-    )
+    assert finding(app) == f"**Test {view.test.ids[wrong]} is classified as {said} (true class: {true}).**"
+    score = scores(view, wrong).max()
+    assert headline(app).startswith(f"**Class {said} has the score {score:.2f}. Half of the positive relevance is in")
     heat = [text for text in captions(app) if "LRP-epsilon: sum" in text]
     assert [text.partition(",")[0] for text in heat] == [f"Class {said}", f"Class {true}"]
     assert any(text.startswith("Difference") for text in captions(app))
@@ -56,7 +69,7 @@ def test_share_of_pixels_is_the_one_that_holds_half(open_page, view, wrong):
     relevance = attribute(view.model, view.test.inputs[wrong : wrong + 1], "epsilon")[0, 0]
     positive = np.sort(np.clip(relevance, 0, None).ravel())[::-1]
     needed = next(n for n in range(1, positive.size + 1) if positive[:n].sum() >= positive.sum() / 2)
-    assert f"is in {100 * needed / positive.size:.1f} % of the pixels" in finding(open_page("relevance"))
+    assert f"is in {100 * needed / positive.size:.1f} % of the pixels" in headline(open_page("relevance"))
 
 
 def test_address_opens_the_same_view(open_page):
@@ -80,7 +93,7 @@ def test_address_opens_the_same_view(open_page):
     assert [text.partition(",")[0] for text in heat] == ["Class 3", "Class 8"]
     assert len({text.rpartition(" ")[2] for text in heat}) == 1, "one scale for all"
     assert "Orange is evidence for" in "\n".join(caption.value for caption in app.caption)
-    assert "every layer sums to the score" in sums(app)["layout"]["title"]["text"]
+    assert "Settings (5)" in [one.proto.popover.label for one in app.get("popover")]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -92,6 +105,61 @@ def test_every_method_is_drawn_with_its_parameters(open_page, method):
         assert app.selectbox(key=parameter.name).value == parameter.default
     assert any(METHODS[method].label in text for text in captions(app))
     assert not any(text.startswith("Difference") for text in captions(app))
+
+
+def test_layers_are_drawn_in_their_tab(open_page, view):
+    app = open_page("relevance", tab="layers", input="17", method="LRP-gamma", bias="redistribute", explain="3")
+    assert not app.exception
+    assert "every layer sums to the score" in sums(app)["layout"]["title"]["text"]
+    layers = [text.partition(",")[0] for text in captions(app)]
+    assert layers == [*reversed(view.card.layers), INPUT]
+    assert all(text.count("|") == 1 for text in captions(app)), "one sum for each of the two explanations"
+
+
+@pytest.mark.parametrize(("method", "after"), [("z", "z"), ("gradient-x-input", "epsilon")])
+def test_a_sum_that_misses_the_score_is_told_and_put_right_by_a_click(open_page, method, after):
+    app = open_page("relevance", model="LeNet-1 on digits", method=method)
+    assert app.main.markdown[2].value.startswith("The heatmap sums to +1.37, the score is +3.18")
+    app.button(key="conserve").click().run()
+    assert app.query_params["bias"] == "redistribute"
+    assert app.selectbox(key="method").value == after, "a rule stays"
+    assert any(text.startswith("Class 9") and "sum +3.18" in text for text in captions(app))
+    assert not any(button.key == "conserve" for button in app.button)
+
+
+def test_methods_are_compared_in_their_tab(open_page, view, wrong):
+    app = open_page("relevance", tab="methods", input=str(view.test.ids[wrong]), method="alpha-beta")
+    assert not app.exception
+    labels = [METHODS[name].label for name in dict.fromkeys(("alpha-beta", *ONE_PASS))]
+    heat = [text for text in captions(app) if ": sum" in text]
+    assert [text.partition(":")[0] for text in heat] == labels
+    chart = app.get("plotly_chart")[0].proto
+    parts = [
+        attribute(view.model, view.test.inputs[wrong : wrong + 1], name)[0] for name in ("alpha-beta", ONE_PASS[0])
+    ]
+    correlation = spearman(np.stack([one.sum(0).ravel().astype(np.float64) for one in parts]))[0, 1]
+    drawn = json.loads(chart.spec)["data"][0]
+    assert drawn["x"] == labels
+    assert array(drawn["z"])[0, 1] == pytest.approx(correlation, abs=1e-3)
+    assert "agrees least with LRP-alpha-beta" in chart.alt
+
+
+@pytest.mark.slow
+def test_methods_of_a_text_name_its_most_relevant_words(open_page):
+    app = open_page("relevance", tab="methods", model=TEXT, input="0")
+    assert not app.exception
+    table = app.dataframe[0].value
+    assert table["method"].tolist() == [METHODS[name].label for name in ("epsilon", *ONE_PASS)]
+    assert (table["words with half of the positive relevance"] > 0).all()
+    view = open_view(Setup("textcnn-20newsgroups", "20newsgroups", "conv2", 6, ()))
+    words, target = len(read_tokens(view.test, 0)), int(scores(view, 0).argmax())
+    inputs = view.test.inputs[:1]
+    without = [attribute(view.model, inputs, name, target=target)[0][:words] for name in ("epsilon", "alpha-beta")]
+    drawn = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    row = drawn["x"].index("LRP-alpha-beta")
+    assert array(drawn["z"])[0, row] == pytest.approx(spearman(np.stack(without))[0, 1], abs=1e-3), (
+        "padding is left out"
+    )
 
 
 def test_a_second_method_stands_beside_and_the_difference_is_of_shares(open_page):
@@ -117,8 +185,15 @@ def test_buttons_step_through_the_misclassified_tests(open_page, view):
     app.button(key="step-Previous").click().run()
     app.button(key="step-Previous").click().run()
     assert f"Test {wrong[-1]} " in finding(app)
+    assert [app.button(key=f"step-{label}").proto.shortcut for label in ("Previous", "Next")] == ["left", "right"]
+
+
+def test_all_tests_to_step_through_have_a_tab(open_page, view):
+    wrong = view.test.ids[pick(view, "misclassified")]
+    app = open_page("relevance", tab="tests", input=str(wrong[-1]))
+    assert headline(app) == f"**Misclassified: {len(wrong)} of 540 tests.**"
     offered = next(json.loads(sent.proto.json) for sent in app.get("bidi_component") if "tiles" in sent.proto.json)
-    assert [tile["test"] for tile in offered["tiles"]] == wrong[:10].tolist()
+    assert [tile["test"] for tile in offered["tiles"]] == wrong[:20].tolist()
     assert offered["selected"] == wrong[-1]
 
 
@@ -135,11 +210,11 @@ def test_wrong_address_falls_back(open_page):
     assert app.selectbox(key="method").value == "epsilon"
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_words_carry_the_colour(open_page):
     app = open_page("relevance", model=TEXT, input="0")
     assert not app.exception
-    assert " words: \u201c" in finding(app)
+    assert " words: \u201c" in headline(app)
     texts = [element.proto.body for element in app.get("html") if "<span title=" in element.proto.body]
     assert len(texts) == 3, "two explanations and their difference"
     assert all("font-weight:600" in text and "font-style:italic" in text for text in texts)
@@ -150,7 +225,7 @@ def test_steering_is_the_decision(small_data, open_page):
     app = open_page("relevance", model="Dave-2 on Udacity")
     assert not app.exception
     assert " the network steers " in finding(app)
-    assert "Half of the relevance towards the " in finding(app)
+    assert "Half of the relevance towards the " in headline(app)
     assert "to the left" in "\n".join(caption.value for caption in app.caption)
 
 
@@ -161,7 +236,7 @@ def test_scores_and_explanations_are_those_of_the_engine(view, wrong):
     np.testing.assert_allclose(
         first.layers[INPUT], attribute(view.model, one, "integrated-gradients", target=3, steps=20)[0], rtol=1e-5
     )
-    assert list(first.layers) == [*reversed(view.model.card.layers), INPUT]
+    assert list(first.layers) == [*reversed(view.card.layers), INPUT]
     gained = scores(view, wrong)[3] - baseline_scores(view, 0.0)[3]
     assert first.sums[INPUT] == pytest.approx(gained, rel=0.05)
     for layer, up, down in zip(first.layers, first.signed(1), first.signed(-1), strict=True):

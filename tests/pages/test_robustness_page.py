@@ -2,18 +2,20 @@
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
 from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
-from studio.engine import jobs
 from studio.engine.jobs import State
 from studio.engine.results import open_view
 from studio.robustness import retraining
 from studio.state.setup import DEFAULT, parse
+from studio.widgets import retraining as watched
 from studio.widgets.retraining import RetrainingRun
+from tests.pages.reading import forget_all
 
 QUICK = {"epochs": "1", "seeds": "2"}
 
@@ -25,12 +27,12 @@ def home(tmp_path_factory):
     def few(name, split, limit=None, **settings):
         return load_dataset(name, split, {"train": 300, "test": 120}[split] if name == "digits" else limit, **settings)
 
-    jobs.shelf.clear()
+    forget_all()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setattr("idc_core.datasets.load_dataset", few)
         yield
-    jobs.shelf.clear()
+    forget_all()
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,17 @@ def figure(app, place=0):
     return json.loads(app.get("plotly_chart")[place].proto.spec)
 
 
+def button(app, key):
+    return next(one for one in app.button if one.key == key)
+
+
+def started(app):
+    """Press Start, or Continue."""
+    button(app, "retraining-continue").click().run()
+    assert not app.exception
+    return app
+
+
 def until_finished(app, some=False):
     """What the polling does in a browser: the page runs again until every unit is there, or some."""
     end = time.monotonic() + 240
@@ -55,7 +68,7 @@ def until_finished(app, some=False):
         assert time.monotonic() < end
         if some and app.get("plotly_chart"):
             return app
-        time.sleep(0.2)
+        time.sleep(0.2 if some else 0.6)  # the page's runs take from what trains beside them
         app.run()
         assert not app.exception
         assert not app.error, app.error[0].value
@@ -81,20 +94,42 @@ class Idle:
     state, done = State(0, 0, ""), False
 
 
-def test_page_opens_before_anything_is_finished(open_page, view, monkeypatch):
-    """Nothing of it waits: the first network is begun in the background, and said to be."""
-    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work, kept: Idle())
+def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
+    """What would be done is said; then the first network is begun in the background, and said to be."""
+    begun = []
+    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work, kept: begun.append(kind) or Idle())
     app = open_page("robustness", **QUICK)
     assert not app.exception
     assert not app.get("plotly_chart")
-    assert "The first of 6 networks is being retrained" in text(app)
+    assert begun == []
+    assert "**No network is retrained yet.** Start trains 6 copies of the network, 1 epoch each" in text(app)
+    assert "Roughly a minute or two" in text(app)
+    assert not app.code, "the command line trains for more epochs"
+    assert button(app, "retraining-continue").label == "Start"
+    started(app)
+    assert begun == ["retrained-tests"]
+    assert "6 networks are being retrained" in text(app)
     assert "How this was computed" in [one.label for one in app.expander]
+    button(app, "retraining-stop").click().run()
+    assert "being retrained" not in text(app)
+    assert "No network is retrained yet" in text(app)
+    assert len(begun) == 1
 
 
+def test_the_time_left_follows_from_the_networks_finished(monkeypatch):
+    now = iter((0.0, 130.0, 130.0))
+    monkeypatch.setattr(watched.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(watched.st, "session_state", {})
+    run = RetrainingRun(Path("x"), ("a",), (0, 1, 2), lambda report: None)
+    assert watched._time_left(run, 3) == ""
+    assert watched._time_left(run, 2) == ", about 4 min left"
+
+
+@pytest.mark.slow
 def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     settings, expected = reference
-    app = until_finished(open_page("robustness", **QUICK), some=True)
-    assert len(app.get("plotly_chart")) >= 1
+    app = until_finished(started(open_page("robustness", **QUICK)), some=True)
+    assert len(app.get("plotly_chart")) == 1
     first = retraining.rq6_run(view, settings, (0, 1))
     assert 1 <= len(first.result.networks) <= 6
     until_finished(app)
@@ -105,24 +140,39 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     assert list(table["test"]) == list(TESTS.values())
     mean, spread = expected.mean()[2, -1, 0], expected.deviation()[2, -1, 0]
     assert table[ADDITIONS["raising"]][0] == f"{100 * mean:.1f} ± {100 * spread:.1f} %"
-    pair = expected.difference("raising", "none")
-    starred = [value.endswith("*") for value in app.dataframe[1].value["raising IDC \u2212 nothing"]]
-    assert starred == pair.exceeds.tolist()
     against_random = expected.difference("raising", "random").exceeds
     assert ("do not differ significantly from as many random" in text(app)) == (not against_random.any())
     lines = [trace for trace in figure(app)["data"] if trace.get("name")]
     assert [line["name"] for line in lines[:: len(TESTS)]] == list(ADDITIONS.values())
     assert "How this was computed" in [one.label for one in app.expander]
+
+
+@pytest.mark.slow
+def test_what_was_retrained_is_shown_at_once_in_every_tab(open_page, reference):
+    """Whichever test comes first has it retrained: after that nothing is left to start."""
+    app = open_page("robustness", **QUICK)
+    if any(one.key == "retraining-continue" for one in app.button):
+        until_finished(started(app))
+    _, expected = reference
+    pair = expected.difference("raising", "none")
+    app = open_page("robustness", tab="differences", **QUICK)
+    assert not any(one.key in ("retraining-stop", "retraining-continue") for one in app.button)
+    starred = [value.endswith("*") for value in app.dataframe[0].value["raising IDC \u2212 nothing"]]
+    assert starred == pair.exceeds.tolist()
+    assert len(app.get("plotly_chart")) == 1
+    app = open_page("robustness", tab="added", **QUICK)
     sheets = [image for element in app.get("image") for image in element.proto.imgs]
     assert len(sheets) == 2
     for image in sheets:
         assert "True classes by row" in image.alt
         assert image.url.endswith(".png"), "no pixel is made up by compression"
+    assert len([one for one in app.get("download_button") if "safetensors" in one.proto.label]) == 3
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
-    app = until_finished(open_page("robustness", **QUICK, **{"noisy-pixels": "10"}), some=True)
-    next(button for button in app.button if button.key == "retraining-stop").click().run()
+    app = until_finished(started(open_page("robustness", **QUICK, **{"noisy-pixels": "10"})), some=True)
+    button(app, "retraining-stop").click().run()
     assert not app.exception
     settings = replace(usual(view.train, "fc2", 84), epochs=1, share=0.1)
     time.sleep(0.5)
@@ -131,28 +181,28 @@ def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
     assert len(app.get("plotly_chart")) >= 1
     if ("raising", 1) not in held:
         assert "No result yet" in text(app)
-    next(button for button in app.button if button.key == "retraining-continue").click().run()
-    until_finished(app)
+    assert button(app, "retraining-continue").label == "Continue"
+    until_finished(started(app))
     whole = retraining.rq6_run(view, settings, (0, 1)).result
     assert whole.complete
     key = ("none", 0)
     assert np.array_equal(whole.networks[key].values, held[key].values)
 
 
-def test_large_data_waits_and_says_how_to_run_it_in_batch(open_page, monkeypatch):
-    monkeypatch.setattr(retraining, "LIGHT", 10)
+def test_the_command_line_is_said_where_it_makes_the_same(open_page):
     app = open_page("robustness", seeds="3")
-    assert not app.exception
-    assert not app.get("plotly_chart")
-    assert "No network is retrained yet" in text(app)
     assert app.code[0].value == "python -m idc_core experiment rq6 --models lenet5-digits --seeds 3"
-    assert next(button for button in app.button if button.key == "retraining-continue").label == "Retrain here"
+    for other in ({"layer": "fc1"}, {"k": "3"}, {"classes": "3"}, {"epochs": "2"}):
+        app = open_page("robustness", **other)
+        assert not app.exception
+        assert "No network is retrained yet" in text(app)
+        assert not app.code
 
 
 def test_clusters_zeros_and_classes_are_the_setups(open_page):
     """Other clusters are other cells, and other classes other tests: a run of its own, by the engine's own numbers."""
     asked = {"layer": "fc1", "k": "4", "zeros": "dropped", "classes": "3,5"}
-    app = until_finished(open_page("robustness", **QUICK, **asked), some=True)
+    app = until_finished(started(open_page("robustness", **QUICK, **asked)), some=True)
     view = open_view(parse(asked))
     tests = view.test.only(view.chosen)
     assert set(tests.targets.tolist()) == {3, 5}
@@ -166,27 +216,12 @@ def test_clusters_zeros_and_classes_are_the_setups(open_page):
     found = prepare_rq6(view.model, view.train, tests, learnt, settings)
     assert found.store.path == run.path
     assert run.result.networks["none", 0].values[0, 0] == np.mean(view.correct[view.chosen])
+    app = open_page("robustness", tab="added", **QUICK, **asked)
     computed = " ".join(one.value for one in app.expander[-1].markdown)
     assert "m = 12, k-means, k = 4, zeros dropped" in computed
     assert "Tests are those of class 3, 5" in computed
     asked.pop("classes")
     assert retraining.rq6_run(open_view(parse(asked)), settings, (0, 1)).path != run.path
-
-
-def test_line_for_the_batch_is_shown_only_where_it_makes_the_same(open_page, monkeypatch):
-    monkeypatch.setattr(retraining, "LIGHT", 10)
-    for other in ({"layer": "fc1"}, {"k": "3"}, {"classes": "3"}, {"epochs": "2"}):
-        app = open_page("robustness", **other)
-        assert not app.exception
-        assert "No network is retrained yet" in text(app)
-        assert not app.code
-
-
-def test_what_a_batch_has_made_is_shown_without_retraining(open_page, view, monkeypatch):
-    monkeypatch.setattr(retraining, "LIGHT", 10)
-    app = open_page("robustness", **QUICK)
-    assert len(app.get("plotly_chart")) == 2
-    assert not any(button.key == "retraining-stop" for button in app.button)
 
 
 def test_nothing_new_to_add_is_said(open_page, monkeypatch):
@@ -197,7 +232,7 @@ def test_nothing_new_to_add_is_said(open_page, monkeypatch):
         raise DataError("None raises IDC. Choose more neurons.")
 
     monkeypatch.setattr(Candidates, "_make", nothing)
-    app = open_page("robustness", **QUICK, combined="4")
+    app = started(open_page("robustness", **QUICK, combined="4"))
     end = time.monotonic() + 30
     while not app.error and time.monotonic() < end:
         time.sleep(0.2)
@@ -215,15 +250,16 @@ def test_pinned_setup_is_told(open_page):
 def test_texts_are_said_to_have_nothing_to_add(small_data, open_page):
     app = open_page("robustness", model="textcnn-20newsgroups", data="20newsgroups")
     assert not app.exception
-    assert "defined for pictures" in text(app)
+    assert "defined for pictures, and these tests are none" in text(app)
+    assert [one.proto.page for one in app.get("page_link")] == ["testsets"]
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_regression_is_measured_by_its_error(small_data, open_page, monkeypatch):
     app = open_page("robustness", model="dave2-udacity", data="udacity", **QUICK, added="20")
     assert not app.exception
     assert not app.error
-    until_finished(app)
+    until_finished(started(app))
     table = app.dataframe[0].value
     assert list(table["test"]) == [TESTS[name] for name in ("clean", "noise", "guided")]
     assert "RMSE" in text(app) or "do not differ significantly" in text(app)

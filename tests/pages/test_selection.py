@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,17 +14,28 @@ from studio.shell.pins import compare, same_cells
 from studio.state import selection
 from studio.state.selection import Selection, picked_row
 from studio.state.selection import parse as parse_selection
-from studio.state.setup import DEFAULT, Setup, parse
+from studio.state.setup import DEFAULT, Setup, parse, unknown
 
 ROOT = Path(__file__).parents[2]
 OTHER = Setup("lenet4-digits", "digits", "fc1", 4, ("3", "5"), "3", "dropped", "k-means")
+FILTERED = Setup(
+    "lenet4-digits",
+    "digits",
+    "fc1",
+    4,
+    ("3",),
+    predicted=("5", "8"),
+    answers="wrong",
+    confidence="0.5to1",
+    within="0-1",
+)
 
 
 def sidebar(app) -> str:
     return "\n".join(str(one.value) for kind in (app.sidebar.markdown, app.sidebar.caption) for one in kind)
 
 
-@pytest.mark.parametrize("setup", [DEFAULT, OTHER])
+@pytest.mark.parametrize("setup", [DEFAULT, OTHER, FILTERED])
 def test_an_address_gives_the_setup_it_was_written_from(setup):
     assert parse(setup.texts) == setup
 
@@ -80,6 +90,78 @@ def test_another_layer_clears_what_was_selected_in_the_old_one(open_page):
     assert "test 17" in sidebar(app)
     assert "neuron 3" not in sidebar(app)
     assert "cell" not in app.query_params
+    (said,) = app.toast
+    assert said.value == ("No longer selected: neuron 3, cluster 1, cell 0-0-0-0-0-0. They belong to the former layer.")
+    app.slider(key="m").set_value(5).run()
+    assert not app.toast, "there was nothing left to lose"
+
+
+def test_a_cluster_that_is_lost_is_named_with_its_neuron(open_page):
+    app = open_page("clusters", neuron="18", cluster="1")
+    app.selectbox(key="k").select("3").run()
+    assert "neuron 18" in sidebar(app)
+    assert [one.value for one in app.toast] == [
+        "No longer selected: cluster 1 of neuron 18. It belongs to the former number of clusters."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"model": "nonet"}, "There is no network named “nonet”. Shown instead: LeNet-5 on digits."),
+        ({"layer": "fc9"}, "LeNet-5 on digits has no layer “fc9”. Shown instead: fc2."),
+        (
+            {"data": "cifar10"},
+            "No tests named “cifar10” fit LeNet-5 on digits. Shown instead: Handwritten digits (scikit-learn).",
+        ),
+        ({"m": "99"}, "The number of neurons is from 1 to 12, not “99”. Shown instead: 6."),
+        ({"classes": "3,ten"}, "The tests have no class “ten”. Shown instead: 3."),
+        ({"classes": "ten"}, "The tests have no class “ten”. Shown instead: all classes."),
+        ({"predicted": "3,ten"}, "LeNet-5 on digits predicts no class “ten” on these tests. Shown instead: 3."),
+        ({"answers": "maybe"}, "The tests cannot be filtered by “maybe”. Shown instead: all predictions."),
+        ({"confidence": "0.9to0.5"}, "The tests have no range of confidence “0.9to0.5”. Shown instead: all tests."),
+        ({"within": "2-x"}, "There is no cell “2-x”. Shown instead: all cells."),
+        ({"k": "77"}, "The number of clusters cannot be “77”. Shown instead: auto."),
+        ({"zeros": "some"}, "Zeros are kept or dropped, not “some”. Shown instead: kept."),
+        ({"clustering": "x" * 99}, f"There is no clustering named “{'x' * 60}…”. Shown instead: k-means."),
+    ],
+)
+def test_what_an_address_asks_for_in_vain_is_named(texts, said):
+    assert unknown(texts) == {next(iter(texts)): said}
+
+
+@pytest.mark.parametrize("setup", [DEFAULT, OTHER])
+def test_an_address_of_what_is_there_lacks_nothing(setup):
+    assert unknown(setup.texts) == {}
+    assert unknown({"model": "LeNet-4 on digits", "data": "MNIST", "layer": "fc1"}) == {}
+
+
+def test_an_unknown_layer_is_told_until_another_setup_is_chosen(open_page):
+    app = open_page("coverage", layer="**fc9**")
+    assert [one.value for one in app.warning] == [r"LeNet-5 on digits has no layer “\*\*fc9\*\*”. Shown instead: fc2."]
+    app.run()
+    assert len(app.warning) == 1, "a page may be drawn twice before it is read"
+    app.slider(key="m").set_value(5).run()
+    assert not app.warning
+    app.selectbox(key="model").select("lenet1-digits").run()
+    assert not app.warning, "that the other network has other layers is no mistake"
+
+
+def test_unknown_parts_of_a_pinned_setup_are_told_as_long_as_it_is_pinned(open_page):
+    app = open_page("learn", pin="model=nonet&m=4")
+    app.switch_page(str(PAGES["coverage"].file)).run()
+    assert [one.value for one in app.sidebar.warning] == [
+        "There is no network named “nonet”. Shown instead: LeNet-5 on digits."
+    ]
+    app.button(key="pin-remove").click().run()
+    assert not app.warning
+
+
+def test_the_overview_tells_an_unknown_network_too(open_page):
+    app = open_page("overview", model="nonet")
+    assert [one.value for one in app.warning] == [
+        "There is no network named “nonet”. Shown instead: LeNet-5 on digits."
+    ]
 
 
 def test_a_pinned_setup_is_shown_beside_another_one_and_swapped(open_page):
@@ -113,21 +195,13 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
 
 
 @pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
-def test_a_pinned_setup_without_a_test_of_its_classes_leaves_a_sentence(name, open_page, monkeypatch):
-    from studio.shell import pins
-
-    opened = pins.open_view
-
-    def without_any(setup):
-        view = opened(setup)
-        return replace(view, chosen=view.chosen[:0]) if setup.classes else view
-
-    monkeypatch.setattr(pins, "open_view", without_any)
-    app = open_page(name, pin="classes=3", seeds="2", epochs="1")
+def test_a_pinned_setup_whose_filter_no_test_passes_leaves_a_sentence(name, open_page):
+    tab = {"adversarial": "sizes"}.get(name, "")
+    app = open_page(name, pin="classes=3&within=7-7", seeds="2", epochs="1", tab=tab)
     assert not app.exception
     assert not app.error
     said = [warning.value for warning in app.warning]
-    assert "The pinned setup cannot be shown: it has no test of the chosen classes. Unpin it, or pin another." in said
+    assert "The pinned setup cannot be shown: no test passes its filter. Unpin it, or pin another." in said
 
 
 def test_setups_are_compared_by_cells_where_cells_mean_the_same():

@@ -8,7 +8,7 @@ from idc_core import setup_files
 from studio.shell.pages import PAGES
 from tests.pages.reading import open_page, text
 
-WITH_SETUP = [name for name in PAGES if name != "learn"]
+WITH_SETUP = [name for name, page in PAGES.items() if page.setup != "none"]
 SETUP = """
 import numpy as np
 import torch
@@ -94,6 +94,8 @@ def opens(name, model):
     if model == "page-regression":
         assert "angle" not in text(app)
         assert "rad" not in text(app).split()
+        assert "classes" not in [box.key for box in app.multiselect]
+        assert "misclassified" not in text(app)
     if (name, model) == ("relevance", "page-mlp"):
         assert "of 13 features: \u201c" in text(app)
         assert any(f"{column} = " in text(app) for column in ("alcohol", "proline", "flavanoids", "hue", "ash"))

@@ -9,12 +9,13 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from idc_core.figures.input_texts import words_of
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, Setup
 from studio.widgets import downloads
-from studio.widgets.gallery import caption, marked_words, text_words
-from tests.pages.reading import read_page, until_drawn
+from studio.widgets.gallery import caption, marked_words
+from tests.pages.reading import RETRAINED, TABS, read_page, until_drawn
 
 SCRIPT = """
 from studio.widgets import layout
@@ -56,11 +57,22 @@ def view():
     return open_view(DEFAULT)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_chart_has_its_three_buttons(name):
-    app = read_page(name)
+def test_names_of_others_are_no_formulas_of_a_spreadsheet():
+    names = ["=1+1", "+cmd|' /c calc'!A1", "@SUM(A1)", "-2+3", "\t=1", "cat", "-0.5", "+1e-3", "a=b", ""]
+    table = pd.DataFrame({"=name": names, "score": np.linspace(-1, 1, len(names))})
+    again = pd.read_csv(io.StringIO(downloads.csv(table)), keep_default_na=False, dtype={"'=name": str})
+    assert list(again.columns) == ["'=name", "score"]
+    assert list(again["'=name"]) == [f"'{name}" for name in names[:5]] + names[5:]
+    np.testing.assert_array_equal(again["score"], table["score"])
+
+
+@pytest.mark.parametrize(("name", "tab"), [*TABS, ("robustness", RETRAINED)], ids=str)
+def test_every_chart_has_its_three_buttons(name, tab):
+    app = read_page(name, **tab)
     drawn = len(app.get("plotly_chart")) + len(app.get("echarts_chart"))
-    assert drawn or name == "learn"
+    # Pictures of tests are no chart.
+    without = ("learn", "library", "relevance", "adversarial", "differential", "robustness", "runs")
+    assert drawn or (tab != RETRAINED if tab else name in without)
     charts = sent(app, "chart")
     assert len(charts) == drawn
     assert len({data["file"] for data in charts}) == drawn, "every file has a name of its own"
@@ -68,15 +80,18 @@ def test_every_chart_has_its_three_buttons(name):
     assert sum(button.label == "HTML" for button in buttons(app)) == drawn
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "learn"])
-def test_tables_read_again_as_they_were(open_page, monkeypatch, name):
+OF_TABLES = [one for one in TABS if PAGES[one[0]].setup != "none"] + [("robustness", RETRAINED)]
+
+
+@pytest.mark.parametrize(("name", "tab"), OF_TABLES, ids=str)
+def test_tables_read_again_as_they_were(open_page, monkeypatch, name, tab):
     written = []
     monkeypatch.setattr(downloads, "csv", lambda table: written.append(table) or "")
     monkeypatch.setattr("streamlit.download_button", _at_once("streamlit.download_button"))
-    app = until_drawn(open_page(name))
+    app = until_drawn(open_page(name, **tab))
     assert not app.exception
     monkeypatch.undo()
-    assert written
+    assert written or (tab != RETRAINED if tab else name in ("relevance", "robustness"))
     for table in written:
         again = pd.read_csv(io.StringIO(downloads.csv(table)), keep_default_na=False, na_values=[""])
         assert list(again.columns) == list(table.columns)
@@ -154,7 +169,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     assert {mark for tile in second["tiles"] for _, mark in tile["words"]} & {"for", "against"}
     relevance = np.zeros(view.test.inputs.shape[1])
     relevance[:4] = 0.1, -1.0, 1.0, 0.3
-    known = text_words(view, view.chosen[0])
+    known = words_of(view.test, view.test.inputs[view.chosen[0]])
     wanted = ["", "against", "for", "for"]
     assert marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
     assert "Texts (CSV)" in [button.label for button in buttons(app)]

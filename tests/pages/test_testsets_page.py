@@ -18,10 +18,12 @@ from idc_core.suites import (
     saved_suites,
     union,
 )
-from studio.engine import jobs, suite_addresses, suite_catalog
+from studio.engine import jobs, suite_catalog
 from studio.engine.results import open_view
-from studio.engine.suite_addresses import Recipe, parse
+from studio.engine.suite_addresses import parse
 from studio.state.setup import DEFAULT
+from tests.pages.reading import forget, text
+from tests.suites.test_own import packed
 
 MS = (6, 8, 10, 12)
 
@@ -44,11 +46,6 @@ def expected(view):
     return compare_suites(view.model, suites, learnt)
 
 
-def text(app) -> str:
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
-
-
 def figure(app, index=0) -> dict:
     return json.loads(app.get("plotly_chart")[index].proto.spec)
 
@@ -60,12 +57,6 @@ def table(app):
 
 def captions(app) -> str:
     return "\n".join(image.caption for element in app.get("image") for image in element.proto.imgs)
-
-
-def packed(**arrays) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
 
 
 def test_page_opens_on_the_papers_suites_as_the_engine_compares_them(open_page, expected):
@@ -97,13 +88,14 @@ def test_figures_show_gains_shared_cells_and_both_orders(open_page, expected):
     marks = [trace for trace in figure(app)["data"] if trace["mode"] == "markers+text"]
     values = [100 * one.cells[m].score for m in MS for one in expected.suites]
     assert [mark["x"][0] for mark in marks] == pytest.approx(values)
-    matrix = figure(app, 1)["data"][0]["z"]
+    app = open_page("testsets", tab="overlap")
+    matrix = figure(app)["data"][0]["z"]
     if isinstance(matrix, dict):
         import base64
 
         matrix = np.frombuffer(base64.b64decode(matrix["bdata"]), matrix["dtype"]).reshape(3, 3)
     np.testing.assert_array_equal(matrix, expected.shared[6])
-    given, best = figure(app, 2)["data"]
+    given, best = figure(app, 1)["data"]
     assert given["x"] == expected.marginal(6)[1:].tolist()
     assert best["x"] == expected.marginal(6, expected.best_order(6))[1:].tolist()
 
@@ -206,28 +198,30 @@ def test_unions_hold_both(open_page):
 
 
 def test_own_files_are_kept_and_join_the_suites(open_page, view):
-    app = open_page("testsets", suites="noise")
+    app = open_page("testsets", suites="noise", tab="own")
     inputs = 1 - view.test.inputs[:25]
     app.file_uploader(key="own-file").set_value(
         ("inverted.npz", packed(inputs=inputs, targets=view.test.targets[:25]), "application/zip")
     ).run()
     assert not app.exception
     assert [one.label for one in saved_suites(view.test).values()] == ["inverted"]
-    assert table(app).loc["inverted", "inputs"] == "565"
-    assert "This input was not made of one of these tests" in text(app)
     (name,) = saved_suites(view.test)
     assert app.query_params["suites"] == f"noise,{name}"
+    assert app.button(key=f"compare-{name}").disabled
+    asked = {"suites": f"noise,{name}"}
+    assert table(open_page("testsets", **asked)).loc["inverted", "inputs"] == "565"
+    assert "This input was not made of one of these tests" in text(open_page("testsets", shown=name, **asked))
     app.button(key=f"remove-{name}").click().run()
     assert not saved_suites(view.test)
-    assert list(table(app).index) == ["Original tests", "Random noise"]
+    assert list(table(open_page("testsets", **asked)).index) == ["Original tests", "Random noise"]
 
 
 def test_files_that_do_not_fit_are_refused_with_a_reason(open_page, view):
-    app = open_page("testsets", suites="noise")
+    app = open_page("testsets", suites="noise", tab="own")
     app.file_uploader(key="own-file").set_value(("mine.npz", packed(x=np.zeros(3)), "application/zip")).run()
     assert not app.exception
     assert "mine.npz was not added. The file lacks inputs and targets" in text(app)
-    assert list(table(app).index) == ["Original tests", "Random noise"]
+    assert app.query_params["suites"] == "noise"
 
 
 def test_inputs_that_add_cells_can_be_kept_and_used_on_the_criteria_page(open_page, view, expected):
@@ -259,6 +253,45 @@ def test_every_suite_is_kept_under_its_own_name(open_page, view):
     assert "Mine" in [one.label for one in saved_suites(view.test).values()]
 
 
+def test_inputs_of_all_suites_that_add_cells_are_kept_by_one_click(open_page, view, expected):
+    app = open_page("testsets", tab="adding", suites="noise,guided,original~answers=wrong", **{"cells-m": "8"})
+    app.button(key="keep-all-adding").click().run()
+    assert not app.exception
+    added = [len(one.cells[8].added) for one in expected.suites[1:]]
+    kept = {one.label: one.inputs for one in saved_suites(view.test).values()}
+    assert kept == dict(zip(("Random noise, adding cells", "Relevance-guided noise, adding cells"), added, strict=True))
+    names = "\u201cRandom noise, adding cells\u201d, \u201cRelevance-guided noise, adding cells\u201d"
+    assert f"Kept as {names}: {sum(added)} inputs." in text(app)
+    alone = open_page("testsets", tab="adding", suites="noise", **{"cells-m": "8"})
+    assert "keep-all-adding" not in [button.key for button in alone.button]
+
+
+def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
+    from idc_core.suites import delete_saved, select_tests
+
+    name = save_suite("The first *forty*", select_tests(original(view.test), range(40))).stem
+    app = open_page("testsets", tab="own")
+    assert "**1 saved suite can be compared with these tests.**" in text(app)
+    app.button(key=f"open-{name}").click().run()
+    assert not app.exception
+    assert app.query_params["data"] == name
+    assert "LeNet-5 · The first forty · layer fc2 · m = 6 · 40 tests" in text(app)
+    assert "The first forty" in app.sidebar.selectbox(key="data").options
+    assert name not in suite_catalog.catalogue(open_view(written(data=name))), "it is not compared with itself"
+    grid = open_page("coverage", data=name)
+    covered = len({tuple(cell) for cell in view.analysis.assignments[:40].tolist()})
+    assert f"{covered} of {view.table.total} cells" in text(grid)
+    layers = open_page("layers", suites=name)
+    assert not layers.exception
+    assert (
+        "The first forty" in next(one for one in layers.multiselect if one.label == "Compare these tests with").options
+    )
+    delete_saved(name)
+    app.run()
+    assert not app.exception
+    assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in text(app)
+
+
 def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
     from idc_core.suites import select_tests
 
@@ -266,6 +299,7 @@ def test_kept_attacks_of_another_page_keep_their_source(open_page, view):
     name = save_suite("FGSM finds", attacked).stem
     app = open_page("testsets", suites=name)
     assert table(app).loc["FGSM finds", "inputs"] == "580"
+    app = open_page("testsets", suites=name, tab="adding")
     assert "Its source is in cell" in text(app)
     assert "Difference, times " in captions(app)
 
@@ -302,8 +336,8 @@ def test_nothing_chosen_shows_the_original_alone(open_page):
 
 def test_stop_keeps_the_suites_that_were_finished(open_page):
     app = open_page("testsets", suites="noise,blur~width=2.5")
-    done = jobs.shelf()._jobs["seen"]
-    del done[next(reversed(done))]
+    last = next(reversed(jobs.shelf()._jobs["seen"]))
+    forget("seen", last.__eq__)
     app.session_state[jobs.STOPPED] = True
     app.run()
     assert not app.exception
@@ -324,7 +358,7 @@ def test_class_filter_holds_for_all_suites(open_page, view):
 def test_pinned_setup_is_drawn_beside(open_page):
     app = open_page("testsets", pin="layer=fc1")
     assert not app.exception
-    assert len(app.get("plotly_chart")) == 5
+    assert len(app.get("plotly_chart")) == 3
     assert "on the pinned setup (m = 6)" in text(app)
 
 
@@ -346,13 +380,13 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
     columns = table(app).columns
     assert "RMSE (rad)" in columns
     assert "confidence" not in columns
-    assert "fgsm" not in suite_catalog.catalogue(open_view(written_setup("dave2-udacity")))
+    assert "fgsm" not in suite_catalog.catalogue(open_view(written(model="dave2-udacity")))
 
 
-def written_setup(model):
+def written(**texts):
     from studio.state.setup import parse as parse_setup
 
-    return parse_setup({"model": model})
+    return parse_setup(texts)
 
 
 def test_texts_have_parts_and_own_files(small_data, open_page):
@@ -360,24 +394,3 @@ def test_texts_have_parts_and_own_files(small_data, open_page):
     assert not app.exception
     assert "For texts you can compare parts of the tests" in text(app)
     assert "Original tests" in table(app).index
-
-
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        Recipe("noise"),
-        Recipe("guided", {"pixels": 15, "deviation": 0.25}, seed=3),
-        Recipe("rotation", {"degrees": -12.5}, answers="wrong"),
-        Recipe("cw", {"confidence": 2.0, "learning_rate": 1e-05}, classes=(1, 4), least=0.1, most=0.95),
-        Recipe("original", answers="right"),
-    ],
-)
-def test_recipes_are_read_as_they_are_written(recipe):
-    assert parse(recipe.text) == recipe
-    assert not set(recipe.text) & set(f",{suite_addresses.TOGETHER}")
-
-
-@pytest.mark.parametrize("text", ["noise~seed=x", "noise~answers=maybe", "noise~sure=0.9to0.1", "noise~sure=-1to1"])
-def test_what_cannot_be_read_is_no_suite(text, view):
-    with pytest.raises(idc.errors.SettingError):
-        parse(text)

@@ -139,7 +139,7 @@ def test_from_the_first_step_to_the_finding_and_out(studio, view):
     assert heading(app) == ""
     assert "tour" not in app.query_params
     assert "Tour" in app.toast[0].value
-    assert f"Cell {cell_name(story.goal)}" in [one.value for one in app.subheader], "everything stays as it is"
+    assert f"Tests closest to cell {cell_name(story.goal)}" in [one.value for one in app.header], "everything stays"
 
 
 def test_back_selects_what_that_step_is_about(studio, view):

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 
@@ -9,7 +10,7 @@ from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
 from studio.engine import jobs
 from studio.engine.jobs import Shelf
-from studio.engine.results import _load_model, _prepare_process
+from studio.engine.results import _load_model, prepare_process
 
 
 def until(condition, seconds: float = 20.0) -> None:
@@ -20,17 +21,61 @@ def until(condition, seconds: float = 20.0) -> None:
         time.sleep(0.01)
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    return tmp_path
+
+
 def test_a_result_is_computed_once_and_shared():
     shelf, calls = Shelf(), []
 
     def compute(on_progress):
         calls.append(1)
-        return object()
+        return [len(calls)]
 
     first, second = (shelf.job("trace", "key", compute) for _ in range(2))
     assert first.result() is second.result()
     assert len(calls) == 1
-    assert shelf.job("trace", "other key", compute).result() is not first.result()
+    assert shelf.job("trace", "other key", compute).result() == [2]
+
+
+def test_a_result_is_found_by_another_server_and_waits_for_no_work():
+    first = Shelf()
+    assert first.finished("trace", "key") is None
+    first.job("trace", "key", lambda on_progress: ["kept"]).result()
+    after, busy = Shelf(), threading.Event()
+    after.job("analysis", "long", lambda on_progress: busy.wait(20))
+    try:
+        assert after.job("trace", "key", lambda on_progress: pytest.fail("it is kept")).result() == ["kept"]
+        assert Shelf().finished("trace", "key").result() == ["kept"]
+    finally:
+        busy.set()
+
+
+def test_what_lives_in_one_process_is_not_kept(home):
+    first = Shelf()
+    first.job("model", "key", lambda on_progress: object()).result()
+    assert Shelf().finished("model", "key") is None
+    assert not (home / "results").exists()
+
+
+def test_a_damaged_result_is_made_again_by_the_engine(home):
+    Shelf().job("trace", "key", lambda on_progress: 1).result()
+    (path,) = (home / "results").glob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:-1] + b"#")
+
+    def compute(on_progress):
+        return threading.current_thread().name
+
+    assert Shelf().job("trace", "key", compute).result().startswith("engine")
+
+
+def test_a_home_that_cannot_be_written_to_is_told_and_the_results_come(home):
+    (home / "results").write_text("no folder")
+    shelf = Shelf()
+    assert shelf.job("trace", "key", lambda on_progress: 1).result() == 1
+    assert "Results cannot be kept" in shelf.problem
 
 
 def test_a_failure_is_told_and_then_tried_again():
@@ -151,9 +196,40 @@ def test_a_network_is_loaded_with_few_threads_for_numpy():
 
     assert np.ones((2, 2)).dot(np.ones((2, 2))).sum() == 8
     cores = os.cpu_count() or 1
-    _prepare_process.cache_clear()  # once a server is enough; here other tests may have been first
+    prepare_process.cache_clear()  # once a server is enough; here other tests may have been first
     with threadpool_limits(cores, user_api="blas"):
-        _load_model("lenet5-digits")
+        _load_model("lenet5-digits", "cpu")
         held = [one["num_threads"] for one in threadpool_info() if "numpy" in one["filepath"]]
     assert held
     assert max(held) == max(1, cores // 4)
+
+
+def test_the_time_left_follows_from_the_pace_of_the_present_part(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: clock[0])
+    seen = []
+
+    class AtOnce:
+        def begin(self, report):
+            for at, done, total, label in (
+                (1.0, 0, 100, "inputs"),
+                (3.0, 10, 100, "inputs"),
+                (11.0, 50, 100, "inputs"),
+                (12.0, 0, 10, "neurons"),
+                (132.0, 4, 10, "neurons"),
+            ):
+                clock[0] = at
+                report(done, total, label)
+                seen.append(self.job.left_s)
+            return Future()
+
+    pool = AtOnce()
+    pool.job = jobs.Job.__new__(jobs.Job)
+    pool.job.__init__(pool.begin)
+    assert seen == [None, None, 10.0, None, 180.0]
+    assert [jobs.time_left(one) for one in (None, 4.0, 44.0, 180.0)] == [
+        "",
+        ", a few seconds left",
+        ", about 40 s left",
+        ", about 3 min left",
+    ]

@@ -5,6 +5,9 @@ import pytest
 
 import idc_core as idc
 
+COUNT = 12
+"""How many digits are attacked."""
+
 
 @pytest.fixture(scope="session")
 def lenet():
@@ -13,7 +16,7 @@ def lenet():
 
 @pytest.fixture(scope="session")
 def digits():
-    return idc.load_dataset("digits", limit=24)
+    return idc.load_dataset("digits", limit=COUNT)
 
 
 @pytest.fixture

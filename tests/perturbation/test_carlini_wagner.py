@@ -8,7 +8,7 @@ import torch
 import idc_core as idc
 from idc_core.perturbation import ATTACKS
 
-FEW = {"learning_rate": 0.1, "search_steps": 4, "iterations": 40, "initial_constant": 1.0}
+FEW = {"learning_rate": 0.1, "search_steps": 3, "iterations": 30, "initial_constant": 1.0}
 
 
 @pytest.mark.parametrize(("targeted", "confidence"), [(False, 0.0), (True, 0.0), (False, 2.0)])
@@ -16,7 +16,7 @@ def test_the_library_itself_gives_the_same_pictures(lenet, digits, targeted, con
     pictures, labels = digits.inputs[:6], digits.targets[:6]
     goal = (labels + 1) % 10
     ours = idc.attack(lenet, pictures, labels, "cw", goal=goal if targeted else None, confidence=confidence, **FEW)
-    attack = foolbox.attacks.L2CarliniWagnerAttack(4, 40, 0.1, confidence, 1.0, abort_early=False)
+    attack = foolbox.attacks.L2CarliniWagnerAttack(3, 30, 0.1, confidence, 1.0, abort_early=False)
     aim = (
         foolbox.criteria.TargetedMisclassification(torch.tensor(goal))
         if targeted

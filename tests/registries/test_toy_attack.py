@@ -14,6 +14,7 @@ from idc_core.suites import SUITES
 from studio.adversarial import attack_controls
 from studio.engine import suite_catalog
 from tests.perturbation import test_attacks
+from tests.perturbation.conftest import COUNT
 from tests.suites import test_suites
 
 NAME = "toy-attack"
@@ -39,7 +40,7 @@ def lenet():
 
 @pytest.fixture(scope="module")
 def digits():
-    return idc.load_dataset("digits", limit=24)
+    return idc.load_dataset("digits", limit=COUNT)
 
 
 def test_it_is_wherever_attacks_are(toy, digits):

@@ -1,4 +1,4 @@
-"""A page is one file: registered from outside the package, it is in the menu and opens; no other file is touched."""
+"""A page is one file: registered from outside the package, it is in the navigation and opens; no other file changes."""
 
 import importlib.util
 from pathlib import Path
@@ -21,11 +21,11 @@ def toy(monkeypatch):
     return PAGES["toy"]
 
 
-def test_a_page_from_one_file_is_in_the_menu_and_opens(toy, monkeypatch):
-    menus, draw = [], st.navigation
-    monkeypatch.setattr(st, "navigation", lambda groups, **how: menus.append(groups) or draw(groups, **how))
+def test_a_page_from_one_file_is_in_the_navigation_and_opens(toy, monkeypatch):
+    listed, draw = [], st.navigation
+    monkeypatch.setattr(st, "navigation", lambda pages, **how: listed.append(pages) or draw(pages, **how))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    assert [page.title for page in menus[-1]["Own pages"]] == ["Toy"]
+    assert [page.title for page in listed[-1]][-1] == "Toy"
     app.switch_page(str(TOY)).run()
     assert not app.exception
     assert app.title[0].value == toy.question

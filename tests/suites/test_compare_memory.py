@@ -32,7 +32,7 @@ with open("/proc/self/status") as status:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc, which Linux has")
 def test_a_hundred_thousand_inputs_stay_within_two_gigabytes():
     root = Path(__file__).parents[2]

@@ -4,9 +4,9 @@ import pytest
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import ATTACKS, TRANSFORMS, guided_noise, random_noise, transform
-from idc_core.suites import SUITES, make_suite, original, perturbed, sample_tests, select_tests, subset, union
+from idc_core.suites import SUITES, find_tests, make_suite, original, perturbed, sample_tests, select_tests, union
 from idc_core.suites.registry import SLOW_BLOCK
-from idc_core.suites.subset import predict_suite
+from idc_core.suites.subsets import predict_suite
 
 CHEAP = [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")]
 FAST = {"fgsm": {}, "bim": {"steps": 3}}
@@ -119,7 +119,8 @@ def test_fingerprints_follow_from_all_that_makes_a_suite(lenet, digits):
 
 
 def test_provenance_says_how_inputs_came_to_be(lenet, digits):
-    suite = subset(make_suite("cw", digits, lenet, seed=4, preset="sensible"), classes=[3])
+    attacked = make_suite("cw", digits, lenet, seed=4, preset="sensible")
+    suite = select_tests(attacked, *find_tests(attacked, classes=[3]))
     recipes = [step.recipe for step in suite.provenance]
     assert recipes == ["original", "cw", "subset"]
     assert suite.provenance[1].settings["learning_rate"] == 0.1
@@ -166,7 +167,7 @@ def test_subsets_by_class_correctness_and_confidence(lenet, digits):
         ({"confidence": (0.2, 0.9)}, (answers.confidence >= 0.2) & (answers.confidence <= 0.9)),
         ({"classes": [1, 2, 3, 4, 5], "correct": True}, (suite.targets >= 1) & (suite.targets <= 5) & answers.correct),
     ):
-        part = subset(suite, model=lenet, **conditions)
+        part = select_tests(suite, *find_tests(suite, model=lenet, **conditions))
         assert 0 < kept.sum() < len(suite)
         np.testing.assert_array_equal(part.targets, suite.targets[kept])
         np.testing.assert_array_equal(part.origin, suite.origin[kept])
@@ -195,14 +196,15 @@ def test_chosen_tests_keep_their_order_and_are_checked(digits):
 )
 def test_conditions_that_say_nothing_are_refused(conditions, error, message, digits):
     with pytest.raises(error, match=message):
-        subset(original(digits), **conditions)
+        find_tests(original(digits), **conditions)
 
 
 def test_a_range_of_confidence_has_to_be_one(lenet, digits):
     with pytest.raises(SettingError, match="least and a most"):
-        subset(original(digits), confidence=(0.9, 0.1), model=lenet)
+        find_tests(original(digits), confidence=(0.9, 0.1), model=lenet)
+    none = find_tests(original(digits), confidence=(0.0, 0.0001), model=lenet)
     with pytest.raises(DataError, match="only confidence"):
-        subset(original(digits), confidence=(0.0, 0.0001), model=lenet)
+        select_tests(original(digits), *none)
 
 
 @pytest.mark.parametrize(

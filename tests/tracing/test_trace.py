@@ -11,7 +11,8 @@ from idc_core import relevance
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.tracing.trace import collect, neuron_activation, neuron_axes, neuron_relevance, trace
+from idc_core.tracing.neurons import neuron_activation, neuron_axes, neuron_relevance
+from idc_core.tracing.trace import collect, trace
 from tests.lrp.networks import ROWS, SEQUENCES, TOKENS, Written, numbers, settle
 
 LAYERS = ["input", "conv", "pool", "out"]
@@ -116,13 +117,21 @@ def test_batch_size_does_not_matter_in_single_precision(rule, batch_size):
     assert_same(collect(network, IMAGES, LAYERS, settings, batch_size=batch_size), whole, rtol=1e-5)
 
 
-def test_the_batch_size_keeps_to_the_budget(monkeypatch):
-    monkeypatch.setattr("idc_core.tracing.batching.BATCH_BYTES", 2**16)
-    network = settle(nn.Sequential(nn.Linear(2, 200), nn.ReLU(), nn.Linear(200, 3)))
-    sizes = [len(batch.scores) for batch in trace(network, numbers(100, 2), ["0"])]
-    assert sum(sizes) == 100
-    # 200 numbers of 8 bytes before the activation function and as many behind it.
-    assert 10 <= max(sizes) <= 2**16 // (2 * 200 * 8)
+@pytest.mark.parametrize("settings", [None, Z])
+@pytest.mark.parametrize("target", ["predicted", 1])
+def test_the_first_of_few_inputs_does_not_run_twice(monkeypatch, expected, settings, target):
+    monkeypatch.setattr("idc_core.tracing.batch_size.MEMORY", 2**14)
+    ran = []
+    network = convolutional()
+    network.conv.register_forward_hook(lambda module, args, output: ran.append(len(output)))
+    found = collect(network, IMAGES, LAYERS, settings, target=target)
+    assert sum(ran) == len(IMAGES)
+    whole = collect(convolutional(), IMAGES, LAYERS, settings, target=target, batch_size=len(IMAGES))
+    assert_same(found, whole)
+
+
+def test_a_single_batch_stays_whole():
+    assert [len(batch.scores) for batch in trace(convolutional(), IMAGES, ["conv"], Z)] == [len(IMAGES)]
 
 
 HALVES = [IMAGES[:9], IMAGES[9:]]

@@ -1,11 +1,17 @@
 """The experiments of the command line: a module for experiments that are read together; `EXPERIMENTS` lists all."""
 
-from idc_core.cli.experiments import neurons, retraining, stopping, suites
+from idc_core.cli.experiments import faithfulness, neurons, retraining, stopping, suites
 from idc_core.cli.experiments.base import Experiment, Record
 
 __all__ = ["EXPERIMENTS", "Experiment", "Record"]
 
-_LISTS = (neurons.EXPERIMENTS, suites.EXPERIMENTS, retraining.EXPERIMENTS, stopping.EXPERIMENTS)
+_LISTS = (
+    neurons.EXPERIMENTS,
+    suites.EXPERIMENTS,
+    retraining.EXPERIMENTS,
+    stopping.EXPERIMENTS,
+    faithfulness.EXPERIMENTS,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {one.name: one for listed in _LISTS for one in listed}
 """Experiments by name."""

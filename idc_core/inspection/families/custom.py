@@ -15,7 +15,8 @@ from idc_core.errors import DataError, SettingError
 from idc_core.guarded import read_array, read_picture
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Kind, Records, places
-from idc_core.tracing.trace import neuron_axes, trace
+from idc_core.tracing.neurons import neuron_axes
+from idc_core.tracing.trace import trace
 
 
 def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:

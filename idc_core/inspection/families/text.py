@@ -39,7 +39,8 @@ CLASSES: dict[str, Callable[[str], bool]] = {
 
 def _codes(dataset: Dataset, wanted: Callable[[str], bool]) -> NDArray[np.int64]:
     """Return the token ids whose symbol is wanted; neither padding nor the unknown symbol ever is."""
-    return np.array([code for code, symbol in enumerate(dataset.vocabulary) if code > 1 and wanted(symbol)], np.int64)
+    words = enumerate(dataset.vocabulary)
+    return np.array([code for code, word in words if code not in dataset.special and wanted(word)], np.int64)
 
 
 def _are(records: Records, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -72,7 +73,7 @@ def characters(dataset: Dataset) -> Iterator[Hypothesis]:
         return
     for name, wanted in CLASSES.items():
         codes = _codes(dataset, wanted)
-        if 0 < len(codes) < len(dataset.vocabulary) - 2:
+        if 0 < len(codes) < len(dataset.vocabulary) - len(set(dataset.special)):
             yield _one_of(f"is {name}", "characters", codes)
 
 
@@ -82,7 +83,7 @@ def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
     if not is_text(dataset) or not dataset.vocabulary:
         return
     counts = np.bincount(dataset.inputs.reshape(-1), minlength=len(dataset.vocabulary))
-    counts[:2] = 0
+    counts[list(dataset.special)] = 0
     for code in np.argsort(-counts, kind="stable")[:COMMONEST]:
         if counts[code]:
             yield _one_of(f"is {_shown(dataset.vocabulary[code])}", "symbols", np.array([code]))
@@ -93,11 +94,12 @@ def runs(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis for each of the commonest runs of each length; true at the run's last symbol."""
     if not is_text(dataset) or not dataset.vocabulary:
         return
+    special = set(dataset.special)
     for length in RUNS:
         counts: Counter[tuple[int, ...]] = Counter()
         for row in dataset.inputs[:COUNTED].tolist():
             counts.update(zip(*(row[at:] for at in range(length)), strict=False))
-        common = [run for run, _ in counts.most_common() if min(run) > 1][: COMMONEST // len(RUNS)]
+        common = [run for run, _ in counts.most_common() if not special & set(run)][: COMMONEST // len(RUNS)]
         join = "" if is_of_characters(dataset) else " "
         for run in common:
             yield run_of(run, join.join(dataset.vocabulary[code] for code in run))

@@ -20,13 +20,15 @@ _TAKEN = {name.lower() for name in dir(OnnxNetwork)} | {"input", "inputs", "card
 """Names that a child cannot have: those of the module itself, and what relevance calls the network's own input."""
 
 
-def load_onnx(path: Path | str) -> OnnxNetwork:
+def load_onnx(path: Path | str, scores: bool = False) -> OnnxNetwork:
     """Turn an ONNX file into a network.
 
     Parameters
     ----------
     path : Path or str
         A file of opset 6 to the newest, whose operators are in `OPERATORS`. Weights may lie beside it, in its folder.
+    scores : bool
+        Whether only the output that holds scores is kept, before any softmax; `remarks` says what was left out.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def load_onnx(path: Path | str) -> OnnxNetwork:
     Nothing in the file is executed. What depends on no input is computed once. A batch size that the exporter wrote
     into the shapes of reshapes is opened; if the predictions still depend on it, the file is refused.
     """
-    graph = read_graph(Path(path))
+    graph = read_graph(Path(path), scores)
     if not graph.inputs:
         raise ModelError(f"{graph.where} has no input.")
     sizes = {value.shape[0] if value.shape else None for value in graph.inputs}
@@ -54,6 +56,7 @@ def load_onnx(path: Path | str) -> OnnxNetwork:
     batch = None if fixed is None else WrittenBatch(fixed)
     network = build_network(graph, batch)
     check_batches(network, graph.where, batch)
+    network.remarks = graph.remarks
     return network
 
 
@@ -167,8 +170,8 @@ def _attempt(node: Node, function: Any, *arguments: Any) -> Any:
     """Call a function on behalf of a node; what is wrong with the node is a ModelError."""
     try:
         return function(*arguments)
-    except IdcError:
-        raise
+    except IdcError as error:
+        raise error if str(node) in str(error) else type(error)(f"{node}: {error}") from error
     except MISTAKES as error:
         raise ModelError(f"{node} is not of the form that its operator takes: {error}") from error
 

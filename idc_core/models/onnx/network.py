@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.errors import IdcError, ModelError
-from idc_core.models.network import Network
+from idc_core.models.named_inputs import naming_of
+from idc_core.models.network import Expected, Network
 from idc_core.models.onnx.reading import Value
 from idc_core.models.onnx.registry import MISTAKES, Function, Node, WrittenBatch
 
@@ -78,18 +79,30 @@ class OnnxNetwork(Network):
         self._constants = constants
 
     @property
+    def expected(self) -> Expected | None:
+        """What the file says of its main input; None where that cannot be told from several, or it does not say."""
+        naming = naming_of({one.name: one.dtype for one in self.inputs})
+        main = next((one for one in self.inputs if naming is not None and one.name == naming.main), None)
+        if main is None or not main.shape:
+            return None
+        return Expected(main.shape[1:], main.dtype, naming if naming and naming.others else None)
+
+    @property
     def layers(self) -> tuple[str, ...]:
         """Names of the layers with weights, in forward order."""
         return tuple(name for name in super().layers if next(self.get_submodule(name).parameters(), None) is not None)
 
-    def forward(self, inputs: Tensor, *more: Tensor) -> Any:
-        """Return the output, or a tuple where the file has several.
+    def forward(self, *positional: Tensor, **named: Tensor) -> Any:
+        """Return the output, or a tuple where the file has several; inputs by name, or in the order of the file.
 
         Raises ModelError if the inputs do not fit or a node fails on them.
         """
-        given = (inputs, *more)
-        if len(given) != len(self.inputs):
-            raise ModelError(f"The network has {len(self.inputs)} inputs, not {len(given)}.")
+        names = [value.name for value in self.inputs]
+        left = names[len(positional) :]
+        if len(positional) > len(names) or set(named) != set(left):
+            got = f"{len(positional)} inputs in order, and by name {', '.join(named) or 'none'}"
+            raise ModelError(f"The network takes {', '.join(names)}; got {got}.")
+        given = (*positional, *(named[name] for name in left))
         values = dict(self._constants)
         for value, x in zip(self.inputs, given, strict=True):
             _check_input(value, x)

@@ -17,11 +17,16 @@ from torch import Tensor
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
 from idc_core.guarded import Budget, opened
 from idc_core.guarded.opening import size_of
+from idc_core.models.onnx.linear_models import DOMAIN as LEARNING
+from idc_core.models.onnx.linear_models import make_dense
 from idc_core.models.onnx.registry import OPERATORS
+from idc_core.models.onnx.scores import keep_scores
 from idc_core.models.onnx.tensors import inside, tensor_of, torch_type
 
 OLDEST_OPSET = 6
 DOMAINS = ("", "ai.onnx")
+LEARNT = ("Scaler",)
+"""Operators of scikit-learn's own domain that are known as they are."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class Graph:
     outputs: tuple[str, ...]
     constants: dict[str, Tensor]
     nodes: tuple[RawNode, ...]
+    remarks: tuple[str, ...] = ()  # what was left out
 
 
 def read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
@@ -76,18 +82,20 @@ def read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: 
         raise ModelError(f"{where} cannot be read: {error.strerror}.") from error
 
 
-def read_graph(path: Path) -> Graph:
-    """Read and check an ONNX file."""
+def read_graph(path: Path, scores: bool = False) -> Graph:
+    """Read and check an ONNX file; of several outputs only that of the `scores`, before any softmax, where asked."""
     where = f"The ONNX file {path}"
     proto, budget = ModelProto(), Budget(where)
     try:
         proto.ParseFromString(read_bytes(path, where, budget))
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
-    return graph_of(proto, where, path.parent, budget)
+    return graph_of(proto, where, path.parent, budget, scores)
 
 
-def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None) -> Graph:
+def graph_of(
+    proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None, scores: bool = False
+) -> Graph:
     """Check a network that has been parsed; without a folder nothing may lie beside it."""
     held = budget or Budget(where)
 
@@ -107,6 +115,7 @@ def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: 
     if not graph.node and not graph.output:
         raise ModelError(f"{where} holds no network: it has no nodes and no outputs.")
     _check_names(graph, where)
+    remarks = (*make_dense(graph, where), *keep_scores(graph)) if scores else ()
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
     for initializer in graph.initializer:
@@ -115,7 +124,7 @@ def graph_of(proto: ModelProto, where: str, folder: Path | None = None, budget: 
         constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in constants)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
-    found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes)
+    found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes, remarks)
     _check_order(found, graph)
     return found
 
@@ -133,7 +142,8 @@ def _check_names(graph: GraphProto, where: str) -> None:
 
 
 def _opset(proto: ModelProto, where: str) -> int:
-    versions = [entry.version for entry in proto.opset_import if entry.domain in DOMAINS]
+    # Both names of the one domain may be there.
+    versions = sorted({entry.version for entry in proto.opset_import if entry.domain in DOMAINS})
     newest = onnx.defs.onnx_opset_version()
     if len(versions) != 1 or not OLDEST_OPSET <= versions[0] <= newest:
         raise UnsupportedOperationError(
@@ -158,16 +168,20 @@ def _length(dimension: Any) -> int | None:
 
 def _node(node: NodeProto, number: int, opset: int, read: Any, where: str) -> RawNode:
     label = f"{where}: node {node.name or number!r} ({node.op_type}, opset {opset})"
-    if node.domain not in DOMAINS:
+    if node.domain not in DOMAINS and not (node.domain == LEARNING and node.op_type in LEARNT):
         raise UnsupportedOperationError(
-            f"{label} is of the domain {node.domain!r}; only operators of ONNX itself are supported."
+            f"{label} is of the domain {node.domain!r}; only operators of ONNX itself are supported. "
+            "Export the network without it."
         )
     if any(one.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for one in node.attribute):
         raise UnsupportedOperationError(
             f"{label} holds graphs of its own (branches, loops), which are not supported. Export the network without."
         )
     if node.op_type not in OPERATORS and node.op_type != "Constant":
-        raise UnsupportedOperationError(f"{label} of the domain 'ai.onnx' is an operator that is not supported.")
+        raise UnsupportedOperationError(
+            f"{label} of the domain 'ai.onnx' is an operator that is not supported. Export the network without it, or "
+            "build it in a setup file."
+        )
     attributes = {one.name: _attribute(one, read, label) for one in node.attribute}
     return RawNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes)
 
@@ -197,13 +211,16 @@ def _check_order(graph: Graph, proto: GraphProto) -> None:
     made += [name for node in graph.nodes for name in node.outputs if name]
     twice = [name for name, count in Counter(made).items() if count > 1]
     if twice:
-        raise ModelError(f"{graph.where}: the value {twice[0]!r} is made more than once.")
+        raise ModelError(f"{graph.where}: the value {twice[0]!r} is made more than once; export the network again.")
     there = {value.name for value in graph.inputs} | set(graph.constants)
     for node in graph.nodes:
         for name in node.inputs:
             if name and name not in there:
                 later = "only a later node makes it, or the node itself" if name in made else "nothing makes it"
-                raise ModelError(f"{graph.where}: node {node.name!r} ({node.operator}) uses {name!r}, but {later}.")
+                raise ModelError(
+                    f"{graph.where}: node {node.name!r} ({node.operator}) uses {name!r}, but {later}; export the "
+                    "network again."
+                )
         there.update(node.outputs)
     missing = [name for name in graph.outputs if name not in there]
     if missing or not graph.outputs:

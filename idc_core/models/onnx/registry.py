@@ -117,5 +117,6 @@ def room(shape: Sequence[int], what: str = "An array") -> None:
     count = prod(shape)
     if count > MOST_ELEMENTS or any(size < 0 for size in shape):
         raise ModelError(
-            f"{what} of the shape {list(shape)} would hold {count:,} numbers; at most {MOST_ELEMENTS:,} are allowed."
+            f"{what} of the shape {list(shape)} would hold {count:,} numbers; at most {MOST_ELEMENTS:,} are allowed. "
+            "Export the network without it."
         )

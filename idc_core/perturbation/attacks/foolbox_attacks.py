@@ -14,6 +14,9 @@ from idc_core.perturbation.attacks.registry import Batch, Preset, register_attac
 from idc_core.perturbation.inputs import stream
 
 EPSILON = Parameter("epsilon", "Epsilon", "Largest change of a value, as a share of its range.", 0.3, 0.001, 1.0)
+USUAL_STEPS = 5
+"""Steps after which DeepFool has fooled the network, in most batches."""
+
 STEPS_HELP = "More steps find more adversarial inputs and take longer."
 
 
@@ -38,6 +41,7 @@ def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     EPSILON,
     Parameter("step", "Step size", "Change per step, as a share of the value range.", 0.1, 0.0005, 1.0),
     Parameter("steps", "Steps", STEPS_HELP, 10, 1, 1000),
+    passes=lambda steps, **_: steps,
 )
 def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=step, steps=steps)
@@ -53,6 +57,7 @@ def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     Parameter("step", "Step size", "Change per step, as a share of the value range.", 0.01, 0.0005, 1.0),
     Parameter("steps", "Steps", STEPS_HELP, 40, 1, 1000),
     random=True,
+    passes=lambda steps, **_: steps,
 )
 def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     foolbox = _foolbox()
@@ -80,6 +85,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     Parameter("overshoot", "Overshoot", "Distance beyond the boundary, as a share of the way to it.", 0.02, 0.0, 1.0),
     takes_goal=False,
     batch_size=64,
+    passes=lambda steps, candidates, **_: 1 + min(steps, USUAL_STEPS) * (candidates - 1),
 )
 def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Tensor:
     attack = _foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)
@@ -114,6 +120,7 @@ def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Te
     ),
     Parameter("confidence", "Confidence", "Margin by which the score of the wrong class must lead.", 0.0, 0.0, 100.0),
     batch_size=64,
+    passes=lambda search_steps, iterations, **_: search_steps * iterations,
     presets={
         "paper": Preset(
             "the paper's: learning rate 0.005, constant from 0.01, 1,000 iterations",

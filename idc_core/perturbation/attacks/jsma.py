@@ -23,6 +23,7 @@ TABLE = 1 << 24
     Parameter("gamma", "Share of values", "Maximum share of the values that are changed.", 1.0, 0.001, 1.0),
     random=True,
     batch_size=64,
+    passes=lambda values, gamma, **_: max(1, int(values * gamma / 2)),
 )
 def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     """Return inputs in which pairs of values were changed until the network predicted the wanted class.

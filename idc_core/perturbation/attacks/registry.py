@@ -42,6 +42,10 @@ Run = Callable[..., Tensor]
 """Called with (batch, **settings); returns the attacked inputs, of the same shape, in 0..1."""
 
 
+Passes = Callable[..., int]
+"""Called with (values, **settings): how often an attack usually asks the network about an input of so many values."""
+
+
 @dataclass(frozen=True)
 class Attack:
     """What a menu, the command line or the documentation says about an attack, and the function itself."""
@@ -56,6 +60,7 @@ class Attack:
     random: bool = False  # whether it draws from `Batch.seed`; else the seed changes nothing
     batch_size: int = 256  # inputs attacked at a time at most: what is lost when the work is stopped
     presets: Mapping[str, Preset] = field(default_factory=dict)  # other values than the defaults that have a name
+    passes: Passes = lambda values, **settings: 1
 
 
 ATTACKS: Registry[Attack] = Registry("attack")

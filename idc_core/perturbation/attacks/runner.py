@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.devices import device_of
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.parameters import Value, settle, whole_number
@@ -17,7 +18,9 @@ from idc_core.perturbation.attacks.result import AttackResult, sizes
 from idc_core.perturbation.attacks.score_model import Scores, check_classes
 from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import BATCH_BYTES, place
+from idc_core.tracing.batch_size import inputs_at_once
+from idc_core.tracing.batching import placed
+from idc_core.tracing.pieces import Pieces
 
 
 def attack(
@@ -96,19 +99,32 @@ def attack(
     check_layers(model, ())
     found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
     with undisturbed(model):
-        scores = Scores(model, place(model, pictures[:1]))
+        scores = Scores(model, placed(model, pictures[:1]))
         labels = check_classes(targets, len(pictures), scores.classes, "targets")
         wanted = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
-        size = batch_size or max(1, min(chosen.batch_size, BATCH_BYTES // (4 * scores.elements)))
+
+        def attacked(rows: slice) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
+            batch = _batch(model, scores, pictures, labels, wanted, ids, seed, rows, chosen, on_progress)
+            return _attacked(chosen, batch, values)
+
         try:
-            for start in range(0, len(pictures), size):
-                rows = slice(start, start + size)
-                batch = _batch(model, scores, pictures, labels, wanted, ids, seed, rows, chosen, on_progress)
-                found.append(_attacked(chosen, batch, values))
+            for _, one in Pieces(batch_size or _at_once(model, chosen, scores))(len(pictures), attacked):
+                found.append(one)
             report(on_progress, len(pictures), len(pictures), f"inputs attacked by {chosen.label}")
         except CancelledError:
             pass  # finished batches are the result
     return _result(chosen, pictures, labels, wanted, found, {**values, "seed": seed})
+
+
+def inputs_attacked_at_once(model: nn.Module, inputs: Any, name: str) -> int:
+    """Return how many inputs `attack` takes at a time where it is not told."""
+    check_layers(model, ())
+    with undisturbed(model):
+        return _at_once(model, ATTACKS[name], Scores(model, placed(model, as_pictures(inputs)[:1])))
+
+
+def _at_once(model: nn.Module, chosen: Attack, scores: Scores) -> int:
+    return min(chosen.batch_size, inputs_at_once(4 * scores.elements, device=device_of(model)))
 
 
 def assess(
@@ -118,10 +134,10 @@ def assess(
     before, after = as_pictures(inputs), as_pictures(attacked)
     check_layers(model, ())
     with undisturbed(model):
-        scores = Scores(model, place(model, before[:1]))
+        scores = Scores(model, placed(model, before[:1]))
         labels = check_classes(targets, len(before), scores.classes, "targets")
         wanted = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
-        first, now = (scores(place(model, one)).argmax(1).cpu().numpy() for one in (before, after))
+        first, now = (scores(placed(model, one)).argmax(1).cpu().numpy() for one in (before, after))
     return _result(ATTACKS[name], before, labels, wanted, [(after, first, now)], settings)
 
 
@@ -145,7 +161,7 @@ def _batch(
     chosen: Attack,
     on_progress: Progress | None,
 ) -> Batch:
-    inputs = place(model, pictures[rows])
+    inputs = placed(model, pictures[rows])
     count, total = len(inputs), len(pictures)
 
     def tick(share: float) -> None:

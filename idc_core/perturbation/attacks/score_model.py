@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.lrp.interception import CaptureTraits, Watch
+from idc_core.lrp.captures import CaptureTraits
+from idc_core.lrp.interception import Watch
 from idc_core.lrp.session import run_watched
 
 SOFTMAX = ("softmax", "log_softmax")

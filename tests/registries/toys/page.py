@@ -13,12 +13,6 @@ if __name__ == "__main__":
 else:
     register(
         PageEntry(
-            "toy",
-            "Toy",
-            "Own pages",
-            ":material/toys:",
-            "How many tests are there?",
-            "The number of tests.",
-            script=Path(__file__),
+            "toy", "Toy", ":material/toys:", "How many tests are there?", "The number of tests.", script=Path(__file__)
         )
     )

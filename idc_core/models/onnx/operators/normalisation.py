@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from idc_core.models.onnx.registry import Function, Node, operator
+from idc_core.models.wrapping import scale_channels
 
 
 class BatchNorm(nn.BatchNorm2d):
@@ -130,3 +131,9 @@ def _mean_variance(node: Node) -> Function:
         return (x - x.mean(axes, keepdim=True)) / (x.var(axes, unbiased=False, keepdim=True).sqrt() + 1e-9)
 
     return run
+
+
+@operator("Scaler")
+def _scaler(node: Node) -> Function:
+    offset, scale = torch.tensor(node.need("offset")), torch.tensor(node.need("scale"))
+    return lambda x: scale_channels(x.float(), scale, -offset * scale)

@@ -20,7 +20,7 @@ from idc_core.suites.responses import predict, trace_part
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address
 
 
-def subset(
+def find_tests(
     suite: Suite,
     *,
     classes: Collection[int] | None = None,
@@ -28,13 +28,13 @@ def subset(
     confidence: tuple[float, float] | None = None,
     model: nn.Module | None = None,
     on_progress: Progress | None = None,
-) -> Suite:
-    """Select the tests that meet all conditions given, in the order of the suite.
+) -> tuple[Positions, ProvenanceStep]:
+    """Return the positions (k,) of the tests that meet all conditions given, and how they were chosen.
 
     `classes` are true classes; `correct` says whether the network's prediction is right; `confidence` is the lowest and
     highest softmax probability of the predicted class, both included. The last two need the `model`. Raises
     SettingError if no condition is given, a class is unknown, confidence is no range within 0..1, or the network is
-    missing; DataError if no test is left.
+    missing.
     """
     if classes is None and correct is None and confidence is None:
         raise SettingError("A subset needs a condition: classes, correct or confidence.")
@@ -58,8 +58,7 @@ def subset(
             inside &= (found.confidence >= low) & (found.confidence <= high)
             settings["confidence"] = (low, high)
     conditions = ", ".join(f"{name} {value}" for name, value in settings.items())
-    step = ProvenanceStep("subset", f"only {conditions}", settings, model=network)
-    return select_tests(suite, np.flatnonzero(inside), step)
+    return np.flatnonzero(inside), ProvenanceStep("subset", f"only {conditions}", settings, model=network)
 
 
 def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: ProvenanceStep | None = None) -> Suite:
@@ -119,7 +118,7 @@ def _piece(part: SuitePart, positions: Positions) -> SuitePart:
     def make(wanted: Positions, on_progress: Progress | None) -> NDArray[Any]:
         return part.make(positions[wanted], on_progress)
 
-    return SuitePart(content_address(part.fingerprint, positions.tolist()), len(positions), make)
+    return SuitePart(content_address(part.fingerprint, positions.tolist()), len(positions), make, part.at_a_time)
 
 
 def _checked(classes: Collection[int], suite: Suite) -> list[int]:

@@ -1,0 +1,78 @@
+"""The registry of likely mistakes: one detector each, with what it needs to make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from idc_core.analysis.checking.evidence import Evidence
+from idc_core.analysis.checking.findings import Mistake
+from idc_core.progress import report
+from idc_core.registry import Registry
+
+Find = Callable[[Evidence], Iterator[tuple[str, str]]]
+"""Yields what was seen, with figures, and what to do: one sentence each."""
+
+Need = Callable[[Evidence], bool]
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Looks for one mistake.
+
+    Attributes
+    ----------
+    name, label : str
+        Kind of the mistake, and what is looked for, for a person.
+    find : callable
+    needs : tuple of callable
+        It runs only where all of these hold.
+    """
+
+    name: str
+    label: str
+    find: Find
+    needs: tuple[Need, ...]
+
+
+DETECTORS: Registry[Detector] = Registry("detector")
+"""All detectors by the kind of mistake; each is shown what those before it found."""
+
+
+def detector(name: str, label: str, *needs: Need) -> Callable[[Find], Find]:
+    """Enter the decorated function as a detector."""
+
+    def enter(find: Find) -> Find:
+        DETECTORS.enter(name, Detector(name, label, find, needs))
+        return find
+
+    return enter
+
+
+def run_detectors(evidence: Evidence) -> tuple[Mistake, ...]:
+    """Run all detectors that make sense, in the order of the registry, and return what they found."""
+    for done, one in enumerate(DETECTORS.values()):
+        report(evidence.on_progress, done, len(DETECTORS), f"looking for mistakes: {one.label}")
+        if all(need(evidence) for need in one.needs):
+            evidence.found += [Mistake(one.name, seen, remedy) for seen, remedy in one.find(evidence)]
+    return tuple(evidence.found)
+
+
+def classification(evidence: Evidence) -> bool:
+    """Whether inputs have classes."""
+    return len(evidence.test.class_names) > 1
+
+
+def numbers(evidence: Evidence) -> bool:
+    """Whether inputs are pictures, vectors or sequences of numbers, not token ids."""
+    return evidence.inputs.dtype.kind == "f"
+
+
+def finite_scores(evidence: Evidence) -> bool:
+    """Whether all scores are numbers, so that predictions mean something."""
+    return evidence.finite
+
+
+def varied(evidence: Evidence) -> bool:
+    """Whether predictions depend on inputs."""
+    return not evidence.has_found("constant")

@@ -1,0 +1,123 @@
+"""Mistakes that scores show: probabilities, classes in another order or never predicted, chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.analysis.checking.detectors import classification, detector, finite_scores, varied
+from idc_core.analysis.checking.evidence import Evidence, confusion, kappa, rises_by_chance
+from idc_core.analysis.checking.findings import listed
+
+SLACK = 1e-3
+"""Room for rounding in sums of probabilities."""
+
+FITS, GAIN, CHANCE = 0.6, 0.1, 1e-4
+"""With its classes in another order a network must reach this accuracy, gain this much, and not by chance."""
+
+NONE_BY_CHANCE = 1e-6
+"""A class counts as never predicted where its tests would give no prediction of it with this probability at most."""
+
+LITTLE = 0.15
+"""Kappa below which predictions hardly depend on the inputs."""
+
+
+def probabilities(scores: NDArray[np.float32]) -> str:
+    """Return what scores are the result of, "softmax", "log-softmax" or "sigmoid"; empty where they may be scores."""
+    if scores.shape[1] < 2 or not np.isfinite(scores).all():
+        return ""
+    if (scores <= 0).all() and np.abs(np.exp(scores.astype(np.float64)).sum(1) - 1).max() <= SLACK:
+        return "log-softmax"
+    if (scores < 0).any() or (scores > 1).any():
+        return ""
+    return "softmax" if np.abs(scores.sum(1) - 1).max() <= SLACK else "sigmoid"
+
+
+@detector("softmax", "probabilities instead of scores", classification, finite_scores, varied)
+def find_probabilities(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Find a softmax, log-softmax or sigmoid at the end that the engine does not see."""
+    what = probabilities(evidence.scores)
+    if not what and (seen := probabilities(evidence.raw)):
+        evidence.notes.append(f"The network ends in a {seen}; scores before it are analysed.")
+    if what:
+        scores = evidence.scores
+        logs = what == "log-softmax"
+        sums = np.exp(scores).sum(1) if logs else scores.sum(1)
+        said = f"their {'exponentials' if logs else 'values'} sum to {sums.min():.3g}..{sums.max():.3g}"
+        yield (
+            f"Scores lie in {scores.min():.3g}..{scores.max():.3g} and {said} per test: a {what} was already applied.",
+            evidence.remedy(
+                f"Return the scores before the {what} from the network's forward.",
+                f"Save the network again without the {what} at its end.",
+            )
+            + " Relevance starts from scores, which can also be against a class.",
+        )
+
+
+@detector("class-order", "classes in another order", classification, finite_scores, varied)
+def find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Fit names of classes to predictions of training inputs, and see whether tests are predicted better with them."""
+    from scipy.optimize import linear_sum_assignment
+
+    names, targets = evidence.test.class_names, evidence.targets.astype(np.int64)
+    table = confusion(evidence.training_targets.astype(np.int64), evidence.training_scores.argmax(1), len(names))
+    meant = np.asarray(linear_sum_assignment(-(table + 1e-3 * np.eye(len(names))).T)[1])  # of each output
+    right, predicted = evidence.scores.argmax(1) == targets, meant[evidence.scores.argmax(1)] == targets
+    if predicted.mean() < max(FITS, right.mean() + GAIN):
+        return
+    if rises_by_chance(int((predicted & ~right).sum()), int((right & ~predicted).sum())) > CHANCE:
+        return
+    moved = [f"output {output} is {names[name]!r}" for output, name in enumerate(meant) if output != name]
+    order = listed([names[name] for name in meant], 12)
+    yield (
+        f"Accuracy is {100 * right.mean():.1f} %, and {100 * predicted.mean():.1f} % with the classes in another "
+        f"order: {listed(moved, 4)}.",
+        f"Name the classes in the order of the network's outputs ({order}), or number the targets in that order.",
+    )
+
+
+@detector("never-predicted", "classes that are never predicted", classification, finite_scores, varied)
+def find_never_predicted(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Find classes with many tests that the network never predicts, although it predicts others well."""
+    targets, predicted = evidence.targets.astype(np.int64), evidence.scores.argmax(1)
+    classes = evidence.scores.shape[1]
+    if evidence.has_found("class-order", "inputs") or kappa(targets, predicted, classes) < LITTLE:
+        return
+    accuracy = float((predicted == targets).mean())
+    counts = np.bincount(targets, minlength=classes)
+    never = [one for one in range(classes) if counts[one] and one not in predicted]
+    missed = [one for one in never if (1 - accuracy) ** int(counts[one]) <= NONE_BY_CHANCE]
+    if missed:
+        names = [f"{evidence.test.class_names[one]} ({counts[one]} tests)" for one in missed]
+        yield (
+            f"Never predicted on {len(targets)} tests: {listed(names)}.",
+            "Check that the network was trained on this class, and that the class has an output of its own.",
+        )
+
+
+@detector("chance", "predictions no better than chance", finite_scores, varied)
+def find_chance(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Find a network that predicts no better than without inputs, where nothing found so far explains it."""
+    if evidence.has_found("inputs", "class-order", "weights", "batch-norm", "random", "dead"):
+        return
+    remedy = "Check that trained weights are loaded and that inputs are prepared as in training. {}"
+    if classification(evidence):
+        targets, predicted = evidence.targets.astype(np.int64), evidence.scores.argmax(1)
+        value = kappa(targets, predicted, evidence.scores.shape[1])
+        if value >= LITTLE:
+            return
+        accuracy, common = float((predicted == targets).mean()), np.bincount(targets).max() / len(targets)
+        yield (
+            f"Accuracy is {100 * accuracy:.1f} %, Cohen's kappa {value:.2f} (0 is chance); always the most frequent "
+            f"class is {100 * common:.1f} %.",
+            remedy.format("No other scale, order of channels or classes was found that predicts better."),
+        )
+        return
+    error, deviation = float(np.sqrt(((evidence.scores[:, 0] - evidence.targets) ** 2).mean())), evidence.targets.std()
+    if error >= deviation > 0:
+        yield (
+            f"The RMSE is {error:.4g}; always predicting the mean of the targets gives {deviation:.4g}.",
+            remedy.format("Check that targets have the unit and scale of training."),
+        )

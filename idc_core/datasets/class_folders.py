@@ -1,0 +1,127 @@
+"""From the names of pictures to splits and classes: train/cat/1.png, or cat/1.png with a split that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.splits import chosen_splits, drawn_split, named_split, said_draw
+from idc_core.errors import DataError
+from idc_core.parameters import shown
+
+_EXPECTED = "expected names such as cat/1.png, or train/cat/1.png and test/cat/2.png"
+_NO_SIGN = "\N{REPLACEMENT CHARACTER}"
+
+Listed = list[tuple[str, str]]
+"""Names of pictures, each with its class folder."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFolders:
+    """What the folders say.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+        Names of the class folders, sorted as Python sorts them: the order that torchvision gives them, too.
+    names : dict of str to tuple of str
+        Pictures of "train" and "test", in an order drawn by the seed: the first ones are of all classes.
+    targets : dict of str to ndarray of int64
+        Their classes.
+    notes : tuple of str
+        What was decided, each in a few words.
+    """
+
+    class_names: tuple[str, ...]
+    names: dict[str, tuple[str, ...]]
+    targets: dict[str, NDArray[np.int64]]
+    notes: tuple[str, ...]
+
+
+def class_folders(names: Sequence[str], where: str, preparation: Preparation) -> ClassFolders:
+    """Sort pictures into splits and classes.
+
+    Parameters
+    ----------
+    names : sequence of str
+        With "/" between folders; in the same order whenever they are the same.
+    where : str
+        What they lie in, for messages.
+    preparation : Preparation
+        Its `test_share` and `seed` draw what the folders do not say.
+
+    Returns
+    -------
+    ClassFolders
+
+    Raises
+    ------
+    DataError
+        If there are no two classes, or a split has no pictures.
+    """
+    parts = _without_top([name.split("/") for name in names])
+    is_given = any(_split_of(one) for one in parts)
+    found: dict[str, Listed] = {}
+    left = 0
+    for name, part in zip(names, parts, strict=True):
+        split = _split_of(part)
+        rest = part[1:] if is_given else part
+        if is_given and not split:
+            left += 1
+        elif len(rest) < 2:
+            raise DataError(f"{where}: the picture {shown(name)} lies in no class folder; {_EXPECTED}.")
+        else:
+            found.setdefault(split, []).append((name, rest[0]))
+    notes = [f"{left:,} pictures outside the folders of the splits left out"] if left else []
+    return _numbered(found, where, preparation, notes)
+
+
+def _split_of(part: list[str]) -> str:
+    """Return the split whose folder a picture lies in, or ""."""
+    split, rest = named_split(part[0])
+    return split if len(part) > 1 and not rest else ""
+
+
+def _without_top(parts: list[list[str]]) -> list[list[str]]:
+    """Take away folders that hold everything else, as a zip file has one that is named like itself."""
+    while all(len(one) > 2 for one in parts) and len({one[0] for one in parts}) == 1 and not _split_of(parts[0]):
+        parts = [one[1:] for one in parts]
+    return parts
+
+
+def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, notes: list[str]) -> ClassFolders:
+    """Choose or draw the splits, number the classes, and put each split into an order drawn by the seed."""
+    folders = sorted({one for listed in found.values() for _, one in listed})
+    if len(folders) < 2:
+        raise DataError(
+            f"{where} has pictures of one class only ({shown(folders[0])}); expected a folder for each of two or more."
+        )
+    said = tuple("".join(sign if sign.isprintable() else _NO_SIGN for sign in one) for one in folders)
+    if len(set(said)) < len(said):
+        raise DataError(f"{where} has class folders that differ only in signs that cannot be printed; rename them.")
+    number = {folder: at for at, folder in enumerate(folders)}
+    seed, share = preparation.seed, preparation.test_share
+    if list(found) in ([""], ["train"]):
+        (whole,) = found.values()
+        drawn = drawn_split(np.array([number[one] for _, one in whole]), share, seed, where)
+        splits = {split: [whole[at] for at in positions] for split, positions in drawn.items()}
+        note = said_draw(share, seed)
+    else:
+        chosen, note = chosen_splits(found, where)
+        splits = {split: _shuffled(found[chosen[split]], seed) for split in ("train", "test")}
+    return ClassFolders(
+        said,
+        {split: tuple(name for name, _ in listed) for split, listed in splits.items()},
+        {split: np.array([number[one] for _, one in listed], np.int64) for split, listed in splits.items()},
+        (note, *notes),
+    )
+
+
+def _shuffled(listed: Listed, seed: int) -> Listed:
+    """Draw the order; the stream is one that stays the same with every numpy."""
+    random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
+    return [listed[at] for at in random.permutation(len(listed))]

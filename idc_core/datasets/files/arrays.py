@@ -1,0 +1,117 @@
+"""Arrays of NumPy: an npz file, or npy files beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.contents import Content, Part, items_of, listed
+from idc_core.datasets.formats import data_format
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.splits import named_split
+from idc_core.errors import DataError
+from idc_core.guarded import Budget, open_arrays, read_array
+from idc_core.progress import Progress
+
+INPUTS = ("x", "inputs", "input", "images", "image", "data", "features", "texts", "text")
+TARGETS = ("y", "targets", "target", "labels", "label")
+CLASS_NAMES = ("class_names", "classes", "label_names", "target_names")
+VOCABULARY = ("feature_names", "vocabulary", "columns")
+
+Read = Callable[[], NDArray[Any]]
+
+
+@data_format(".npz", label="NumPy arrays")
+def read_npz(
+    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+) -> Items:
+    """Read inputs and targets of one file, such as x_train, y_train, x_test and y_test."""
+    with open_arrays(path, str(path)) as arrays:
+        readers = {name: partial(arrays.read, name) for name in arrays.names}
+        return items_of(content_of(readers, arrays.budget, preparation, str(path)), preparation, split, str(path))
+
+
+@data_format(".npy", label="NumPy array, with its labels beside it")
+def read_npy(
+    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+) -> Items:
+    """Read an array and those in the same folder that belong to it: x.npy and y.npy, or x_train.npy and so on."""
+    if not any(one != path for one in path.parent.glob("*.npy")):
+        raise DataError(
+            f"{path} is one array alone: its targets must lie beside it, as x.npy and y.npy. Or save both in one file: "
+            'numpy.savez("data.npz", x=inputs, y=targets).'
+        )
+    return read_npy_folder(path.parent, preparation, split)
+
+
+def read_npy_folder(folder: Path, preparation: Preparation, split: str) -> Items:
+    """Read inputs and targets that are npy files of a folder."""
+    where, budget = str(folder), Budget(str(folder))
+    readers = {one.stem: partial(read_array, one, str(one), budget=budget) for one in sorted(folder.glob("*.npy"))}
+    return items_of(content_of(readers, budget, preparation, where), preparation, split, where)
+
+
+def content_of(readers: Mapping[str, Read], budget: Budget, preparation: Preparation, where: str) -> Content:
+    """Find out which arrays are inputs and targets of which split, by their names, and read them.
+
+    Parameters
+    ----------
+    readers : mapping of str to callable
+        Reads the array of that name.
+    budget : Budget
+        What is read counts here.
+    preparation : Preparation
+        Its `inputs` and `targets` are names of arrays, with or without the name of a split.
+    where : str
+        What is read, for messages: the beginning of a sentence.
+
+    Raises
+    ------
+    DataError
+        If the names do not tell it.
+    """
+    inputs = _by_split(readers, preparation.inputs, INPUTS, where)
+    targets = _by_split(readers, preparation.targets, TARGETS, where)
+    if not inputs or set(inputs) != set(targets):
+        raise DataError(
+            f"{where} holds the arrays {listed(list(readers))}; expected inputs and targets under names such as x and "
+            "y, or x_train, y_train, x_test and y_test. Or say which arrays are inputs and targets."
+        )
+    if "test" in inputs:
+        inputs.pop("validation", None)
+    parts = {split: Part(readers[name](), readers[targets[split]]()) for split, name in inputs.items()}
+    words, classes = (_names(readers, names, where) for names in (VOCABULARY, CLASS_NAMES))
+    said = f"inputs: {', '.join(inputs.values())}; targets: {', '.join(targets[split] for split in inputs)}"
+    return Content(parts, budget, words, classes, (said,))
+
+
+def _by_split(names: Mapping[str, Any], given: str, known: tuple[str, ...], where: str) -> dict[str, str]:
+    """Return the name of the array of each split, of those that are called as was given, or else as usual."""
+    found: dict[str, str] = {}
+    for name in names:
+        split, word = named_split(name)
+        if given not in (name, word) if given else word.lower() not in known:
+            continue
+        split = "" if name == given else split
+        if split in found:
+            raise DataError(f"{where} holds {found[split]} and {name}, which may both be meant: say which one it is.")
+        found[split] = name
+    if "" in found and "test" in found and "train" not in found:
+        found = {"train": found.pop(""), **found}
+    return found
+
+
+def _names(readers: Mapping[str, Read], known: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return the names of classes or features that are kept beside the arrays, or nothing."""
+    name = next((one for one in known if one in readers), None)
+    if name is None:
+        return ()
+    found = readers[name]()
+    if found.ndim != 1 or found.dtype.kind != "U" or len(set(found.tolist())) < len(found):
+        raise DataError(f"{where}: expected different names in {name}, as text (n,), not {found.dtype} {found.shape}.")
+    return tuple(found.tolist())

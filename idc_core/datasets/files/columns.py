@@ -1,0 +1,135 @@
+"""Columns of a table as arrays: numbers, rows of numbers, texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import DataError
+from idc_core.guarded import Budget
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A text of one letter in an array, in a dictionary and as an object.
+_TEXT = 150
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose values are listed once and numbered as those values."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def value_type(column: pa.ChunkedArray) -> Any:
+    """Return the type of a column's values."""
+    import pyarrow as pa
+
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+
+
+def is_text(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds texts, that are not all numbers."""
+    import pyarrow as pa
+
+    kind = value_type(column)
+    return (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and numbers_of(column) is None
+
+
+def numbers_of(column: pa.ChunkedArray) -> NDArray[Any] | None:
+    """Return a column as numbers or truth values (n,), also where it has them as text; None where it has others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = value_type(column)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return _array(column)
+    if pa.types.is_decimal(kind):
+        return _array(column.cast(pa.float64()))
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
+        return None
+    first = column[0].as_py()
+    if first is not None and first.strip() and not _reads(first):
+        return None  # most texts are known by the first one
+    written = pc.utf8_trim_whitespace(plain(column))
+    for wanted in (pa.int64(), pa.float64()):
+        try:
+            return _array(written.cast(wanted))
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _reads(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def first_other(column: pa.ChunkedArray) -> str:
+    """Say which value of a column is the first that is no number, as a part of a sentence."""
+    import pyarrow as pa
+
+    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
+        return f" but {column.type}"[:100]
+    texts = (value.as_py() for chunk in column.chunks for value in chunk)
+    found = next(((row, text) for row, text in enumerate(texts) if text is None or not _reads(text)), None)
+    return "" if found is None else f" (row {found[0] + 1:,} has {(found[1] or '')[:60]!a})"
+
+
+def _array(column: pa.ChunkedArray) -> NDArray[Any]:
+    found: NDArray[Any] = column.to_numpy()
+    return found.astype(np.float32) if found.dtype == np.float16 else found
+
+
+def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[Any] | None:
+    """Return a column of lists of numbers, all equally long, as (n, length); None where it holds no lists."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return None
+    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+    flat = column.combine_chunks().flatten() if len(column) else column
+    if len(lengths) != 1 or not lengths[0] or not _is_number(flat.type) or flat.null_count:
+        said = f"from {min(lengths)} to {max(lengths)} values" if len(lengths) > 1 else f"of {kind.value_type}"
+        raise DataError(f"{where} has lists {said}; expected numbers, as many in every row.")
+    budget.take(2 * flat.nbytes, "its lists")
+    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), lengths[0])
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[Any]:
+    """Return a column of texts as an array of them; a text that occurs often is held once, but counted each time."""
+    check_whole(column, where)
+    budget.take(_TEXT * len(column), "its texts")
+    found = np.empty(len(column), object)
+    kept: dict[str, str] = {}
+    place = 0
+    for chunk in column.chunks:
+        for value in chunk:
+            text = value.as_py()
+            budget.take(len(text), "its texts")
+            found[place] = kept.setdefault(text, text)
+            place += 1
+    return found
+
+
+def check_whole(column: pa.ChunkedArray, where: str) -> None:
+    """Raise `DataError` where a value is missing."""
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        row = int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
+        raise DataError(f"{where} has no value in row {row + 1:,} ({column.null_count:,} missing); fill it in.")

@@ -1,0 +1,114 @@
+"""What the readers of files share: from all that a file holds to the items of one split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.labels import as_targets
+from idc_core.datasets.files.numbers import Numbers
+from idc_core.datasets.files.words import as_tokens
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.splits import chosen_splits, drawn_split, said_draw
+from idc_core.errors import DataError
+from idc_core.guarded import Budget
+
+# A dozen numbers of 64 bits: targets, their classes, and what the draw needs of each.
+_ITEM = 100
+
+
+@dataclass(frozen=True)
+class Part:
+    """Inputs and targets of one split as they are in the files; texts are an array of them."""
+
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a file, or a folder of them, holds.
+
+    Attributes
+    ----------
+    parts : dict of str to Part
+        By split ("train", "validation", "test"), or one by "" where the files tell none.
+    vocabulary, class_names : tuple of str
+        Names of features or words by token id, and of classes, where the files have them.
+    notes : tuple of str
+        What was done so far, in words.
+    """
+
+    parts: dict[str, Part]
+    budget: Budget
+    vocabulary: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def items_of(content: Content, preparation: Preparation, split: str, where: str) -> Items:
+    """Return the items of one split.
+
+    Raises
+    ------
+    DataError
+        If they are no inputs and targets that the engine takes. `where` is the beginning of a sentence.
+    """
+    for one in content.parts.values():
+        _check_lengths(one, where)
+        content.budget.take(_ITEM * len(one.targets), "its targets and the draw of its tests")
+    chosen, said = {"train": "", "test": ""}, said_draw(preparation.test_share, preparation.seed)
+    if set(content.parts) != {""}:
+        chosen, said = chosen_splits(content.parts, where)
+    used = list(dict.fromkeys(chosen.values()))
+    targets, class_names, labelled = as_targets(
+        [content.parts[name].targets for name in used], preparation.task, content.class_names, where
+    )
+    places = drawn_split(targets[0], preparation.test_share, preparation.seed, where) if used == [""] else {}
+    raw = [content.parts[name].inputs for name in used]
+    number = used.index(chosen[split])
+    if raw[0].dtype.kind in "OU":
+        training = _taken(raw[0], places.get("train"))
+        wanted = training if split == "train" else _taken(raw[number], places.get(split))
+        made = as_tokens([str(text) for text in training], [str(text) for text in wanted], preparation, where)
+    else:
+        numbers = Numbers(raw, preparation, where, content.vocabulary)
+        size = len(raw[number]) if not places else len(places[split])
+        content.budget.take(2 * size * numbers.bytes_each, "its inputs as numbers of 32 bits")
+        inputs = numbers.convert(_taken(raw[number], places.get(split)))
+        made = Items(inputs, targets[number], content.vocabulary, notes=numbers.notes)
+    return Items(
+        made.inputs,
+        _taken(targets[number], places.get(split)),
+        made.vocabulary,
+        made.texts,
+        class_names,
+        (*content.notes, *made.notes, *labelled, said),
+        whole=True,
+        special=made.special,
+    )
+
+
+def _taken(values: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
+    return values if places is None else values[places]
+
+
+def _check_lengths(part: Part, where: str) -> None:
+    if not part.inputs.ndim or not part.targets.ndim:
+        raise DataError(f"{where} has a single number where inputs or targets should be; expected one row per item.")
+    count, labels = len(part.inputs), len(part.targets)
+    if count != labels:
+        raise DataError(f"{where} has {count:,} inputs and {labels:,} targets; expected as many.")
+    if not count:
+        raise DataError(f"{where} has no items; expected at least one for training and one for testing.")
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Write names for a message, each quoted so that no character of it is taken for the message's own."""
+    said = ", ".join(ascii(name[:60]) for name in names[:most])
+    return f"{said}, and {len(names) - most:,} more" if len(names) > most else said or "nothing"

@@ -1,0 +1,111 @@
+"""Tables as text: CSV and TSV, plain or gzipped."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, items_of_table
+from idc_core.datasets.formats import data_format
+from idc_core.datasets.preparation import Preparation
+from idc_core.errors import DataError
+from idc_core.guarded import Budget, open_gzip, read_content
+from idc_core.progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BLOCK = 1 << 20
+# A cell of one character is two bytes of CSV and five of Arrow's text, which is held once more while it is cut.
+_COPIES = 8
+_ROWS = 1 << 24
+"""Bytes that are taken apart at a time; a row may be as long."""
+_COLUMN = 4_000
+_MOST_HEADING = 1 << 24
+
+
+@data_format(".csv", ".csv.gz", ".tsv", ".tsv.gz", label="Table as text")
+def read_csv(
+    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+) -> Items:
+    """Read a table whose first row is its heading."""
+    budget = Budget(str(path))
+    return items_of_table({"": csv_table(path, budget)}, path, budget, preparation, split)
+
+
+def csv_table(path: Path, budget: Budget) -> pa.Table:
+    """Return a table with every value as the text that it is.
+
+    Raises
+    ------
+    DataError
+        If it is no table in UTF-8, has rows of several lengths, or takes more memory than is allowed.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    where = str(path)
+    content = plain_content(path, budget)
+    if content.startswith(_UTF_16) or b"\0" in content[:_BLOCK]:
+        raise DataError(f"{where} is no table in UTF-8 but UTF-16 or binary; save it as CSV in UTF-8.")
+    if b"\0" in content:
+        raise DataError(f"{where} is no table in UTF-8: it holds a zero byte; save it as CSV in UTF-8.")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    comma = "\t" if ".tsv" in path.name.lower() else ","
+    names = _heading(content, comma, where)
+    check_columns(names, where)
+    budget.take(_COPIES * len(content) + _COLUMN * len(names), "its values")
+    try:
+        table = csv.read_csv(
+            io.BytesIO(content),
+            read_options=csv.ReadOptions(use_threads=False, block_size=_ROWS),
+            parse_options=csv.ParseOptions(delimiter=comma, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, check_utf8=True
+            ),
+        )
+        other = table.column_names != names
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise DataError(f"{where} is no table in UTF-8 with as many values in every row ({said(error)}).") from error
+    if other:
+        raise DataError(f"{where} has a heading that is damaged; write it again.")
+    return table
+
+
+def plain_content(path: Path, budget: Budget) -> bytes:
+    """Return the content of a file, expanded where its name ends in .gz, within the limit of memory."""
+    where = str(path)
+    if not path.name.lower().endswith(".gz"):
+        return read_content(path, where, budget)
+    parts = []
+    with open_gzip(path, where) as stream:
+        while part := stream.read(_BLOCK):
+            budget.take(2 * len(part), "its content once expanded")
+            parts.append(part)
+    return b"".join(parts)
+
+
+def said(error: Exception) -> str:
+    """Return the first line of an error, shortened, of characters that can be shown."""
+    return ascii((str(error).splitlines() or [type(error).__name__])[0][:200])[1:-1]
+
+
+def _heading(content: bytes, comma: str, where: str) -> list[str]:
+    """Return the names of the columns; read apart, as each column of a table takes memory."""
+    import csv
+
+    end = content.find(b"\n", 0, _MOST_HEADING)
+    line = content[:_MOST_HEADING] if end < 0 else content[:end]
+    count = line.count(comma.encode()) + 1
+    if count > MOST_COLUMNS:
+        raise DataError(f"{where} has {count:,} columns; at most {MOST_COLUMNS:,} are read: save it as npz.")
+    try:
+        rows = csv.reader(io.StringIO(content[:_MOST_HEADING].decode("utf-8", "replace"), newline=""), delimiter=comma)
+        names = next(rows, [])
+        "".join(names).encode()
+    except (csv.Error, UnicodeEncodeError) as error:
+        raise DataError(f"{where} has a heading that cannot be read ({said(error)}).") from error
+    return names

@@ -1,0 +1,79 @@
+"""A folder that holds files of one kind: arrays, IDX pairs, or a table per split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.arrays import read_npy_folder
+from idc_core.datasets.files.contents import listed
+from idc_core.datasets.files.delimited import csv_table
+from idc_core.datasets.files.idx import ENDINGS, read_idx_folder
+from idc_core.datasets.files.json_lines import json_table
+from idc_core.datasets.files.parquet import parquet_table
+from idc_core.datasets.files.tables import items_of_table
+from idc_core.datasets.formats import FILES, data_format, ending_of
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.splits import named_split
+from idc_core.errors import DataError
+from idc_core.guarded import Budget
+from idc_core.progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = {
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), csv_table),
+    **dict.fromkeys((".jsonl", ".jsonl.gz", ".ndjson", ".json"), json_table),
+    ".parquet": parquet_table,
+}
+"""Readers of tables by ending."""
+
+
+@data_format(FILES, label="Folder with arrays, tables or IDX files")
+def read_folder(
+    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+) -> Items:
+    """Read the files of a folder; files named train and test are the splits."""
+    names = sorted(one.name for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+    endings = {name: ending_of(name) for name in names}
+    if any(ending in ENDINGS for ending in endings.values()):
+        return read_idx_folder(path, preparation, split)
+    if any(ending == ".npy" for ending in endings.values()):
+        return read_npy_folder(path, preparation, split)
+    tables = [name for name in names if endings[name] in TABLES]
+    if not tables:
+        raise DataError(f"{path} holds the files {listed(names)}; open one of them, or name tables train and test.")
+    return _of_tables(path, tables, preparation, split)
+
+
+def _of_tables(folder: Path, names: list[str], preparation: Preparation, split: str) -> Items:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        # Pieces of a split, such as train-00000-of-00002.parquet, are put together in the order of their names.
+        found.setdefault(named_split(name.removesuffix(ending_of(name)))[0], []).append(name)
+    if "" in found and len(names) > 1:
+        raise DataError(
+            f"{folder} holds the tables {listed(names)}; expected one, or names that begin with train and test."
+        )
+    if "test" in found:
+        found.pop("validation", None)
+    budget = Budget(str(folder))
+    tables = {one: _joined([_table(folder / name, budget) for name in pieces], folder) for one, pieces in found.items()}
+    return items_of_table(tables, folder / names[0], budget, preparation, split)
+
+
+def _table(path: Path, budget: Budget) -> pa.Table:
+    return TABLES[ending_of(path.name)](path, budget)
+
+
+def _joined(tables: list[pa.Table], folder: Path) -> pa.Table:
+    import pyarrow as pa
+
+    if len({tuple(table.column_names) for table in tables}) > 1:
+        raise DataError(f"{folder}: the pieces of a split have other columns; expected the same in the same order.")
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise DataError(f"{folder}: the pieces of a split have columns of other types.") from error

@@ -1,0 +1,148 @@
+"""Targets as files write them, made class numbers or numbers of a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import DataError
+
+MOST_CLASSES = 5_000
+_MOST_NAME = 200
+_FEW = 10
+"""So many class numbers may always have gaps."""
+
+Made = tuple[list[NDArray[Any]], tuple[str, ...], tuple[str, ...]]
+"""The targets of each split, the names of classes, and what was done in words."""
+
+
+def as_targets(given: Sequence[NDArray[Any]], task: str, class_names: Sequence[str], where: str) -> Made:
+    """Return the targets of all splits as the engine takes them.
+
+    Parameters
+    ----------
+    given : sequence of ndarray
+        One per split: names (text), truth values, whole numbers or floats (n,) or (n, 1), or one-hot rows.
+    task : {"", "classification", "regression"}
+        What numbers are; "": whole numbers are classes, floats those of a regression.
+    class_names : sequence of str
+        Names by class number, where the files have them.
+    where : str
+        What is read, for messages: the beginning of a sentence.
+
+    Returns
+    -------
+    list of ndarray
+        int64 (n,) class numbers, or float32 (n,).
+    tuple of str
+        Names by class number; empty for a regression.
+    tuple of str
+        What was done, each in a few words.
+
+    Raises
+    ------
+    DataError
+        If they are of no such form, or all of one class.
+    """
+    columns, notes = zip(*(_column(one, where) for one in given), strict=True)
+    kinds = {one.dtype.kind for one in columns}
+    if kinds <= {"U", "O"}:
+        made = _named(columns, class_names, where)
+        if task == "regression":
+            raise DataError(f"{where} has names as targets, such as {_first(columns[0])}; a regression needs numbers.")
+    elif kinds <= set("biuf"):
+        made = _numbered(columns, task, class_names, where)
+    else:
+        raise DataError(f"{where} has targets of type {columns[0].dtype}; expected class numbers, names or numbers.")
+    targets, names, said = made
+    if names and len(set(np.concatenate(targets).tolist())) < 2:
+        raise DataError(f"{where} has one class only, {_first(columns[0])}; expected at least two.")
+    return targets, names, tuple(dict.fromkeys(note for note in (*notes, *said) if note))
+
+
+def _column(given: NDArray[Any], where: str) -> tuple[NDArray[Any], str]:
+    """Return one target per item, and what was done for it."""
+    if given.ndim == 2 and given.shape[1] == 1:
+        return given[:, 0], ""
+    if given.ndim == 1:
+        return given, ""
+    if given.ndim == 2 and given.dtype.kind in "biuf" and ((given == 0) | (given == 1)).all():
+        if (given.sum(1) == 1).all():
+            return given.argmax(1), "classes from one-hot rows"
+        raise DataError(f"{where} has several classes per item; expected one.")
+    raise DataError(f"{where} has targets of shape {given.shape}; expected one per item, (n,), or one-hot rows.")
+
+
+def _first(column: NDArray[Any]) -> str:
+    return ascii(str(column[0])[:60])
+
+
+def _named(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: str) -> Made:
+    found = sorted({str(name) for column in columns for name in column})
+    check_names(found, where)
+    names = list(class_names) or found
+    unknown = next((name for name in found if name not in names), None)
+    if unknown is not None:
+        raise DataError(f"{where} has the class {unknown!a}, which is not among the class names that it lists.")
+    numbers = {name: number for number, name in enumerate(names)}
+    targets = [np.array([numbers[str(name)] for name in column], np.int64) for column in columns]
+    return targets, tuple(names), ("classes sorted by name",) if not class_names else ()
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raise `DataError` where names of classes are too many, too long, empty, or cannot be shown."""
+    if len(names) > MOST_CLASSES:
+        raise DataError(f"{where} has {len(names):,} classes, such as {names[0][:60]!a}; at most {MOST_CLASSES:,}.")
+    wrong = next((name for name in names if not name.strip() or len(name) > _MOST_NAME or not name.isprintable()), None)
+    if wrong is not None:
+        raise DataError(
+            f"{where} has the class name {wrong[:60]!a}; expected 1 to {_MOST_NAME} characters that can be shown: "
+            "name the right column as targets, or rename the class."
+        )
+
+
+def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[str], where: str) -> Made:
+    for column in columns:
+        wrong = np.flatnonzero(~np.isfinite(column))
+        if len(wrong):
+            raise DataError(f"{where} has the target {column[wrong[0]]} at item {wrong[0]:,}; expected a number.")
+    is_float = any(column.dtype.kind == "f" for column in columns)
+    if task == "regression" or (is_float and not task and not class_names):
+        said = "targets are numbers of a regression"
+        return [np.ascontiguousarray(column, np.float32) for column in columns], (), (said,)
+    for column in columns:
+        wrong = np.flatnonzero((column < 0) | (column != np.floor(column)) | (column > 1 << 62))
+        if len(wrong):
+            raise DataError(
+                f"{where} has the class {column[wrong[0]]} at item {wrong[0]:,}; expected names or whole numbers from "
+                "0. Where targets are quantities, say that the task is regression."
+            )
+    return _classes(columns, class_names, where)
+
+
+def _classes(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: str) -> Made:
+    """Return whole numbers from 0 as classes: as they are, or counted anew where most of the numbers do not occur."""
+    occurring = np.unique(np.concatenate([np.unique(column) for column in columns])).astype(np.int64)
+    highest = int(occurring[-1])
+    if class_names:
+        check_names(class_names, where)
+        if highest >= len(class_names):
+            raise DataError(f"{where} has the class {highest} but names {len(class_names)} classes, from 0.")
+        return [column.astype(np.int64) for column in columns], tuple(class_names), ()
+    items = sum(map(len, columns))
+    if len(occurring) > max(_FEW, items // 2) or len(occurring) > MOST_CLASSES:
+        raise DataError(
+            f"{where} has {len(occurring):,} classes in {items:,} items; where these are quantities, say that the task "
+            "is regression."
+        )
+    if highest < max(_FEW, 2 * len(occurring)):
+        if all(column.dtype.kind == "b" for column in columns):
+            return [column.astype(np.int64) for column in columns], ("False", "True"), ()
+        gaps = highest + 1 - len(occurring)
+        said = (f"{gaps} of {highest + 1} class numbers without items",) if gaps else ()
+        return [column.astype(np.int64) for column in columns], tuple(map(str, range(highest + 1))), said
+    targets = [np.searchsorted(occurring, column.astype(np.int64)) for column in columns]
+    return targets, tuple(map(str, occurring.tolist())), ("classes counted anew, named by their numbers",)

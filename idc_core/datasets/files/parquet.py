@@ -1,0 +1,78 @@
+"""Tables in Parquet, with numbers, texts, lists of numbers, or pictures as Hugging Face writes them."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.delimited import said
+from idc_core.datasets.files.parquet_pages import columns, pages
+from idc_core.datasets.files.tables import MOST_COLUMNS, items_of_table
+from idc_core.datasets.formats import data_format
+from idc_core.datasets.preparation import Preparation
+from idc_core.errors import DataError
+from idc_core.guarded import Budget, read_content
+from idc_core.progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MARK = b"PAR1"
+# What a list of columns takes once it is parsed, for each of its bytes.
+_FOOTER_COPIES = 60
+_VALUE = 8
+
+
+@data_format(".parquet", label="Table in Parquet")
+def read_parquet(
+    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+) -> Items:
+    """Read a table whose columns are told by their names."""
+    budget = Budget(str(path))
+    return items_of_table({"": parquet_table(path, budget)}, path, budget, preparation, split)
+
+
+def parquet_table(path: Path, budget: Budget) -> pa.Table:
+    """Return a table; texts and bytes stay listed once, each row with its number, as they are in the file.
+
+    Raises
+    ------
+    DataError
+        If it is no such file, is damaged, or takes more memory than is allowed, as the headers of its pages say.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    where = str(path)
+    content = read_content(path, where, budget)
+    if len(content) < 12 or content[:4] != _MARK or content[-4:] != _MARK:
+        raise DataError(f"{where} is cut off or no Parquet file; copy it again.")
+    (footer,) = struct.unpack("<I", content[-8:-4])
+    budget.take(_FOOTER_COPIES * min(footer, len(content)), "the list of its columns")
+    texts = _check_pages(content, len(content) - 8 - footer, budget)
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+        table = file.read(use_threads=False)
+        table.validate(full=True)
+        table.column_names  # noqa: B018 (names that are no text are an error of the library's)
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, UnicodeError, MemoryError) as error:
+        raise DataError(f"{where} is damaged or no Parquet file ({said(error)}); write it again.") from error
+    return table
+
+
+def _check_pages(content: bytes, footer: int, budget: Budget) -> list[str]:
+    """Count what all pages expand to, before one is expanded; return the columns of texts that are listed once."""
+    if footer < len(_MARK):
+        raise DataError(f"{budget.where} is cut off or no Parquet file; copy it again.")
+    listed, paths = set(), set()
+    for column in columns(content, footer, budget.where):
+        paths.add(column.path)
+        if len(paths) > MOST_COLUMNS:
+            raise DataError(f"{budget.where} has more than {MOST_COLUMNS:,} columns, which are not read.")
+        if column.is_listed:
+            listed.add(column.path)
+        for page in pages(content, column.start, column.length, budget.where):
+            budget.take(page.size + _VALUE * page.values, "a page of it once expanded")
+    return sorted(listed)

@@ -1,0 +1,81 @@
+"""Pictures of a table: their bytes in a column, or files beside the table that it names."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.files.columns import check_whole, value_type
+from idc_core.datasets.preparation import Preparation
+from idc_core.errors import DataError
+from idc_core.guarded import Budget, picture_header, read_content, read_photo
+from idc_core.guarded.photos import ENDINGS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_pictures(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds pictures: bytes, {bytes, path} as Hugging Face writes them, or names of such files."""
+    import pyarrow as pa
+
+    kind = value_type(column)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return True
+    if pa.types.is_struct(kind):
+        return bool(kind.get_field_index("bytes") >= 0)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
+        return False
+    return str(column[0].as_py()).lower().endswith(ENDINGS)
+
+
+def pictures_of(column: pa.ChunkedArray, path: Path, budget: Budget, preparation: Preparation) -> NDArray[np.uint8]:
+    """Return the pictures of a column as uint8 (n, channels, rows, columns).
+
+    Raises
+    ------
+    DataError
+        If one is missing, is no whole picture, lies outside the table's folder, or has another size and none was given.
+    """
+    check_whole(column, str(path))
+    channels, size = preparation.channels or 3, preparation.size
+    found: NDArray[np.uint8] | None = None
+    for row, value in enumerate(column):
+        where, content = _content(value.as_py(), row, path)
+        if size is None:
+            size = picture_header(io.BytesIO(content), where)[:2]
+        if found is None:
+            budget.take(len(column) * channels * size[0] * size[1], "its pictures")
+            found = np.empty((len(column), channels, *size), np.uint8)
+        fit = preparation.fit if preparation.size is not None else None
+        found[row] = read_photo(content, where, channels=channels, size=size, fit=fit)
+    if found is None:
+        raise DataError(f"{path} has no rows; expected at least one for training and one for testing.")
+    return found
+
+
+def _content(value: Any, row: int, path: Path) -> tuple[str, bytes]:
+    """Return what is read, for messages, and the bytes of one picture."""
+    where = f"{path}, row {row + 1:,}"
+    if isinstance(value, dict):
+        value = value["bytes"] if value["bytes"] is not None else value.get("path")
+    if isinstance(value, bytes):
+        return where, value
+    if not isinstance(value, str):
+        raise DataError(f"{where} has no picture; expected its bytes, or the path of a file.")
+    folder = path.parent.resolve()
+    try:
+        file = (folder / value).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(f"{where} names the picture {value[:60]!a}, which is no path.") from error
+    if not file.is_relative_to(folder):
+        raise DataError(
+            f"{where} names the picture {value[:60]!a}, which lies outside the table's folder: refused. Copy it "
+            "into that folder."
+        )
+    said = f"{where}: the picture {value[:60]!a}"
+    return said, read_content(file, said)

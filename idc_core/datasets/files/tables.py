@@ -1,0 +1,228 @@
+"""Tables of any format: which columns are inputs and targets, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.columns import check_whole, first_other, is_text, numbers_of, rows_of, texts_of
+from idc_core.datasets.files.contents import Content, Part, items_of, listed
+from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.splits import named_split
+from idc_core.errors import DataError
+from idc_core.guarded import Budget, read_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TARGETS = ("label", "labels", "target", "targets", "class", "category", "y")
+CLASSES = ("label", "labels", "class", "category")
+"""Columns whose whole numbers are classes, written as floats too."""
+TEXTS = ("text", "sentence", "message", "content")
+PICTURES = ("image", "img", "file", "path", "filename", "image_path")
+NUMBERING = ("", "id", "index", "unnamed: 0")
+"""Columns that number the rows, and are no features."""
+SPLIT = "split"
+
+MOST_COLUMNS = 20_000
+_MOST_NAME = 200
+
+
+def items_of_table(
+    tables: dict[str, pa.Table], path: Path, budget: Budget, preparation: Preparation, split: str
+) -> Items:
+    """Return the items of one split.
+
+    Parameters
+    ----------
+    tables : dict of str to pyarrow.Table
+        One by "", or one per split that the files give, with the same columns.
+    path : Path
+        The file; pictures that it names lie in its folder.
+    budget : Budget
+        What the tables and their values take counts here.
+    preparation : Preparation
+        Its `inputs` and `targets` are names of columns.
+    split : {"train", "test"}
+
+    Raises
+    ------
+    DataError
+        If the names of the columns do not tell what they are, or values are missing or of the wrong kind.
+    """
+    where = str(path)
+    first = next(iter(tables.values()))
+    check_columns(first.column_names, where)
+    for one in tables.values():
+        if one.column_names != first.column_names:
+            raise DataError(f"{where}: training and tests have other columns; expected the same in the same order.")
+    if not all(map(len, tables.values())):
+        raise DataError(f"{where} has no rows; expected at least one for training and one for testing.")
+    target = _target(first, preparation, where)
+    inputs, left = _inputs(first, target, preparation, where)
+    parts: dict[str, Part] = {}
+    notes = [f"targets: column {target}", _said_inputs(inputs)]
+    if left:
+        notes.append(f"left out: {_short(left)}")
+    whole_task = bool(preparation.task) or target.strip().lower() not in CLASSES
+    for name, table in _split(tables, where).items():
+        targets = _values(table, [target], where, budget)
+        if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
+            targets = targets.astype(np.int64)
+        made = _values_of_inputs(table, inputs, path, budget, preparation)
+        if made.dtype.kind in "biu" and made.ndim == 2:
+            made = made.astype(np.float32)
+        parts[name] = Part(made, targets[:, 0] if targets.ndim == 2 else targets)
+    features = tuple(inputs) if next(iter(parts.values())).inputs.ndim == 2 and len(inputs) > 1 else ()
+    classes = _class_names(first, target, where)
+    return items_of(Content(parts, budget, features, classes, tuple(notes)), preparation, split, where)
+
+
+def check_columns(names: Sequence[str], where: str) -> None:
+    """Raise `DataError` where there are no columns, too many, or some without a name of their own."""
+    if not names:
+        raise DataError(f"{where} has no columns; expected a table with a heading.")
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{where} has {len(names):,} columns; at most {MOST_COLUMNS:,} are read: save it as npz.")
+    twice = next((one for one, other in pairwise(sorted(names)) if one == other), None)
+    if twice is not None:
+        raise DataError(f"{where} has several columns named {twice[:60]!a}; give each its own name.")
+    wrong = next((name for name in names if len(name) > _MOST_NAME or not name.isprintable()), None)
+    if wrong is not None:
+        raise DataError(
+            f"{where} has a column named {wrong[:60]!a}; expected at most {_MOST_NAME} characters that can be "
+            "shown: rename it."
+        )
+
+
+def _class_names(table: pa.Table, target: str, where: str) -> tuple[str, ...]:
+    """Return the names of classes that Hugging Face writes beside a table."""
+    about = (table.schema.metadata or {}).get(b"huggingface")
+    if about is None:
+        return ()
+    found: Any = read_json(about, f"{where}: what it says of itself", dict[str, Any])
+    for key in ("info", "features", target, "names"):
+        found = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        return ()
+    return tuple(found)
+
+
+def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
+    names = table.column_names
+    if preparation.targets:
+        if preparation.targets not in names:
+            raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
+        return preparation.targets
+    found = _called(names, TARGETS)
+    if not found:
+        raise DataError(
+            f"{where} has no column named {', '.join(TARGETS[:-1])} or {TARGETS[-1]}: say which one holds the targets. "
+            f"Its columns are {listed(names)}."
+        )
+    return found[0]
+
+
+def _inputs(table: pa.Table, target: str, preparation: Preparation, where: str) -> tuple[list[str], list[str]]:
+    """Return the columns that are inputs, and those that are left out without having been told."""
+    names = [name for name in table.column_names if name != target]
+    if preparation.inputs:
+        given = (
+            [preparation.inputs]
+            if preparation.inputs in names
+            else [one.strip() for one in preparation.inputs.split(",")]
+        )
+        missing = [name for name in given if name not in names]
+        if missing or len(set(given)) < len(given):
+            raise DataError(f"{where} has no columns {listed(missing or given)} for inputs; there are {listed(names)}.")
+        return given, []
+    for known, fits in ((PICTURES, is_pictures), (TEXTS, is_text)):
+        found = [name for name in _called(names, known) if fits(table.column(name))]
+        if len(found) > 1:
+            raise DataError(f"{where} has the columns {listed(found)}, which may all be inputs: say which one it is.")
+        if found:
+            return found, [name for name in names if name not in (*found, SPLIT)]
+    left = [name for name in names if name.strip().lower() in NUMBERING]
+    rest = [name for name in names if name not in left and name.lower() != SPLIT]
+    if not rest:
+        raise DataError(f"{where} has no inputs beside its targets; there are {listed(names)}.")
+    wrong = next((name for name in rest if numbers_of(table.column(name)) is None), None)
+    if wrong is not None:
+        raise DataError(
+            f"{where}: column {wrong[:60]!a} is not all numbers{first_other(table.column(wrong))}; expected a column "
+            f"named {', '.join((*TEXTS, *PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}."
+        )
+    return rest, left
+
+
+def _called(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names that are among those known, in the order of these."""
+    return [name for word in known for name in names if name.strip().lower() == word]
+
+
+def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
+    """Return a table per split: those of the files, or cut by a column of that name."""
+    table = next(iter(tables.values()))
+    name = next((one for one in table.column_names if one.strip().lower() == SPLIT), None)
+    if set(tables) != {""} or name is None or not is_text(table.column(name)):
+        return tables
+    said = texts_of(table.column(name), f"{where}, column {name}", Budget(where))
+    splits = np.array([named_split(str(one))[0] for one in said])
+    wrong = np.flatnonzero(splits == "")
+    if len(wrong):
+        raise DataError(
+            f"{where}, row {wrong[0] + 1:,}: the split is {str(said[wrong[0]])[:60]!a}; expected train, validation "
+            "or test."
+        )
+    return {one: table.filter(splits == one) for one in dict.fromkeys(splits.tolist())}
+
+
+def _values_of_inputs(
+    table: pa.Table, inputs: list[str], path: Path, budget: Budget, preparation: Preparation
+) -> NDArray[Any]:
+    if len(inputs) == 1 and is_pictures(table.column(inputs[0])):
+        return pictures_of(table.column(inputs[0]), path, budget, preparation)
+    return _values(table, inputs, str(path), budget, stacked=True)
+
+
+def _values(table: pa.Table, names: Sequence[str], where: str, budget: Budget, stacked: bool = False) -> NDArray[Any]:
+    """Return columns as numbers (n, columns), or a single one as what it is: numbers (n,), rows of them, or texts."""
+    columns = []
+    for name in names:
+        column, place = table.column(name), f"{where}, column {name!a}"
+        check_whole(column, place)
+        found = numbers_of(column)
+        if found is None and len(names) == 1:
+            rows = rows_of(column, place, budget)
+            if rows is not None:
+                return rows
+            if is_text(column):
+                return texts_of(column, place, budget)
+        if found is None:
+            raise DataError(
+                f"{place} is not all numbers{first_other(column)}; expected numbers, or a single column of texts."
+            )
+        budget.take(found.nbytes, "its numbers")
+        columns.append(found)
+    if len(columns) == 1 and not stacked:
+        return columns[0]
+    made = np.empty((len(table), len(columns)), np.float32 if stacked else np.result_type(*columns))
+    budget.take(made.nbytes, "its numbers side by side")
+    for number, found in enumerate(columns):
+        made[:, number] = found
+    return made
+
+
+def _said_inputs(names: Sequence[str]) -> str:
+    return f"inputs: column {names[0]}" if len(names) == 1 else f"inputs: {len(names):,} columns, {_short(names)}"
+
+
+def _short(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]}, {names[1]} ... {names[-1]}"

@@ -1,0 +1,65 @@
+"""Kinds of files that data can come from: one reader an ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.preparation import Preparation
+from idc_core.errors import DataError
+from idc_core.progress import Progress
+from idc_core.registry import Registry
+
+Read = Callable[[Path, Preparation, str, int | None, Progress | None], Items]
+"""Called with (path, preparation, split, limit, on_progress)."""
+
+
+@dataclass(frozen=True)
+class DataFormat:
+    """One kind of file: its ending, "/" for a folder of pictures, "/files" for one of others; its name; its reader."""
+
+    ending: str
+    label: str
+    read: Read
+
+
+FOLDER, FILES = "/", "/files"
+"""Folders of pictures; folders that hold files of the other formats."""
+
+DATA_FORMATS: Registry[DataFormat] = Registry("data format")
+"""Data formats by the ending of their files."""
+
+
+def data_format(*endings: str, label: str) -> Callable[[Read], Read]:
+    """Enter the decorated reader for these endings."""
+
+    def enter(read: Read) -> Read:
+        for ending in endings:
+            DATA_FORMATS.enter(ending, DataFormat(ending, label, read))
+        return read
+
+    return enter
+
+
+def format_of(path: Path) -> DataFormat:
+    """Return the format of a file or folder; DataError where there is none for it."""
+    if path.is_dir():
+        names = {one.name for one in path.iterdir() if one.is_file()}
+        # A network's folder holds JSON files too; the reader of pictures says what it is.
+        with_files = FILES in DATA_FORMATS and "config.json" not in names and any(map(ending_of, names))
+        return DATA_FORMATS[FILES if with_files else FOLDER]
+    ending = ending_of(path.name)
+    if path.suffix.lower() == ".py":
+        raise DataError(f"{path} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
+    if not path.exists():
+        raise DataError(f"{path} is not there: give the path of a file or folder.")
+    if not ending:
+        raise DataError(f"{path} is no data that can be read; expected {', '.join(sorted(DATA_FORMATS))}.")
+    return DATA_FORMATS[ending]
+
+
+def ending_of(name: str) -> str:
+    """Return the longest ending in the registry that a file's name has, or ""."""
+    return max((one for one in DATA_FORMATS if name.lower().endswith(one)), key=len, default="")

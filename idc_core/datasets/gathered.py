@@ -1,0 +1,152 @@
+"""A torch Dataset, or any sequence of (input, target), read item by item; many pictures go to disk, not to memory."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import weakref
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.own_arrays import as_array, checked_inputs
+from idc_core.datasets.row_cache import Put, RowCache, digest
+from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
+from idc_core.errors import DataError
+from idc_core.files import cache_folder
+from idc_core.progress import Progress, report
+
+_REPORTED = 64
+
+
+def gathered(found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
+    """Read the items of a sequence.
+
+    Parameters
+    ----------
+    found : sequence
+        Of (input, target).
+    where : str
+        What it is, for messages.
+    limit : int or None
+        Only the first ones.
+    on_progress : Progress or None
+
+    Returns
+    -------
+    Items
+        Inputs are an array, unchecked; pictures that would take more than `IN_MEMORY` are a `StreamedInputs`, checked.
+
+    Raises
+    ------
+    DataError
+        If it is empty, an item is no pair, inputs differ in their shape, or the disk has no room for pictures.
+    CancelledError
+        If `on_progress` returned False.
+    """
+    count = len(found) if limit is None else min(limit, len(found))
+    if not count:
+        raise DataError(f"{where} is empty; expected at least one input.")
+    pairs = _Pairs(found, where)
+    first, _ = pairs[0]
+    if first.ndim == 3 and count * first.size * StreamedInputs.itemsize > IN_MEMORY:
+        rows = GatheredRows(pairs, first, count)
+        targets = rows.make(on_progress)
+        return Items(cast("NDArray[Any]", StreamedInputs(rows, np.arange(count))), np.stack(targets))
+    inputs = np.empty((count, *first.shape), first.dtype)
+    labels = []
+    for place, (one, label) in pairs.read(count, on_progress):
+        inputs[place] = one
+        labels.append(label)
+    return Items(inputs, np.stack(labels))
+
+
+class _Pairs:
+    """Inputs and targets of a sequence, as arrays; all inputs have the shape of the one that was read first."""
+
+    def __init__(self, found: Any, where: str) -> None:
+        self.found, self.where = found, where
+        self.shape: tuple[int, ...] | None = None
+
+    def __getitem__(self, place: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        item = self.found[place]
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise DataError(f"{self.where}: item {place} is a {type(item).__name__}; expected (input, target).")
+        one = as_array(item[0])
+        self.shape = self.shape or one.shape
+        if one.shape != self.shape:
+            raise DataError(
+                f"{self.where}: item {place} has the shape {one.shape} and the first one {self.shape}; make all "
+                "inputs equally large."
+            )
+        return one, as_array(item[1])
+
+    def read(self, count: int, on_progress: Progress | None) -> Iterator[tuple[int, tuple[NDArray[Any], NDArray[Any]]]]:
+        """Yield the numbers of the first items with the items."""
+        for place in range(count):
+            yield place, self[place]
+            if place % _REPORTED == 0:
+                report(on_progress, place, count, "items read")
+
+
+class GatheredRows:
+    """Pictures of a sequence on disk, for as long as somebody has this object; the disk may lose any of them.
+
+    Kept are bytes where the sequence gives bytes, else float32. What the sequence reads from can change, so they are of
+    no use to another process.
+    """
+
+    def __init__(self, pairs: _Pairs, first: NDArray[Any], count: int) -> None:
+        self.where, self.shape, self._pairs = pairs.where, first.shape, pairs
+        self._dtype = np.dtype(np.uint8 if first.dtype == np.uint8 else np.float32)
+        folder = cache_folder() / "pictures" / f"read-{secrets.token_hex(8)}"
+        self._cache = RowCache(folder, count, first.size * self._dtype.itemsize)
+        self._digests = np.zeros((count, len(digest(np.zeros(0, np.uint8)))), np.uint8)
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+    def make(self, on_progress: Progress | None) -> list[NDArray[Any]]:
+        """Read all items, keep their pictures, and return their targets."""
+        targets = []
+        with self._cache.writing(len(self._digests)) as put:
+            for place, (one, target) in self._pairs.read(len(self._digests), on_progress):
+                self._digests[place] = self._kept(put, place, one)
+                targets.append(target)
+        return targets
+
+    def read(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """Return some pictures, (k, C, H, W); what is damaged or gone on disk is read from the sequence again."""
+        self._cache.used()
+        wanted = self._digests[numbers]
+        found, good = self._cache.read(numbers, wanted)
+        if not good.all():
+            lost = np.unique(numbers[~good]).tolist()
+            with self._cache.writing(len(lost)) as put:
+                for place in lost:
+                    if self._kept(put, place, self._pairs[place][0]).tobytes() != self._digests[place].tobytes():
+                        raise DataError(
+                            f"{self.where}: item {place} is another one than when it was read first; give equal items "
+                            "each time, without random changes."
+                        )
+            found, good = self._cache.read(numbers, wanted)
+        if not good.all():
+            raise DataError(
+                f"{self.where}: pictures cannot be kept in {self._cache.folder}, or are changed there by another "
+                "program: name another folder by the environment variable IDC_HOME."
+            )
+        return found.view(self._dtype).reshape(len(numbers), *self.shape)
+
+    def digest(self, numbers: NDArray[np.int64]) -> bytes:
+        """Return the digests of some pictures' bytes, one after the other."""
+        return repr((self.shape, self._dtype.str)).encode() + self._digests[numbers].tobytes()
+
+    def _kept(self, put: Put, place: int, one: NDArray[Any]) -> NDArray[np.uint8]:
+        """Check a picture, write it, and return its digest."""
+        checked = checked_inputs(one[None], f"{self.where}: item {place}")[0]
+        if (one.dtype == np.uint8) != (self._dtype == np.uint8):
+            raise DataError(f"{self.where}: item {place} is of type {one.dtype}, unlike the first one; give one type.")
+        content = np.ascontiguousarray(one if one.dtype == np.uint8 else checked).reshape(-1).view(np.uint8)
+        put(place, content)
+        return np.frombuffer(digest(content), np.uint8)

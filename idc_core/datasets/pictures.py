@@ -1,0 +1,204 @@
+"""Pictures in class folders, in a folder or a zip file: decoded as they are needed, and kept as bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.cache import stored
+from idc_core.datasets.class_folders import class_folders
+from idc_core.datasets.dataset import Items
+from idc_core.datasets.formats import data_format
+from idc_core.datasets.picture_files import PictureFiles, no_pictures
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.row_cache import Put, RowCache, digest
+from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
+from idc_core.errors import DataError
+from idc_core.files import cache_folder
+from idc_core.guarded import read_photo
+from idc_core.progress import Progress, report
+
+SURVEYED = 2_000
+"""Pictures whose headers are read to tell size and channels where the preparation does not."""
+
+_VERSION = 2
+"""Another number whenever the same files are decoded to other bytes."""
+
+_THREADS = max(2, min(8, os.cpu_count() or 1))
+_TOGETHER = 16
+
+
+@dataclass(frozen=True)
+class Form:
+    """What every picture is brought to; `told` is whether size and channels were given, not seen in the files."""
+
+    channels: int
+    size: tuple[int, int]
+    fit: str
+    told: tuple[bool, bool]
+    resample: str = "bilinear"
+    margin: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of a picture."""
+        return (self.channels, *self.size)
+
+
+@data_format("/", ".zip", label="Pictures in class folders")
+def read_pictures(
+    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+) -> Items:
+    """Read one split of the pictures in class folders, or its first `limit`.
+
+    Small sets are arrays in memory, others a `StreamedInputs`; only what is asked for is decoded.
+
+    Raises
+    ------
+    DataError
+        If there are no pictures in class folders, or one of them cannot be read.
+    """
+    files = PictureFiles(path)
+    if not files.names:
+        raise no_pictures(files)
+    folders = class_folders(files.names, files.where, preparation)
+    form = _form(files, preparation)
+    number = {name: at for at, name in enumerate(files.names)}
+    wanted = np.array([number[name] for name in folders.names[split][:limit]], np.int64)
+    source = PictureRows(files, form)
+    source.make(wanted, on_progress)
+    inputs = StreamedInputs(source, wanted)
+    found = np.asarray(inputs) if inputs.nbytes <= IN_MEMORY else inputs
+    return Items(
+        cast("NDArray[Any]", found),
+        folders.targets[split][: len(wanted)],
+        class_names=folders.class_names,
+        notes=(*_said(form), *folders.notes, *files.notes),
+        whole=len(wanted) == len(folders.names[split]),
+    )
+
+
+class PictureRows:
+    """The pictures of a folder or zip file in one form, by their number among its names."""
+
+    def __init__(self, files: PictureFiles, form: Form) -> None:
+        self.where, self.shape, self._files, self._form = files.where, form.shape, files, form
+        key = hashlib.sha256(repr((_VERSION, files.stamp, form)).encode()).hexdigest()[:32]
+        self._cache = RowCache(cache_folder() / "pictures" / key, len(files.names), int(np.prod(form.shape)))
+        self._digests, self._made = self._cache.digests()
+
+    def make(self, numbers: NDArray[np.int64], on_progress: Progress | None = None) -> None:
+        """Decode pictures that have not been decoded yet."""
+        missing = np.unique(numbers[~self._made[numbers]])
+        self._cache.used()
+        if len(missing):
+            self._decode(missing.tolist(), on_progress)
+
+    def read(self, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return some pictures, uint8 (k, C, H, W); what is damaged on disk is decoded again."""
+        found, good = self._cache.read(numbers, self._digests[numbers])
+        if not good.all():
+            before = self._digests[numbers].copy()
+            self._decode(np.unique(numbers[~good]).tolist(), None)
+            if not np.array_equal(before, self._digests[numbers]):
+                raise DataError(f"{self.where} changed after it was opened: open it again.")
+            found, good = self._cache.read(numbers, before)
+        if not good.all():
+            raise DataError(
+                f"{self.where}: decoded pictures cannot be kept in {self._cache.folder}, or are changed there by "
+                "another program: name another folder by the environment variable IDC_HOME."
+            )
+        return found.reshape(len(numbers), *self.shape)
+
+    def digest(self, numbers: NDArray[np.int64]) -> bytes:
+        """Return the digests of some pictures' bytes, one after the other."""
+        return repr(self.shape).encode() + self._digests[numbers].tobytes()
+
+    def _decode(self, numbers: Sequence[int], on_progress: Progress | None) -> None:
+        """Decode pictures in several threads, as Pillow leaves the interpreter's lock, and keep them."""
+        parts = [numbers[start : start + _TOGETHER] for start in range(0, len(numbers), _TOGETHER)]
+        done = 0
+        with self._cache.writing(len(numbers)) as put, self._files.reading() as read:
+            pool = ThreadPoolExecutor(_THREADS)
+            try:
+                report(on_progress, 0, len(numbers), "pictures decoded")
+                for part in pool.map(partial(self._decode_part, read, put), parts):
+                    done += part
+                    report(on_progress, done, len(numbers), "pictures decoded")
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _decode_part(self, read: Callable[[str], bytes], put: Put, numbers: Sequence[int]) -> int:
+        for number in numbers:
+            name = self._files.names[number]
+            pixels = self._picture(read(name), name)
+            put(number, pixels)
+            self._digests[number] = np.frombuffer(digest(pixels.reshape(-1)), np.uint8)
+            self._made[number] = True
+        return len(numbers)
+
+    def _picture(self, content: bytes, name: str) -> NDArray[np.uint8]:
+        form, where = self._form, self._files.said(name)
+        return read_photo(
+            content,
+            where,
+            channels=form.channels,
+            size=form.size,
+            fit=form.fit if form.told[0] else None,
+            resample=form.resample,
+            margin=form.margin,
+            only_grey=form.channels == 1 and not form.told[1],
+        )
+
+
+def _form(files: PictureFiles, preparation: Preparation) -> Form:
+    """Return what all pictures are brought to: as the preparation says, else as they all are."""
+    told = preparation.size is not None, preparation.channels is not None
+    if preparation.size is not None and preparation.channels is not None:
+        return Form(
+            preparation.channels, preparation.size, preparation.fit, told, preparation.resample, preparation.margin
+        )
+    found = stored("picture_headers", {"files": files.stamp, "of": SURVEYED}, partial(_survey, files))
+    if preparation.size is None and len(found["sizes"]) > 1:
+        raise DataError(_several_sizes(files, found))
+    size = preparation.size or (int(found["sizes"][0][0]), int(found["sizes"][0][1]))
+    channels = preparation.channels or (1 if found["grey"] else 3)
+    return Form(channels, size, preparation.fit, told, preparation.resample, preparation.margin)
+
+
+def _survey(files: PictureFiles) -> dict[str, Any]:
+    """Read the headers of some pictures, evenly spread: sizes, most frequent first, and whether all are grey."""
+    places = np.unique(np.linspace(0, len(files.names) - 1, min(SURVEYED, len(files.names))).astype(np.int64))
+    headers = [header for _, header in files.headers([files.names[at] for at in places])]
+    sizes = Counter((rows, columns) for rows, columns, _ in headers)
+    return {"sizes": [[*size, count] for size, count in sizes.most_common()], "grey": all(grey for *_, grey in headers)}
+
+
+def _several_sizes(files: PictureFiles, found: dict[str, Any]) -> str:
+    sizes = sorted(found["sizes"], key=lambda one: one[0] * one[1])
+    (low, high), usual = ((f"{one[0]} x {one[1]}" for one in (sizes[0], sizes[-1])), found["sizes"][0])
+    return (
+        f"{files.where} holds pictures of {len(sizes):,} sizes (rows x columns), from {low} to {high}, most often "
+        f"{usual[0]} x {usual[1]}; networks take one size. Give it as the size of the preparation, such as 224 x 224."
+    )
+
+
+def _said(form: Form) -> list[str]:
+    """Say what is done to the pictures."""
+    said = []
+    if form.told[0]:
+        how = {"stretch": "each side on its own", "crop": "the middle of the longer side", "pad": "with a black border"}
+        said.append(f"brought to {form.size[0]} x {form.size[1]}, {how[form.fit]}, {form.resample}")
+    if form.told[1]:
+        said.append("grey" if form.channels == 1 else "RGB")
+    return [*said, "turned as Exif says, transparent parts white"]

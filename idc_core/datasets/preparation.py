@@ -1,0 +1,136 @@
+"""How files become inputs: what a person can say of it, kept with the data and shown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from idc_core.errors import SettingError
+from idc_core.guarded import typed
+from idc_core.limits import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
+from idc_core.parameters import shown
+
+FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "black borders added"}
+"""Ways to bring a picture to a size, and what each does to it."""
+
+RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
+"""Filters of Pillow."""
+
+CHANNELS = {1: "grey", 3: "RGB"}
+"""Numbers of channels, and what they are called."""
+
+TASKS = ("classification", "regression")
+
+_MOST_NAME = 1_000
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How the files of a data set become inputs; what is not given is told by the files.
+
+    Attributes
+    ----------
+    size : (int, int) or None
+        Rows and columns that pictures are brought to.
+    fit : {"stretch", "crop", "pad"}
+        How: each side on its own, the shorter side and the middle of the other, or the longer side and a black border.
+    channels : {1, 3} or None
+        Grey or RGB.
+    resample : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
+        Filter by which pictures are brought to their size.
+    margin : int
+        Rows, and columns, that are cut off at the end: pictures are brought to this much more than the size before.
+    inputs, targets : str
+        Names of the columns or arrays that hold them; several columns with commas between them.
+    task : {"", "classification", "regression"}
+        What numbers as targets are: classes, or quantities.
+    tokenizer : Path or None
+        Folder of a Hugging Face tokenizer that makes token ids of texts; None splits them into words.
+    length : int or None
+        Tokens that a text is cut or padded to.
+    test_share : float
+        Part of the inputs that become tests where the files give no split.
+    seed : int
+        Draws that split.
+
+    Raises
+    ------
+    SettingError
+        If a value is outside what is allowed.
+    """
+
+    size: tuple[int, int] | None = None
+    fit: str = "stretch"
+    channels: int | None = None
+    resample: str = "bilinear"
+    margin: int = 0
+    inputs: str = ""
+    targets: str = ""
+    task: str = ""
+    tokenizer: Path | None = None
+    length: int | None = None
+    test_share: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        if self.size is not None:
+            if len(self.size) != 2:
+                raise SettingError(f"size of the preparation must be (rows, columns), not {shown(self.size)}.")
+            for side in self.size:
+                SIDE.check(side, "the preparation")
+        _check_one("fit", self.fit, tuple(FITS))
+        _check_one("channels", self.channels, (None, *CHANNELS))
+        _check_one("resample", self.resample, RESAMPLES)
+        MARGIN.check(self.margin, "the preparation")
+        _check_one("task", self.task, ("", *TASKS))
+        for name in ("inputs", "targets"):
+            if len(getattr(self, name)) > _MOST_NAME:
+                raise SettingError(f"{name} of the preparation must have at most {_MOST_NAME:,} characters.")
+        if self.length is not None:
+            TOKENS.check(self.length, "the preparation")
+        TEST_SHARE.check(self.test_share, "the preparation")
+        SEED.check(self.seed, "the preparation")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was given, as plain values; what is as by default is left out."""
+        plain = asdict(replace(self, tokenizer=None)) | {"tokenizer": self.tokenizer and str(self.tokenizer)}
+        given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
+        return {name: list(value) if name == "size" else value for name, value in plain.items() if name in given}
+
+    @classmethod
+    def from_json(cls, plain: object, where: str) -> Preparation:
+        """Return what `to_json` wrote; raise `DataError`, which begins with `where`, if it is anything else."""
+        given = typed(plain, where, dict[str, Any])
+        folder = typed(given.pop("tokenizer", None), where, str | None)  # type: ignore[arg-type]
+        found = typed(given, where, cls)
+        return replace(found, tokenizer=Path(folder) if folder else None)
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """What was given, each in a few words; nothing of the split, which only the files tell to be drawn."""
+        said = []
+        if self.size is not None:
+            said.append(f"pictures brought to {self.size[0]} x {self.size[1]}, {FITS[self.fit]}")
+        if self.resample != "bilinear":
+            said.append(f"{self.resample} interpolation")
+        if self.margin:
+            said.append(f"{self.margin} rows and columns more before the edges are cut off")
+        if self.channels is not None:
+            said.append(f"pictures made {CHANNELS[self.channels]}")
+        if self.inputs:
+            said.append(f"inputs: {shown(self.inputs)}")
+        if self.targets:
+            said.append(f"targets: {shown(self.targets)}")
+        if self.tokenizer is not None:
+            said.append(f"token ids by the tokenizer {self.tokenizer.name}")
+        if self.length is not None:
+            said.append(f"texts cut or padded to {self.length:,} tokens")
+        return tuple(said)
+
+
+def _check_one(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if value not in allowed or isinstance(value, bool):
+        expected = " or ".join(repr(one) for one in allowed if one not in (None, ""))
+        raise SettingError(f"{name} of the preparation must be {expected}, not {shown(value)}.")

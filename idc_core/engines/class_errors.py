@@ -1,0 +1,69 @@
+"""Counts of which neurons the inputs of each class activate, on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from idc_core.confusion.probability_matrix import THRESHOLD, ActivationCounts
+from idc_core.confusion.scaled_activation import stream_statistics
+from idc_core.engines.engine import Block, Engine
+from idc_core.engines.rows import Rows
+from idc_core.engines.sizes import find_blocks
+from idc_core.engines.source import Opened, Source
+from idc_core.progress import Progress
+
+
+@dataclass(eq=False)
+class ClassCounts:
+    """Counts of active neurons by predicted class, and the prediction of every input, int64 (n,)."""
+
+    counts: ActivationCounts
+    predicted: Rows
+
+    def merge(self, other: ClassCounts) -> Self:
+        """Take in the counts of the next inputs."""
+        self.counts.merge(other.counts)
+        self.predicted.merge(other.predicted)
+        return self
+
+
+def count_on(
+    engine: Engine,
+    source: Source,
+    layers: Sequence[str],
+    threshold: float = THRESHOLD,
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> ClassCounts:
+    """Count which neurons the inputs that a source names activate, as `activation_probability` does."""
+    cutting = find_blocks(engine, source, layers, None, batch_size)
+    work = _Count(tuple(layers), threshold, cutting.batch_size)
+    return engine.run(source, work, cutting.blocks, on_progress)
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Work: the counts of a block."""
+
+    layers: tuple[str, ...]
+    threshold: float
+    batch_size: int
+    keeps: str = ""
+
+    def __call__(self, opened: Opened, block: Block) -> ClassCounts:
+        """Count a block of inputs."""
+        found: ClassCounts | None = None
+        inputs = opened.data.inputs[slice(*block)]
+        for parts, scores in stream_statistics(opened.model, inputs, self.layers, batch_size=self.batch_size):
+            predicted = np.asarray(scores.argmax(1), np.int64)
+            if found is None:
+                found = ClassCounts(ActivationCounts(scores.shape[1], self.threshold), Rows([]))
+            found.counts.update(np.concatenate(parts, axis=1), predicted)
+            found.predicted.parts.append(predicted)
+        assert found is not None  # a block has inputs, or the pass has refused it
+        return found

@@ -1,0 +1,128 @@
+"""Coverage criteria on an engine: learning from training inputs, and what tests cover."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from idc_core.coverage.idc import IDC
+from idc_core.coverage.registry import Criterion
+from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, learn_all, update_all
+from idc_core.engines.engine import Block, Engine
+from idc_core.engines.importance import fit_idc
+from idc_core.engines.sizes import find_blocks
+from idc_core.engines.source import Opened, Source
+from idc_core.progress import Progress
+
+
+def fit_on(
+    engine: Engine,
+    criteria: Sequence[Criterion],
+    source: Source,
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> None:
+    """Fit criteria as `fit_all` does, on the inputs that a source names; each IDC makes a pass of its own."""
+    streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
+    if streamed:
+        cutting = find_blocks(engine, source, _layers(streamed), None, batch_size)
+        learns = any(one.learns for one in streamed)
+        blocks = cutting.blocks if learns else cutting.blocks[:1]
+        work = _Learn([_without(one, "model") for one in streamed], cutting.batch_size)
+        adopt_all(streamed, engine.run(source, work, blocks, on_progress))
+    for one in criteria:
+        if isinstance(one, IDC):
+            fit_idc(engine, one, source, batch_size or one.batch_size, on_progress)
+
+
+def update_on(
+    engine: Engine,
+    criteria: Sequence[Criterion],
+    source: Source,
+    *,
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> None:
+    """Account for the inputs that a source names by criteria that are fitted, as `update_all` does.
+
+    Criteria whose score depends on the order of the tests see all of them in one block, which one worker runs.
+    """
+    for ordered in (False, True):
+        some = [one for one in criteria if one.card.order_matters == ordered]
+        if not some:
+            continue
+        layers = dict.fromkeys(layer for one in some for layer in _layers([one]))
+        cutting = find_blocks(engine, source, tuple(layers), None, batch_size)
+        blocks = [(0, cutting.blocks[-1][1])] if ordered else cutting.blocks
+        work = _Update([_without(one.fresh(), "model") for one in some], cutting.batch_size)
+        seen = engine.run(source, work, blocks, on_progress)
+        for one, more in zip(some, seen.criteria, strict=True):
+            one.merge(more)
+
+
+def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
+    named = (layer for one in criteria for layer in ((one.layer,) if isinstance(one, IDC) else one.layers))
+    return tuple(dict.fromkeys(named))
+
+
+def _without(criterion: Any, *names: str) -> Any:
+    """Return a copy of a criterion without some attributes, which whoever gets it has or does not need."""
+    other = copy.copy(criterion)
+    for name in names:
+        if hasattr(other, name):
+            setattr(other, name, None)
+    return other
+
+
+def _with_model(criterion: Any, opened: Opened) -> Any:
+    other = copy.copy(criterion)
+    other.model = opened.model
+    return other
+
+
+@dataclass(frozen=True)
+class _Learn:
+    """Work: what streamed criteria learn from a block."""
+
+    criteria: list[Any]
+    batch_size: int
+    keeps: str = ""
+
+    def __call__(self, opened: Opened, block: Block) -> Learned:
+        """Learn from a block of the training inputs."""
+        criteria = [_with_model(one, opened) for one in self.criteria]
+        return learn_all(criteria, opened.data.inputs[slice(*block)], batch_size=self.batch_size)
+
+
+@dataclass(eq=False)
+class _Seen:
+    """Criteria that have seen some of the tests."""
+
+    criteria: list[Any]
+
+    def merge(self, other: _Seen) -> Self:
+        """Take in what the next tests cover."""
+        for mine, theirs in zip(self.criteria, other.criteria, strict=True):
+            mine.merge(theirs)
+        return self
+
+
+@dataclass(frozen=True)
+class _Update:
+    """Work: what a block of tests covers."""
+
+    criteria: list[Any]
+    batch_size: int
+    keeps: str = ""
+
+    def __call__(self, opened: Opened, block: Block) -> _Seen:
+        """Account for a block of the tests."""
+        criteria = [_with_model(one.fresh(), opened) for one in self.criteria]
+        for one in criteria:
+            if isinstance(one, IDC):
+                one.batch_size = self.batch_size
+        update_all(criteria, opened.data.inputs[slice(*block)], batch_size=self.batch_size)
+        return _Seen([_without(one, *one.unmerged) for one in criteria])

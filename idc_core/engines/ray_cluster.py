@@ -1,0 +1,346 @@
+"""Ray as an engine: workers on all machines of a cluster; those that die are replaced, those that join are used."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import socket
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from idc_core.engines.engine import Block, Engine, Found, Work, engine
+from idc_core.engines.source import Opener, Source
+from idc_core.engines.tree import Node, Tree
+from idc_core.errors import EngineError, IdcError, SettingError
+from idc_core.progress import Progress, report
+
+MOST_FAILURES = 5
+"""How often workers may end at one block, or its results be lost, before the work is given up."""
+
+LOOK_S = 1.0
+"""Seconds after which the cluster is asked for new machines, and the caller whether to stop."""
+
+START_S = 30.0
+"""Seconds after which a worker that has not begun is given up where CPUs are free: its machine has gone."""
+
+CONNECT_S = 10.0
+"""Seconds in which a cluster must answer at first."""
+
+NOBODY_S = 300.0
+"""Seconds without any worker after which the work is given up."""
+
+LOST_S = 20.0
+"""Seconds without the cluster's head after which the work is given up; after 60 Ray would end this process."""
+
+
+class _Worker:
+    """What runs in a worker's process."""
+
+    def __init__(self) -> None:
+        self._open = Opener()
+        self._work: tuple[Any, Any] = None, None
+
+    def ready(self) -> None:
+        """Answer once the process is there."""
+
+    def block(self, source: Source, work: list[Any], block: Block) -> tuple[Any, None]:
+        """Return what a block gives, and a second, small object that tells the driver that it is done.
+
+        `work` is a list with the reference to it, so that it is read once per run.
+        """
+        if self._work[0] != work[0]:
+            self._work = work[0], _own(_import_ray().get(work[0]))
+        return self._work[1](self._open(source), block), None
+
+    def merge(self, *states: Any) -> tuple[Any, None]:
+        """Return states merged in their order."""
+        return reduce(lambda one, other: one.merge(other), map(_own, states)), None
+
+
+def _own(thing: Any) -> Any:
+    """Return a copy of what comes from Ray's store, whose arrays are read-only."""
+    return copy.deepcopy(thing)
+
+
+@dataclass(eq=False)
+class _Hired:
+    """A worker as the driver sees it: its process, what it is at, and what tells that it has answered."""
+
+    number: int
+    actor: Any
+    signal: Any  # reference to the answer that is awaited; None while it has nothing to do
+    hired: float  # when, by the clock that only goes forward
+    job: Node | None = None
+    state: Any = None  # reference to the job's result
+
+    @property
+    def starting(self) -> bool:
+        """Whether its process is not known to be there."""
+        return self.signal is not None and self.job is None
+
+
+@engine("ray", label="Ray", help="Runs on the machines of a Ray cluster, by its address, or on the cores of this one.")
+class RayEngine(Engine):
+    """Run blocks on a Ray cluster, one worker per CPU.
+
+    Parameters
+    ----------
+    address : str
+        Of a cluster: HOST:PORT, or "auto" for the one that this machine is part of. Empty: the connection that this
+        process has, or else a cluster of this machine's own cores, for this engine alone.
+
+    Raises
+    ------
+    SettingError
+        If Ray is not installed, no cluster answers there, or this process has a connection already.
+    """
+
+    def __init__(self, address: str = "") -> None:
+        self.ray = _import_ray()
+        self._ours = not self.ray.is_initialized()
+        if self._ours:
+            _connect(self.ray, address)
+        elif address:
+            raise SettingError("This process is connected to a Ray cluster: leave the address out to use that one.")
+        self.workers: dict[int, _Hired] = {}
+        self.homes: dict[str, dict[int, int]] = defaultdict(dict)
+        self._numbers = itertools.count()
+        self._head = _place(self.ray.get_runtime_context().gcs_address)
+        self._lost = False
+        self._looked = self._reached = self._served = 0.0
+
+    def run(
+        self, source: Source, work: Work[Found], blocks: Sequence[Block], on_progress: Progress | None = None
+    ) -> Found:
+        """Return what all blocks give, merged; progress counts inputs, and says how many each worker has done."""
+        self._looked, self._reached = float("-inf"), time.monotonic()
+        self._served = self._reached
+        errors = self.ray.exceptions
+        try:
+            found: Found = _Run(self, source, work, blocks, on_progress).result()
+        except BaseException as error:
+            self.dismiss([one for one in self.workers.values() if one.job is not None])  # they would go on with it
+            if isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError):
+                raise EngineError(
+                    f"The Ray cluster fails ({_said(error)}). Look at its log, then start again."
+                ) from error
+            raise
+        return found
+
+    def close(self) -> None:
+        """End the workers, and the connection where it was made here."""
+        self.dismiss(list(self.workers.values()))
+        if self._ours:
+            self.ray.shutdown()
+            self._ours = False
+
+    def hire(self) -> None:
+        """Ask now and then for one worker per CPU that the cluster has; all of them begin side by side.
+
+        Raises
+        ------
+        EngineError
+            If the cluster is lost, or has had no worker for long.
+        """
+        now = time.monotonic()
+        if now < self._looked + LOOK_S:
+            return
+        self._looked = now
+        if not self._reaches_head(now):
+            return
+        if any(not one.starting for one in self.workers.values()):
+            self._served = now
+        elif now > self._served + NOBODY_S:
+            raise EngineError(
+                f"The Ray cluster has begun no worker for {NOBODY_S:.0f} seconds: other programs hold its CPUs, or its "
+                "machines cannot start this one. Look at `ray status`, then start again."
+            )
+        late = [one for one in self.workers.values() if one.starting and now > one.hired + START_S]
+        if late and self.ray.available_resources().get("CPU", 0) >= 1:
+            self.dismiss(late)
+        cpus = int(self.ray.cluster_resources().get("CPU", 0))
+        for _ in range(len(self.workers), cpus):
+            number = next(self._numbers)
+            actor = self.ray.remote(_Worker).options(num_cpus=1, max_restarts=0).remote()
+            self.workers[number] = _Hired(number, actor, actor.ready.remote(), now)
+
+    def _reaches_head(self, now: float) -> bool:
+        """Say whether the cluster's head answers; what is asked of Ray itself would wait for it."""
+        try:
+            socket.create_connection(self._head, LOOK_S).close()
+        except OSError as error:
+            if now > self._reached + LOST_S:
+                self._lost = True
+                raise EngineError(
+                    f"The Ray cluster is lost: its head at {':'.join(map(str, self._head))} has not answered for "
+                    f"{LOST_S:.0f} seconds ({_said(error)}). Start it again, then this run."
+                ) from error
+            return False
+        self._reached = now
+        return True
+
+    def dismiss(self, workers: Sequence[_Hired]) -> None:
+        """End workers, if they have not ended."""
+        for worker in workers:
+            self.workers.pop(worker.number, None)
+            if not self._lost:
+                with suppress(self.ray.exceptions.RayError):
+                    self.ray.kill(worker.actor)
+
+
+class _Run:
+    """One run, as the driver leads it."""
+
+    def __init__(
+        self, engine: RayEngine, source: Source, work: Work[Any], blocks: Sequence[Block], on_progress: Progress | None
+    ) -> None:
+        self._engine, self._ray, self._errors = engine, engine.ray, engine.ray.exceptions
+        self._blocks, self._on_progress = blocks, on_progress
+        self._homes = engine.homes[work.keeps] if work.keeps else {}
+        self._tree: Tree[Any] = Tree(len(blocks), dict(self._homes))
+        self._source, self._work = source, [self._ray.put(work)]
+        self._did: dict[int, int] = {}  # the worker that did each block
+        self._failures: Counter[Node | None] = Counter()  # by job; None: before a worker had one
+
+    def result(self) -> Any:
+        """Lead the run to its end."""
+        while True:
+            while not self._tree.finished:
+                self._hand_out()
+                self._hear()
+                self._tell()
+            top = self._tree.top
+            try:
+                while not self._ray.wait([self._tree.found[top]], timeout=LOOK_S)[0]:
+                    self._engine.hire()
+                    self._tell()
+                return _own(self._ray.get(self._tree.found[top]))
+            except self._errors.ObjectLostError as error:
+                self._redo(top, error)
+
+    def _hand_out(self) -> None:
+        workers = self._engine.workers
+        self._engine.hire()
+        for worker in workers.values():
+            node = None if worker.signal is not None else self._tree.take(worker.number, set(workers))
+            if node is None:
+                continue
+            if node.level:
+                call, given = worker.actor.merge, self._tree.states(node)
+            else:
+                call, given = worker.actor.block, [self._source, self._work, self._blocks[node.index]]
+            worker.job = node
+            worker.state, worker.signal = call.options(num_returns=2).remote(*given)
+
+    def _hear(self) -> None:
+        """Wait until a worker answers, but not for long."""
+        awaited = {one.signal: one for one in self._engine.workers.values() if one.signal is not None}
+        if not awaited:
+            time.sleep(LOOK_S)
+            return
+        for signal in self._ray.wait(list(awaited), num_returns=1, timeout=LOOK_S)[0]:
+            self._answered(awaited[signal])
+
+    def _answered(self, worker: _Hired) -> None:
+        node, state, signal = worker.job, worker.state, worker.signal
+        worker.job = worker.state = worker.signal = None
+        try:
+            self._ray.get(signal)
+        except self._errors.RayError as error:
+            cause = getattr(error, "cause", error)
+            if isinstance(cause, self._errors.ObjectLostError) and node is not None and node.level:
+                self._redo(node, cause)
+            elif isinstance(error, self._errors.RayTaskError):
+                raise cause if isinstance(cause, IdcError) else error from None
+            else:
+                self._ended(worker, node, error)
+            return
+        self._failures.pop(None, None)
+        if node is not None:
+            self._tree.done(node, state)
+            if not node.level:
+                self._did[node.index] = self._homes[node.index] = worker.number
+
+    def _ended(self, worker: _Hired, node: Node | None, error: Exception) -> None:
+        """Put back the job of a worker that has ended; another one is hired in its place."""
+        self._engine.dismiss([worker])
+        if node is not None:
+            self._tree.put_back(node)
+        self._failed(node, error)
+
+    def _redo(self, node: Node, error: Exception) -> None:
+        """Run the blocks again whose states went with a machine."""
+        for index in self._tree.redo(node):
+            self._did.pop(index, None)
+        self._failed(node, error)
+
+    def _failed(self, node: Node | None, error: Exception) -> None:
+        """Count a job that has no result; one that fails again and again ends the run."""
+        self._failures[node] += 1
+        if self._failures[node] >= MOST_FAILURES:
+            raise EngineError(
+                f"{MOST_FAILURES} times a worker ended {_named(node, self._blocks)} ({_said(error)}). Look whether the "
+                "machines have enough memory, and this program at the same path."
+            )
+
+    def _tell(self) -> None:
+        counts = dict.fromkeys(self._engine.workers, 0)
+        for index, number in self._did.items():
+            start, end = self._blocks[index]
+            counts[number] = counts.get(number, 0) + end - start
+        each = ", ".join(f"{count:,}" for count in counts.values())
+        report(self._on_progress, sum(counts.values()), self._blocks[-1][1], f"inputs done (per worker: {each})")
+
+
+def _named(node: Node | None, blocks: Sequence[Block]) -> str:
+    if node is None:
+        return "before its first block"
+    if node.level:
+        return "at the same merge"
+    start, end = blocks[node.index]
+    return f"at the same inputs, {start:,} to {end - 1:,}"
+
+
+def _said(error: BaseException) -> str:
+    """Return the first line of an error."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report its use to its makers
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise SettingError(
+            "The engine ray needs Ray, which is not installed: pip install -r requirements-cluster.txt"
+        ) from error
+    return ray
+
+
+def _place(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _connect(ray: Any, address: str) -> None:
+    try:
+        if ":" in address:  # Ray would try for minutes
+            socket.create_connection(_place(address), CONNECT_S).close()
+        ray.init(
+            address=address or "local",
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise SettingError(
+            f"No Ray cluster answers at {address or 'this machine'} ({_said(error)}). Start one as docs/CLUSTER.md "
+            "explains, and check its address and token."
+        ) from error

@@ -1,0 +1,119 @@
+"""A drawing of a network: its layers in order with their shapes, coloured by the IDC of each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from idc_core.figures.palette import ON_FILL, palette
+from idc_core.figures.style import finish
+
+A_ROW = 6
+ROW_PIXELS = 92
+WIDTH, HEIGHT = 0.84, 0.62
+"""Share of its place that a layer's box fills."""
+MOST = 20
+"""Characters of a layer's name that fit into its box."""
+
+
+def network_drawing(
+    layers: Sequence[str],
+    shapes: Mapping[str, tuple[int, ...]],
+    scores: Mapping[str, float],
+    title: str,
+    *,
+    selected: str = "",
+    dark: bool = False,
+) -> go.Figure:
+    """Draw one box per layer, from input to output, row by row; those with an IDC are filled.
+
+    Parameters
+    ----------
+    layers : sequence of str
+        In the order in which they run.
+    shapes : mapping
+        Shape of each layer's output for one input; layers without one are written by name alone.
+    scores : mapping
+        IDC of the layers that have one, 0..1; the boxes of others are empty.
+    selected : str, optional
+        The layer that is framed.
+
+    Returns
+    -------
+    Figure
+        Boxes are bars, which a page can make clickable; their `customdata` is the layer's name.
+    """
+    colours = palette(dark)
+    rows = math.ceil(len(layers) / A_ROW)
+    places = [(index % A_ROW, -(index // A_ROW)) for index in range(len(layers))]
+    figure = go.Figure()
+    for (x, y), (next_x, next_y) in itertools.pairwise(places):
+        if y == next_y:
+            figure.add_annotation(
+                x=next_x - WIDTH / 2,
+                y=y,
+                ax=x + WIDTH / 2,
+                ay=y,
+                xref="x",
+                yref="y",
+                axref="x",
+                ayref="y",
+                text="",
+                arrowhead=2,
+                arrowcolor=colours.muted,
+            )
+    scale = {"colorscale": colours.scale, "cmin": 0, "cmax": 100}
+    counted = [place for place, layer in enumerate(layers) if layer in scores]
+    others = [place for place, layer in enumerate(layers) if layer not in scores]
+    for shown, marker, ink in (
+        (counted, {"color": [100 * scores[layers[place]] for place in counted], **scale}, ON_FILL),
+        (others, {"color": colours.ground}, colours.ink),
+    ):
+        names = [layers[place] for place in shown]
+        framed = [layer == selected for layer in names]
+        line = {
+            "color": [colours.error if one else colours.muted for one in framed],
+            "width": [3 if one else 1 for one in framed],
+        }
+        figure.add_bar(
+            x=[places[place][0] for place in shown],
+            y=[HEIGHT] * len(shown),
+            base=[places[place][1] - HEIGHT / 2 for place in shown],
+            width=WIDTH,
+            marker=marker | {"line": line},
+            text=[_written(layer, shapes.get(layer), scores.get(layer)) for layer in names],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            constraintext="none",
+            insidetextfont={"color": ink, "size": 12},
+            customdata=names,
+            hovertext=[_spoken(layer, shapes.get(layer), scores.get(layer)) for layer in names],
+            hoverinfo="text",
+        )
+    figure.update_xaxes(visible=False, range=[-0.5, A_ROW - 0.5], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[0.5 - rows, 0.5], fixedrange=True)
+    figure.update_layout(barmode="overlay", showlegend=False)
+    finish(figure, title, colours, height=60 + ROW_PIXELS * rows)
+    return figure.update_layout(margin={"l": 8, "r": 8, "b": 8})
+
+
+def _written(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:
+    """Write what stands in a box: the end of a long name, the shape, and IDC."""
+    name = layer if len(layer) <= MOST else f"\u2026{layer[1 - MOST :]}"
+    lines = [name] + ([_sides(shape)] if shape else []) + ([] if score is None else [f"{100 * score:.3g} %"])
+    return "<br>".join(lines)
+
+
+def _sides(shape: tuple[int, ...]) -> str:
+    return " \u00d7 ".join(map(str, shape))
+
+
+def _spoken(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:
+    """Say what the pointer is over."""
+    size = f"<br>output {_sides(shape)}" if shape else ""
+    covered = "not counted" if score is None else f"IDC {100 * score:.3g} %"
+    return f"layer {layer}{size}<br>{covered}"

@@ -1,0 +1,63 @@
+"""The limit "robust-accuracy": the share of tests that are classified correctly before and after an attack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from idc_core.errors import CancelledError
+from idc_core.gate.limits import NumberLimit, labelled, limit
+from idc_core.gate.verdicts import Measured
+from idc_core.limits import ATTACKED, SEED
+from idc_core.parameters import settle, whole_number
+from idc_core.perturbation.attacks import ATTACKS, attack
+
+if TYPE_CHECKING:
+    from idc_core.gate.bench import Bench
+
+
+@limit("robust-accuracy")
+@dataclass(frozen=True, kw_only=True)
+class RobustAccuracy(NumberLimit):
+    """A limit on the accuracy under an attack: of the first `inputs` tests, those correct before and after it."""
+
+    attack: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    inputs: int = int(ATTACKED.default)
+    seed: int = int(SEED.default)
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown attack and parameters outside their ranges."""
+        super().__post_init__()
+        chosen = ATTACKS[self.attack]
+        settle(chosen.parameters, self.parameters, chosen.label)
+        whole_number("inputs", self.inputs, 1, ATTACKED.high)
+        SEED.check(self.seed)
+
+    @property
+    def label(self) -> str:
+        """What is limited."""
+        defaults = {one.name: one.default for one in ATTACKS[self.attack].parameters}
+        more = (f"on {self.inputs} tests", *([f"seed={self.seed}"] if self.seed else []))
+        return labelled(f"accuracy under {self.attack}", self.parameters, defaults, more)
+
+    def measure(self, bench: Bench) -> Measured:
+        """Attack the tests; return the share that is correct before and after."""
+        bench.check_classes("robust-accuracy")
+        inputs, targets = bench.test.inputs[: self.inputs], bench.test.targets[: self.inputs]
+        found = attack(
+            bench.model,
+            inputs,
+            targets,
+            self.attack,
+            seed=self.seed,
+            numbers=bench.test.ids[: self.inputs],
+            on_progress=bench.on_progress,
+            **self.parameters,
+        )
+        if not found.complete:
+            raise CancelledError(f"Stopped on request after {found.done:,} of {found.total:,} tests were attacked.")
+        right = found.before == found.targets
+        robust = right & (found.predictions == found.targets)
+        line = f"{int((right & ~robust).sum()):,} of {int(right.sum()):,} correctly classified tests are misclassified."
+        return Measured(float(robust.mean()), (line,))

@@ -1,0 +1,96 @@
+"""Running a gate: every check of its file, each limit measured and judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.gate.baseline import Baseline, read_baseline, value_before
+from idc_core.gate.bench import Bench
+from idc_core.gate.limits import Limit
+from idc_core.gate.opening import open_names
+from idc_core.gate.settings import Check, Gate, place
+from idc_core.gate.verdicts import CheckReport, GateReport, Measured, Value, Verdict
+from idc_core.progress import Progress
+from idc_core.runs import Planned
+from idc_core.setup_files import open_setup
+
+
+def run_gate(gate: Gate, *, renew: bool = False, on_progress: Progress | None = None) -> GateReport:
+    """Run every check of a gate, and judge its limits.
+
+    A check that cannot run does not stop the others: its limits could not be judged then.
+
+    Parameters
+    ----------
+    gate : Gate
+        From `read_gate`.
+    renew : bool
+        Compare what is measured with itself instead of a baseline, for `write_baseline`.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    GateReport
+
+    Raises
+    ------
+    IdcError
+        Before any work: if a setup file, a network, data or the baseline cannot be opened.
+    """
+    for setup in gate.setups:
+        open_setup(setup)
+    for check in gate.checks:
+        with place(check.where):
+            open_names(check, gate.folder)
+    needed = any(limit.needs_baseline for check in gate.checks for limit in check.limits)
+    baseline = read_baseline(gate.baseline) if needed and not renew else None
+    checks = (_run_check(check, gate.folder, baseline, on_progress) for check in gate.checks)
+    return GateReport(str(gate.file), tuple(checks))
+
+
+def measure(limit: Limit, bench: Bench) -> Measured:
+    """Return what a limit is on; where it was measured before, as it is kept.
+
+    A kind from elsewhere is measured each time: nothing here tells whether its code is still the same.
+    """
+    if not type(limit).__module__.startswith("idc_core."):
+        return limit.measure(bench)
+    key = (*bench.fingerprints, *bench.decisive.items(), limit.label)
+    return Planned("limits", key, lambda _: limit.measure(bench)).kept(bench.on_progress)
+
+
+def _run_check(check: Check, folder: Path, baseline: Baseline | None, on_progress: Progress | None) -> CheckReport:
+    started = time.perf_counter()
+    try:
+        bench = Bench(check, folder, on_progress)
+        facts, settings = bench.facts, bench.decisive
+    except CancelledError:
+        raise
+    except IdcError as error:
+        verdicts = tuple(_unjudged(limit, error) for limit in check.limits)
+        return CheckReport(check.name, verdicts=verdicts, seconds=time.perf_counter() - started)
+    values: dict[str, Value] = {}
+    found = [one for limit in check.limits for one in _judged(limit, bench, baseline, values)]
+    return CheckReport(check.name, facts, tuple(found), values, settings, time.perf_counter() - started)
+
+
+def _judged(limit: Limit, bench: Bench, baseline: Baseline | None, values: dict[str, Value]) -> Iterator[Verdict]:
+    """Yield the verdicts of one limit; note its value."""
+    try:
+        before = None
+        if limit.needs_baseline and baseline is not None:
+            before = value_before(baseline, bench.check.name, limit.label, bench.decisive)
+        measured = measure(limit, bench)
+        values[limit.label] = measured.value
+        yield from limit.judge(measured, measured.value if before is None else before)
+    except CancelledError:
+        raise
+    except IdcError as error:
+        yield _unjudged(limit, error)
+
+
+def _unjudged(limit: Limit, error: IdcError) -> Verdict:
+    return Verdict(limit.label, "", "could not run", sentence=str(error))

@@ -1,0 +1,209 @@
+"""The file of a gate: which networks are checked, on what, and the limits; read and checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.datasets.preparation import Preparation
+from idc_core.errors import DataError, IdcError, SettingError
+from idc_core.explained import EXPLAINED
+from idc_core.gate.limits import LIMITS, Limit
+from idc_core.guarded import read_toml, typed
+from idc_core.importance.important_neurons import PRIORITIES
+from idc_core.limits import CLUSTERS, INPUTS, M
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.models.scaling import Scaling
+from idc_core.parameters import shown
+
+T = TypeVar("T")
+
+_MOST_NAME = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One check: a network, its tests, and how they are analysed; the fields are the keys of its table in the file.
+
+    `model` and `data` are names, or paths from the file's folder; `data`, `layer` and the limits on inputs are by
+    default the network's own data, its default layer, and all inputs. `m` to `original` are as in
+    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain` and `trust` are for a network from a
+    file, `preparation` for data from files.
+    """
+
+    model: str
+    name: str = ""
+    data: str = ""
+    layer: str = ""
+    limit_train: int | None = None
+    limit_test: int | None = None
+    m: int = int(M.default)
+    rule: str = "epsilon"
+    epsilon: float | None = None
+    priority: str = "sum"
+    clusters: tuple[int, ...] = (2, 3, 4)
+    drop_zeros: bool = False
+    clustering: str = "k-means"
+    original: bool = False
+    architecture: str = ""
+    scaling: dict[str, Any] = field(default_factory=dict)
+    explain: str = ""
+    trust: bool = False
+    preparation: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what the method does not define."""
+        for name in ("model", "name", "data", "layer", "architecture", "explain"):
+            value = getattr(self, name)
+            if len(value) > _MOST_NAME or not value.isprintable():
+                raise SettingError(f"{name} must be at most {_MOST_NAME} characters that can be printed")
+        for limited in ("limit_train", "limit_test"):
+            if getattr(self, limited) is not None:
+                INPUTS.check(getattr(self, limited))
+        M.check(self.m)
+        for number in self.clusters:
+            CLUSTERS.check(number)
+        CLUSTERINGS[self.clustering].check(self.clusters)
+        _ = PRIORITIES[self.priority], self.relevance
+        if self.explain and self.explain not in EXPLAINED and not self.explain.startswith("token-"):
+            raise SettingError(f"explain must be {', '.join(EXPLAINED)} or token-N, not {shown(self.explain)}")
+
+    @property
+    def relevance(self) -> RelevanceSettings:
+        """How relevance is propagated."""
+        return RelevanceSettings(self.rule, epsilon=self.epsilon)
+
+    @property
+    def title(self) -> str:
+        """The name that reports and baseline know the check by."""
+        return self.name or " ".join(filter(None, (self.model, self.data, self.layer)))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a file; `where` begins messages about it."""
+
+    settings: Settings
+    limits: tuple[Limit, ...]
+    scaling: Scaling | None
+    preparation: Preparation | None
+    where: str
+
+    @property
+    def name(self) -> str:
+        """The name that reports and baseline know it by."""
+        return self.settings.title
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a file says; paths in it start from its folder."""
+
+    file: Path
+    setups: tuple[Path, ...]
+    baseline: Path
+    checks: tuple[Check, ...]
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths start from."""
+        return self.file.absolute().parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Top:
+    check: list[dict[str, Any]]
+    setup: str | list[str] = field(default_factory=list)
+    baseline: str = ""
+
+
+def read_gate(file: Path) -> Gate:
+    """Read a gate's file.
+
+    Parameters
+    ----------
+    file : Path
+        TOML, as docs/CHECKS.md explains it.
+
+    Returns
+    -------
+    Gate
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or holds an unknown key, name or value: where, what came, and what was expected.
+    """
+    where = str(file)
+    top = _fitted(read_toml(file, where), where, _Top)
+    folder = file.absolute().parent
+    checks = tuple(_check(plain, f"{where}, check {number}", folder) for number, plain in enumerate(top.check, start=1))
+    if not checks:
+        raise DataError(f"{where} has no checks: expected at least one table [[check]].")
+    _check_different([check.name for check in checks], f"{where}: two checks are called", "give each a name of its own")
+    setups = [top.setup] if isinstance(top.setup, str) else top.setup
+    baseline = folder / (top.baseline or f"{file.stem}-baseline.json")
+    return Gate(file, tuple(folder / Path(setup).expanduser() for setup in setups), baseline, checks)
+
+
+@contextmanager
+def place(where: str) -> Iterator[None]:
+    """Begin the message of a mistake with where in the file it is."""
+    try:
+        yield
+    except IdcError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def _check(plain: dict[str, Any], where: str, folder: Path) -> Check:
+    tables = typed(plain.pop("limit", []), f"{where}, key limit,", list[dict[str, Any]])
+    settings = _fitted(plain, where, Settings)
+    limits = tuple(_limit(table, f"{where}, limit {number}") for number, table in enumerate(tables, start=1))
+    if not limits:
+        raise DataError(f"{where} has no limits: expected at least one table [[check.limit]].")
+    _check_different([one.label for one in limits], f"{where}: two limits are on", "give both bounds in one")
+    with place(where):
+        scaling = _fitted(settings.scaling, "scaling", Scaling) if settings.scaling else None
+        preparation = _preparation(settings.preparation, folder) if settings.preparation else None
+    return Check(settings, limits, scaling, preparation, where)
+
+
+def _preparation(plain: dict[str, Any], folder: Path) -> Preparation:
+    _check_keys(plain, "preparation", Preparation)
+    found = Preparation.from_json(dict(plain), "preparation")
+    return found if found.tokenizer is None else replace(found, tokenizer=folder / found.tokenizer)
+
+
+def _limit(plain: dict[str, Any], where: str) -> Limit:
+    with place(where):
+        name = typed(plain.pop("kind", "coverage"), "kind", str)
+        kind = LIMITS[name]
+    return _fitted(plain, f"{where} ({name})", kind)
+
+
+def _fitted(plain: Mapping[str, Any], where: str, kind: type[T]) -> T:
+    """Return a table as an object whose fields are its keys."""
+    _check_keys(plain, where, kind)
+    return typed(dict(plain), where, kind)
+
+
+def _check_keys(plain: Mapping[str, Any], where: str, kind: Any) -> None:
+    """Refuse unknown and missing keys by name."""
+    known = [one for one in fields(kind) if one.init]
+    unknown = next((key for key in plain if key not in {one.name for one in known}), None)
+    if unknown is not None:
+        keys = ", ".join(one.name for one in known)
+        raise DataError(f"{where} has the unknown key {shown(unknown)}; expected {keys}.")
+    for one in known:
+        if one.default is MISSING and one.default_factory is MISSING and one.name not in plain:
+            raise DataError(f"{where} has no key {one.name}, which is needed.")
+
+
+def _check_different(names: list[str], begin: str, remedy: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{begin} {shown(twice)}; {remedy}.")

@@ -1,0 +1,131 @@
+"""Arrays that grow by rows: in memory, and past a bound of bytes in files without a name."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Hashable, Iterator
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.files import cache_folder, keeping
+from idc_core.guarded import limits
+
+Array = NDArray[Any]
+
+BLOCK = 8 << 20
+"""Bytes that are read from a file at a time."""
+
+
+class GrowingArrays:
+    """Arrays by name, each of which grows by rows of one shape and type.
+
+    Past `most` bytes together (default: ``activations_mib`` of the config file) all of them lie in files in the cache
+    folder. A file has no name there: its space is free again when its array is no longer used, and when the process
+    ends, however it ends.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = limits().activations if most is None else most
+        self._held = 0
+        self._parts: dict[Hashable, list[Array]] = {}
+        self._files: dict[Hashable, _File] = {}
+        self._on_disk = False
+
+    def append(self, name: Hashable, rows: Array) -> None:
+        """Add rows (k, ...) to an array.
+
+        Raises
+        ------
+        DataError
+            If they have to go to disk, and cannot be written there.
+        """
+        if self._on_disk:
+            self._write(name, rows)
+            return
+        self._parts.setdefault(name, []).append(rows)
+        self._held += rows.nbytes
+        if self._held > self._most:
+            self._on_disk = True
+            for one in list(self._parts):
+                for part in self._parts.pop(one):
+                    self._write(one, part)
+
+    def blocks(self, name: Hashable) -> Iterator[Array]:
+        """Yield the rows of an array in their order, a few megabytes at a time where they are on disk."""
+        if self._on_disk:
+            yield from self._files[name].blocks()
+        else:
+            yield from self._parts[name]
+
+    def joined(self, name: Hashable) -> Array:
+        """Return an array, read-only: in memory, or mapped from its file."""
+        found = self._files[name].mapped() if self._on_disk else np.concatenate(self._parts[name])
+        found.setflags(write=False)
+        return found
+
+    def drop(self, name: Hashable) -> None:
+        """Forget an array."""
+        self._parts.pop(name, None)
+        self._files.pop(name, None)
+
+    def _write(self, name: Hashable, rows: Array) -> None:
+        with keeping(cache_folder(), "Activations that memory has no room for"):
+            if name not in self._files:
+                self._files[name] = _File(rows)
+            self._files[name].write(rows)
+
+
+class _File:
+    """Rows of one shape and type in a file that has no name."""
+
+    def __init__(self, like: Array) -> None:
+        self._shape, self._dtype, self._rows = like.shape[1:], like.dtype, 0
+        self._stream: IO[bytes] = TemporaryFile(dir=cache_folder())  # noqa: SIM115  # it lives as long as its rows
+
+    def write(self, rows: Array) -> None:
+        self._stream.write(np.ascontiguousarray(rows, self._dtype).data)
+        self._rows += len(rows)
+
+    def blocks(self) -> Iterator[Array]:
+        self._stream.flush()
+        length = int(np.prod(self._shape, dtype=np.int64))
+        step = max(1, BLOCK // max(1, length * self._dtype.itemsize))
+        for start in range(0, self._rows, step):
+            self._stream.seek(start * length * self._dtype.itemsize)
+            count = min(step, self._rows - start)
+            yield np.fromfile(self._stream, self._dtype, count * length).reshape(count, *self._shape)
+        self._stream.seek(0, 2)
+
+    def mapped(self) -> Array:
+        self._stream.flush()
+        if not self._rows:
+            return np.empty((0, *self._shape), self._dtype)
+        return np.memmap(self._stream, self._dtype, "r", shape=(self._rows, *self._shape))
+
+
+def row_blocks(array: Array) -> Iterator[tuple[int, Array]]:
+    """Yield an array's rows with the number of the first of them: a mapped one in blocks, another one whole."""
+    if _mapping(array) is None:
+        yield 0, array
+        return
+    step = max(1, BLOCK // max(1, array[:1].nbytes))
+    for start in range(0, len(array), step):
+        yield start, array[start : start + step]
+        give_back(array)
+
+
+def give_back(array: Array) -> None:
+    """Let the pages of a mapped array go, which else count as this process's memory; they are read again if needed."""
+    mapping = _mapping(array)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping(array: Any) -> mmap.mmap | None:
+    """Return the mapping that an array's values lie in; None where they are in memory."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array if isinstance(array, mmap.mmap) else None

@@ -1,0 +1,178 @@
+"""What a file turns out to be once it is read: facts that are kept, so that menus need not read it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from idc_core.datasets.dataset import content_fingerprint
+from idc_core.datasets.formats import format_of as data_format_of
+from idc_core.datasets.opening import FileReader
+from idc_core.datasets.own import OwnReader
+from idc_core.errors import DataError, IdcError, ModelError
+from idc_core.explained import explaining
+from idc_core.library import store
+from idc_core.library.entry import DataFacts, Entry, NetworkFacts, NetworkSettings, Stamp
+from idc_core.library.opening import HIDDEN, enter_all, named, preparation_of, scaling_of
+from idc_core.library.places import measure
+from idc_core.models import MODELS
+from idc_core.models.formats import format_of as network_format_of
+from idc_core.models.opening import FileBuilder, open_network
+from idc_core.progress import Progress, report
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from idc_core.datasets.entry import DatasetEntry
+
+_TRIED = 2
+
+
+def understand(entry: Entry, on_progress: Progress | None = None) -> Entry:
+    """Read what an entry refers to, keep what was found, and return the entry.
+
+    Raises
+    ------
+    IdcError
+        If it cannot be read; the message calls it by the entry's name.
+    """
+    with named(entry):
+        stamp = entry.stamp if entry.content else Stamp(*measure(entry.path))
+        if entry.kind == "network":
+            found = _network(entry, on_progress)
+            if entry.network is not None:  # read again: its layers are those of before until it is connected again
+                found = replace(found, layers=entry.network.layers, default_layer=entry.network.default_layer)
+            return store.replaced(entry, network=found, stamp=stamp, check=None)
+        found_data = _data(entry, on_progress)
+        return store.replaced(entry, data=found_data, data_settings=entry.data_settings, stamp=stamp)
+
+
+def _network(entry: Entry, on_progress: Progress | None) -> NetworkFacts:
+    from idc_core.models.weights import fingerprint
+
+    report(on_progress, 0, 1, "reading the network")
+    form = network_format_of(entry.path)
+    module = FileBuilder(entry.path, None, "", False)()
+    takes = ""
+    if form.expects is not None:
+        expected = form.expects(entry.path)
+        sides = (*((expected.channels,) if expected.channels else ()), *(expected.size or ()))
+        takes = " x ".join(map(str, sides)) or (f"{expected.length} tokens" if expected.length else "")
+    count = sum(value.numel() for value in module.parameters())
+    return NetworkFacts(form.label, count, fingerprint(module), takes)
+
+
+def _data(entry: Entry, on_progress: Progress | None) -> DataFacts:
+    form = data_format_of(entry.path)
+    reader = OwnReader(entry.label, FileReader(entry.path, preparation_of(entry)), None, ())
+    train, test = (reader(split, None, on_progress) for split in ("train", "test"))
+    names = reader.names()
+    shape = tuple(int(side) for side in train.inputs.shape[1:])
+    if test.inputs.shape[1:] != train.inputs.shape[1:]:
+        raise DataError(
+            f"{entry.path}: training inputs have the shape {shape}, tests {tuple(test.inputs.shape[1:])}; make all "
+            "inputs equally large."
+        )
+    task = reader.task or "classification"
+    sizes = len(train.targets), len(test.targets)
+    return DataFacts(form.label, content_fingerprint(test, names), shape, task, names, *sizes, test.notes)
+
+
+def connect(entry: Entry, settings: NetworkSettings, on_progress: Progress | None = None) -> Entry:
+    """Give a network its data and other settings, keep them and its layers, and return the entry.
+
+    Raises
+    ------
+    IdcError
+        If it does not run on these data; then nothing changes.
+    """
+    if entry.network is None:
+        raise ModelError(f"{entry.label} has not been read yet.")
+    report(on_progress, 0, 1, "running the network on two inputs")
+    name = HIDDEN + entry.id
+    with named(entry):
+        try:
+            scaling = scaling_of(replace(entry, network_settings=settings))
+            opened = open_network(
+                entry.path,
+                data=settings.data,
+                name=name,
+                layer=settings.layer,
+                scaling=scaling,
+                explain=settings.explain or None,
+            )
+            facts = replace(entry.network, layers=tuple(opened.layers), default_layer=opened.default_layer)
+        finally:
+            MODELS.pop(name, None)
+    return store.replaced(entry, network=facts, network_settings=settings, check=None)
+
+
+def fitting(
+    entry: Entry, candidates: Mapping[str, DatasetEntry], on_progress: Progress | None = None
+) -> dict[str, str]:
+    """Try a network on one input of zeros of each data set.
+
+    Parameters
+    ----------
+    entry : Entry
+        A network.
+    candidates : mapping
+        Data sets by name; their shapes and classes are known.
+    on_progress : Progress, optional
+
+    Returns
+    -------
+    dict of str to str
+        Why a data set does not fit, by its name; empty where it fits.
+    """
+    with named(entry):
+        module = FileBuilder(entry.path, scaling_of(entry), "", False)().eval().float()
+        if explain := entry.network_settings.explain:
+            explaining(module, explain)
+    found = {}
+    for place, (name, data) in enumerate(candidates.items()):
+        report(on_progress, place, len(candidates), "data sets tried")
+        found[name] = _misfit(module, data)
+    return found
+
+
+def _misfit(module: Module, data: DatasetEntry) -> str:
+    import torch
+
+    from idc_core.scores import scores_of
+
+    # Token ids have one side, as vectors have, which are floats: the network may take either.
+    kinds = (torch.float32, torch.int64) if len(data.input_shape) == 1 else (torch.float32,)
+    reason = ""
+    for kind in kinds:
+        try:
+            with torch.no_grad():
+                scores = scores_of(module(torch.zeros((_TRIED, *data.input_shape), dtype=kind)))
+        except (IdcError, RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+            first = str(error).strip().splitlines()
+            reason = f"it cannot take inputs of {' x '.join(map(str, data.input_shape))} ({first[0] if first else ''})"
+            continue
+        if scores.dim() > 2:
+            return f"it gives scores of shape (n, {', '.join(map(str, scores.shape[1:]))}): say which are explained"
+        outputs = int(scores[:1].numel())
+        wanted = 1 if data.task == "regression" else len(data.class_names)
+        return "" if outputs == wanted else f"it gives {outputs} scores, and these data have {wanted} classes"
+    return reason
+
+
+def checked(entry: Entry, on_progress: Progress | None = None) -> Entry:
+    """Check a network that has its data, keep what was found, and return the entry.
+
+    Raises
+    ------
+    IdcError
+        If the network or its data cannot be read at all.
+    """
+    from idc_core.analysis.network_check import check_network  # needs torch
+
+    enter_all()
+    if entry.name not in MODELS:
+        raise ModelError(f"{entry.label} cannot be checked before its data are chosen.")
+    with named(entry):
+        return store.replaced(entry, check=asdict(check_network(entry.name, on_progress=on_progress)))

@@ -1,0 +1,167 @@
+"""Live objects: a network and data of a person's own process, entered in the registries without a file."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, cast
+
+from idc_core.datasets import DATASETS, load_dataset
+from idc_core.datasets.registry import dataset
+from idc_core.errors import DataError, ModelError
+from idc_core.models import MODELS
+from idc_core.models.registry import network
+from idc_core.own_code import code_digest
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from idc_core.explained import Explain
+    from idc_core.models.own import OwnModel
+
+CALL = "idc.launch"
+"""Where mistakes of live objects are, for messages."""
+
+
+class LiveNetwork:
+    """Builds copies of a network as it is now: what the person goes on to do with their own changes none of them."""
+
+    def __init__(self, given: Module) -> None:
+        self.given = given
+        self.digest = _code_of(given)
+        self._kept = _copied(given)
+
+    def __call__(self) -> Module:
+        """Return a copy."""
+        return _copied(self._kept)
+
+    def __repr__(self) -> str:
+        return CALL
+
+
+class LiveData:
+    """Reads the splits that a person handed over: arrays, a torch Dataset, an idc Dataset, or a name."""
+
+    def __init__(self, train: Any, test: Any) -> None:
+        self._given = {"train": train, "test": test}
+
+    def __call__(self, split: str) -> Any:
+        """Return one split as it was handed over."""
+        given = self._given[split]
+        return load_dataset(given, "train" if split == "train" else "test") if isinstance(given, str) else given
+
+    def __repr__(self) -> str:
+        return CALL
+
+
+def enter_live(
+    model: Module,
+    train: Any,
+    test: Any = None,
+    *,
+    name: str = "",
+    layer: str = "",
+    class_names: Sequence[str] = (),
+    explain: Explain | None = None,
+) -> OwnModel:
+    """Enter a network and its data in `MODELS` and `DATASETS`.
+
+    Parameters
+    ----------
+    model : Module
+        With its weights; it is copied.
+    train, test : (inputs, targets), torch Dataset, Dataset or str
+        As `read` of a setup file returns them, or the name or path of a data set. `test` may be left out where `train`
+        names one.
+    name : str
+        By default the name that this network has already, else "model", "model-2" and so on. The network of that name
+        that was entered here before is replaced.
+    layer : str
+        Analysed unless another one is chosen; by default the last hidden layer with weights.
+    class_names : sequence of str
+        Names by class index.
+    explain : str or callable, optional
+        Which scores are meant where the network returns more than one row of them per input.
+
+    Returns
+    -------
+    OwnModel
+
+    Raises
+    ------
+    ModelError, DataError
+        If they are not what is expected or do not fit each other, or if a built-in network has the name. The
+        registries are as before then.
+    """
+    if not hasattr(model, "named_modules"):
+        raise ModelError(f"{CALL} got a {type(model).__name__}; expected a torch.nn.Module with its weights.")
+    chosen = name or _name_of(model)
+    if chosen in MODELS and not _is_live(chosen):
+        raise ModelError(f"{CALL}: there is a network {chosen!r} already; give yours another name.")
+    registries: tuple[dict[str, Any], ...] = (MODELS, DATASETS)
+    before = [dict(registry) for registry in registries]
+    try:
+        data = _enter_data(f"{chosen}-data", train, test, class_names)
+        network(chosen, data=data, layer=layer or None, explain=explain)(LiveNetwork(model))
+        entry = cast("OwnModel", MODELS[chosen])
+        _ = entry.found
+    except BaseException:
+        for registry, kept in zip(registries, before, strict=True):
+            registry.clear()
+            registry.update(kept)
+        raise
+    return entry
+
+
+def _enter_data(name: str, train: Any, test: Any, class_names: Sequence[str]) -> str:
+    """Return the name under which the data are in the registry."""
+    if isinstance(train, str) and (test is None or test == train):
+        return load_dataset(train, "train", 1).name
+    if train is None or test is None:
+        raise DataError(
+            f"{CALL} got no {'train' if train is None else 'test'}; expected both: train=(inputs, targets), from which "
+            "neurons and clusters are learnt, and test=(inputs, targets)."
+        )
+    dataset(name, class_names=class_names)(LiveData(train, test))
+    _ = DATASETS[name].input_shape, DATASETS[name].task, DATASETS[name].class_names
+    return name
+
+
+def _name_of(model: Module) -> str:
+    """Return the name that this very network has, or one that no network has."""
+    known = (name for name, entry in MODELS.items() if getattr(entry.build, "given", None) is model)
+    free = (("model" if number == 1 else f"model-{number}") for number in itertools.count(1))
+    return next(known, None) or next(name for name in free if name not in MODELS)
+
+
+def _is_live(name: str) -> bool:
+    return isinstance(MODELS[name].build, LiveNetwork)
+
+
+def _copied(model: Module) -> Module:
+    try:
+        return deepcopy(model)
+    except Exception as error:
+        raise ModelError(
+            f"{CALL} cannot copy the network ({type(error).__name__}: {error}); give it in a setup file, whose `build` "
+            "makes it anew."
+        ) from error
+
+
+def _code_of(model: Module) -> str:
+    """Return 16 hexadecimal digits that change with the structure of a network and the code of its modules."""
+    digest = hashlib.sha256(repr(model).encode())
+    kinds = {(kind.__module__, kind.__qualname__): kind for kind in map(type, model.modules())}
+    for (module, _), kind in sorted(kinds.items()):
+        forward = getattr(kind, "forward", None)
+        if module.split(".")[0] == "torch" or not inspect.isfunction(forward):
+            continue
+        digest.update(code_digest(forward).encode())
+        try:
+            digest.update(inspect.getsource(forward).encode())
+        except OSError:  # typed in, with no file that holds it
+            digest.update(forward.__code__.co_code)
+    return digest.hexdigest()[:16]

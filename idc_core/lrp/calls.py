@@ -1,0 +1,56 @@
+"""How an operation was called: its name, whether it works in place, and the tensors among its arguments."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__", "__setitem__"))
+"""In-place operators; every other in-place operation has a name that ends in an underscore."""
+
+
+def name_of(func: Any) -> str:
+    """Return the name of an operation; an attribute of a tensor has a dot in front."""
+    name = getattr(func, "__name__", type(func).__name__)
+    return f".{getattr(func.__self__, '__name__', 'attribute')}" if name == "__get__" else name
+
+
+def plain_name(name: str, kwargs: dict[str, Any]) -> tuple[str, bool]:
+    """Return the name of the out-of-place form, and whether the operation was in place."""
+    if name in IN_PLACE:
+        return name, True
+    if name.endswith("_") and not name.endswith("__"):
+        return name[:-1], True
+    return name, bool(kwargs.get("inplace"))
+
+
+def is_tracked(x: Any) -> bool:
+    """Return whether a value is a tensor that relevance comes back through."""
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def tensors_of(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
+    """Return the tensors among arguments, those in lists and tuples included."""
+    found: list[Tensor] = []
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, tuple | list):
+            found.extend(tensors_of(value, {}))
+    return found
+
+
+def any_tracked(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Return whether relevance comes back through any argument."""
+    return any(tensor.requires_grad for tensor in tensors_of(args, kwargs))
+
+
+def replaced(value: Any, now: Callable[[Tensor], Tensor]) -> Any:
+    """Return arguments with every tensor exchanged for what stands for it now."""
+    if isinstance(value, Tensor):
+        return now(value)
+    if isinstance(value, dict):
+        return {key: replaced(item, now) for key, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(replaced(item, now) for item in value)
+    return value

@@ -1,0 +1,195 @@
+"""Products of quantities that both depend on the input.
+
+A product of activations (attention weights and values, queries and keys, a gate and what it lets through) divides its
+relevance equally between its factors, and that of a factor among the factor's elements by their contributions: the
+uniform rule of [1]. Two kinds of product are none of activations, and are told by their `lineage`: an activation
+function written by hand (``x * sigmoid(x)``), which hands its relevance on unchanged, and a normalisation written by
+hand (``x * rsqrt(mean(x ** 2))``), whose factor is held constant, as the deviation of a layer norm is.
+
+References
+----------
+.. [1] R. Achtibat, S. M. V. Hatefi, M. Dreyer, A. Jain, T. Wiegand, S. Lapuschkin, W. Samek, "AttnLRP:
+   Attention-aware layer-wise relevance propagation for transformers", ICML 2024: section 3.3.2, equations 13 and 14
+   (products of matrices), and appendix A.3 (uniform rule).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.lineage import Way, common_origin
+from idc_core.lrp.operations import add, affine, depends, operation, pass_on, scaled
+from idc_core.lrp.quotients import quotient
+from idc_core.lrp.rules import FAINT, RelevanceSettings
+
+Multilinear = Callable[..., Tensor]
+
+
+class ProductRelevance(torch.autograd.Function):
+    """A function linear in each input, of which each input takes a given part of the relevance."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Multilinear, parts: Sequence[float], *inputs: Tensor) -> Tensor:
+        """Run the product once, keeping its own small graph for the way back."""
+        with torch.enable_grad():
+            leaves = tuple(x.detach().requires_grad_() for x in inputs)
+            z = function(*leaves)
+        ctx.parts, ctx.kept = parts, (leaves, z)
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Share the relevance of z among the inputs by their contributions, each its part of the whole."""
+        (leaves, z), ctx.kept = ctx.kept, None
+        gradients = pull_back(z, leaves, quotient(grads[0], z.detach(), FAINT))
+        shares = [
+            torch.mul(x.detach(), gradient).mul_(part)
+            for part, x, gradient in zip(ctx.parts, leaves, gradients, strict=True)
+        ]
+        return (None, None, *shares)
+
+
+def product(function: Multilinear, parts: Sequence[float], *inputs: Tensor) -> Tensor:
+    """Run a function that is linear in each of its inputs, which take these parts of the relevance."""
+    result: Tensor = ProductRelevance.apply(function, tuple(parts), *inputs)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _halves(function: Multilinear, *factors: Tensor) -> Tensor:
+    return product(function, (0.5, 0.5), *factors)
+
+
+@operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
+def multiply(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    """Multiply element by element: by a constant, two activations, or a value by what was computed from it."""
+    if not (depends(input) and depends(other)):
+        return scaled(input, other) if depends(input) else scaled(other, input)
+    found = common_origin(input, other)
+    if found is not None:
+        origin, way, other_way = found
+        if way is Way.ELEMENTWISE and other_way is Way.ELEMENTWISE:
+            return pass_on(lambda _: input.detach() * other.detach(), origin)
+        if other_way is Way.REDUCED and _repeats(other, input):
+            return scaled(input, other.detach())
+        if way is Way.REDUCED and _repeats(input, other):
+            return scaled(other, input.detach())
+    return _halves(torch.mul, input, other)
+
+
+def _repeats(factor: Tensor, value: Tensor) -> bool:
+    """Return whether a factor is the same along an axis of the value, or was before it was expanded."""
+    shape = torch.broadcast_shapes(factor.shape, value.shape)
+    if factor.numel() < value.numel() and tuple(shape) == tuple(value.shape):
+        return True
+    return any(stride == 0 and size > 1 for stride, size in zip(factor.stride(), factor.shape, strict=True))
+
+
+@operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
+def divide(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    """Divide by a constant, or by a quantity that is held constant as that of a normalisation."""
+    if not depends(other):
+        return scaled(input, 1 / other)
+    if not depends(input):
+        shape = torch.broadcast_shapes(other.shape, torch.as_tensor(input).shape)
+        return pass_on(lambda value: input / value, other.expand(shape))
+    found = common_origin(input, other)
+    if found is not None and found[1] is Way.ELEMENTWISE and found[2] is Way.ELEMENTWISE:
+        return pass_on(lambda _: input.detach() / other.detach(), found[0])
+    return scaled(input, 1 / other.detach())
+
+
+@operation("__rtruediv__", "__rdiv__")
+def _divide_from(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+    return divide(settings, other, input)
+
+
+@operation("matmul", "__matmul__", "mm", "bmm", "mv")
+def matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    """Multiply two matrices, one of which may be a constant."""
+    if depends(input) and depends(other):
+        return _halves(torch.matmul, input, other)
+    if depends(input):
+        return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(x[0], w), other), input)  # type: ignore[arg-type]
+    return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(w, x[0]), input), other)  # type: ignore[arg-type]
+
+
+@operation("_grouped_mm", "grouped_mm")
+def _grouped_matmul(settings: RelevanceSettings, input: Tensor, mat2: Tensor, *rest: Any, **options: Any) -> Tensor:
+    """Multiply groups of rows, such as the tokens of each expert, by a matrix each."""
+    if depends(mat2):
+        raise UnsupportedOperationError("grouped_mm of two quantities that both depend on the input")
+    function: Any = getattr(F, "grouped_mm", torch._grouped_mm)
+    return affine(settings, Affine("dense", lambda x, w, _: function(x[0], w, *rest, **options), mat2), input)
+
+
+@operation("__rmatmul__")
+def _rmatmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
+    return matmul(settings, other, input)
+
+
+@operation("baddbmm")
+def _add_products(
+    settings: RelevanceSettings, input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    return _add_product(settings, input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+@operation("addmm")
+def _add_product(
+    settings: RelevanceSettings, input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    plain = beta == 1 and alpha == 1 and mat1.dim() == 2
+    if plain and depends(mat1) and not depends(mat2) and not depends(input):
+        return affine(settings, Affine("dense", _product_and_bias, mat2, input, input), mat1)
+    summed = scaled(matmul(settings, mat1, mat2), alpha) if depends(mat1) or depends(mat2) else alpha * (mat1 @ mat2)
+    return summed if beta == 0 else add(settings, scaled(input, beta), summed)
+
+
+def _product_and_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+    z = torch.matmul(x[0], w)  # type: ignore[arg-type]
+    return z if b is None else z + b
+
+
+@operation("addcmul")
+def _addcmul(settings: RelevanceSettings, input: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+    return add(settings, input, _either(multiply, settings, tensor1, tensor2), alpha=value)
+
+
+@operation("addcdiv")
+def _addcdiv(settings: RelevanceSettings, input: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+    return add(settings, input, _either(divide, settings, tensor1, tensor2), alpha=value)
+
+
+def _either(combine: Callable[..., Any], settings: RelevanceSettings, one: Any, other: Any) -> Any:
+    """Combine by a handler, which needs a watched value, or two constants as they are."""
+    if depends(one) or depends(other):
+        return combine(settings, one, other)
+    return one * other if combine is multiply else one / other
+
+
+@operation("einsum")
+def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tensor:
+    tensors = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    if not isinstance(equation, str):
+        raise UnsupportedOperationError("einsum without an equation")
+    if len(tensors) == 1:
+        return affine(settings, Affine("pooling", lambda x, _, __: torch.einsum(equation, x[0])), tensors[0])
+    if len(tensors) > 2:
+        raise UnsupportedOperationError("einsum of more than two tensors")
+    one, other = tensors
+    if depends(one) and depends(other):
+        return _halves(lambda a, b: torch.einsum(equation, a, b), one, other)
+    if depends(one):
+        return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, x[0], w), other), one)
+    return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, w, x[0]), one), other)
+
+
+@operation("glu")
+def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> Any:
+    value, gate = input.chunk(2, dim)
+    return multiply(settings, value, pass_on(torch.sigmoid, gate))

@@ -1,0 +1,71 @@
+"""Weights of a person (safetensors) for an architecture of the registry, which names and shapes of tensors tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from idc_core.errors import ModelError
+from idc_core.models.entry import ModelEntry
+from idc_core.models.registry import MODELS, find_entry
+from idc_core.models.weights import read_shapes, read_weights
+
+_LISTED = 3
+
+
+def read_architecture(path: Path, architecture: str = "") -> nn.Module:
+    """Build the network whose weights a file holds.
+
+    Parameters
+    ----------
+    path : Path
+        A safetensors file.
+    architecture : str
+        Name in `MODELS`; by default the first one whose tensors have the names and shapes of the file.
+
+    Raises
+    ------
+    ModelError
+        If the file is damaged, or fits no architecture: those that nearly fit are named.
+    """
+    name = architecture or fitting(path)[0]
+    network = find_entry(name).build()
+    read_weights(network, path, widen=True)
+    network.remarks = (f"The weights are those of the architecture of {name}.",)
+    return network
+
+
+def data_of(path: Path) -> str:
+    """Return the data set that all architectures take whose tensors a file holds; empty where they take several."""
+    datasets = {MODELS[name].dataset for name in fitting(path)}
+    return datasets.pop() if len(datasets) == 1 else ""
+
+
+def fitting(path: Path) -> list[str]:
+    """Return the names of the architectures whose tensors a file holds; ModelError where there is none."""
+    found = read_shapes(path)
+    own = {entry.name: _shapes(entry) for entry in _architectures()}
+    names = [name for name, shapes in own.items() if shapes == found]
+    if names:
+        return names
+    shared = {name: len(set(shapes.items()) & set(found.items())) for name, shapes in own.items()}
+    near = sorted((name for name in own if shared[name]), key=lambda name: -shared[name] / len(own[name]))[:_LISTED]
+    said = ", ".join(f"{name} ({shared[name]} of {len(own[name])})" for name in near)
+    raise ModelError(
+        f"{path} holds {len(found)} tensor{'' if len(found) == 1 else 's'} that fit no architecture of the registry"
+        f"{f'; nearest are {said}' if near else ''}. For a network of your own save it as ONNX, or register it in a "
+        "setup file with @idc.network."
+    )
+
+
+def _architectures() -> Iterator[ModelEntry]:
+    """Yield the entries whose weights are not their own; each is built without memory."""
+    return (entry for entry in MODELS.values() if not entry.complete)
+
+
+def _shapes(entry: ModelEntry) -> dict[str, tuple[int, ...]]:
+    with torch.device("meta"):
+        return {name: tuple(value.shape) for name, value in entry.build().state_dict().items()}

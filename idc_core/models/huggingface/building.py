@@ -1,0 +1,168 @@
+"""From a checked configuration and weights to a network of transformers, offline and without a word from it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from idc_core.errors import IdcError, ModelError
+from idc_core.files import cache_folder
+from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
+from idc_core.models.huggingface.members import MOST_SAID, one_line
+
+_MOST_NAMED = 6
+_ONE_AT_A_TIME = threading.RLock()
+"""transformers switches default types and initialisation for the whole process while it builds a network."""
+
+
+def build(configuration: Configuration, held: int) -> tuple[Any, type[nn.Module]]:
+    """Return the configuration and the class of transformers for a folder.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    held : int
+        Numbers that the folder's weights hold: a network of many more is refused before it takes memory.
+
+    Raises
+    ------
+    ModelError
+        If transformers knows no such network, cannot build it, or it does not go with the weights.
+    """
+    with quiet():
+        config, architecture = _explained(configuration, "describes", lambda: _known(configuration))
+        with torch.device("meta"):
+            empty: nn.Module = _explained(
+                configuration, "is built", lambda: architecture._from_config(config, attn_implementation="eager")
+            )
+    asked = sum(value.numel() for value in empty.parameters())
+    head = MOST_LABELS * 1024
+    if asked > 2 * held + head or config.num_labels != len(configuration.class_names):
+        raise ModelError(
+            f"{configuration.where} describes a network of {asked:,} numbers, but the weights hold {held:,}: config "
+            "and weights are of different networks."
+        )
+    return config, architecture
+
+
+def fill(
+    configuration: Configuration, config: Any, architecture: Any, state: dict[str, Tensor], dtype: torch.dtype
+) -> nn.Module:
+    """Return the network with its weights; ModelError where some are missing, left over or of another shape."""
+    with quiet():
+        network, told = _explained(
+            configuration,
+            "takes its weights",
+            lambda: architecture.from_pretrained(
+                None,
+                config=config,
+                state_dict=state,
+                dtype=dtype,
+                attn_implementation="eager",
+                local_files_only=True,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
+            ),
+        )
+    where = f"{configuration.folder}: the weights do not fit {configuration.architecture}"
+    if told["missing_keys"]:
+        raise ModelError(
+            f"{where}: {_listed(told['missing_keys'])} missing, which would be random numbers. Give the folder of a "
+            "network that was trained as a classifier."
+        )
+    if told["mismatched_keys"]:
+        raise ModelError(f"{where}: {_listed(one[0] for one in told['mismatched_keys'])} of another shape.")
+    if told["unexpected_keys"]:
+        raise ModelError(f"{where}: {_listed(told['unexpected_keys'])} left over.")
+    found: nn.Module = network
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers offline and silent in this block, and other threads out of it."""
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), _kept_in_our_folder():
+        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
+            os.environ.setdefault(name, "1")  # read once, when transformers is imported
+        from transformers.utils import logging as their
+
+        warnings.simplefilter("ignore")
+        level, bars = their.get_verbosity(), their.is_progress_bar_enabled()
+        try:
+            their.set_verbosity(logging.CRITICAL)
+            their.disable_progress_bar()
+            yield
+        finally:
+            their.set_verbosity(level)
+            if bars:
+                their.enable_progress_bar()
+
+
+@contextmanager
+def _kept_in_our_folder() -> Iterator[None]:
+    """Keep the folder that torch's compiler makes when it is imported in ours, not in that of temporary files."""
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = str(cache_folder() / "torch")
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def _known(configuration: Configuration) -> tuple[Any, Any]:
+    """Return transformers' configuration and class of a network; nothing but its own classes is ever looked up."""
+    from transformers import CONFIG_MAPPING
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING,
+        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+    )
+
+    by_kind = {"text": MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "pictures": MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING}
+    if configuration.model_type not in CONFIG_MAPPING:
+        raise ModelError(
+            f"{configuration.where} says the model_type {configuration.model_type!r}, which the installed transformers "
+            "does not know. Install a newer one, or build the network in a setup file."
+        )
+    config = CONFIG_MAPPING[configuration.model_type].from_dict(dict(configuration.values))
+    config.use_cache, config.return_dict = False, True
+    known = by_kind[configuration.kind].get(type(config), ())
+    classes: tuple[Any, ...] = tuple(known) if isinstance(known, tuple | list) else (known,)
+    offered = {one.__name__: one for one in classes}
+    if configuration.architecture not in offered:
+        raise ModelError(
+            f"{configuration.where} names the architecture {configuration.architecture!r:.80}; expected "
+            f"{' or '.join(offered) or 'another model_type'} of the model_type {configuration.model_type!r}."
+        )
+    return config, offered[configuration.architecture]
+
+
+def _explained(configuration: Configuration, doing: str, work: Any) -> Any:
+    """Call transformers; whatever its code makes of a strange configuration is a ModelError."""
+    try:
+        return work()
+    except IdcError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{configuration.where}: {configuration.architecture} is not what it {doing} "
+            f"({type(error).__name__}: {one_line(str(error), 300)})."
+        ) from error
+
+
+def _listed(names: Any) -> str:
+    """Return names in a sentence, the first of many."""
+    found = sorted(one_line(str(name), MOST_SAID) for name in names)
+    more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+    return ", ".join(found[:_MOST_NAMED]) + more + (" are" if len(found) > 1 else " is")

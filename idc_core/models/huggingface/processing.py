@@ -1,0 +1,140 @@
+"""What a folder's image processor does to pictures: how they come to their size, and how they are scaled.
+
+The defaults are those of `BaseImageProcessor` in transformers 5; `save_pretrained` writes every setting out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from idc_core.errors import ModelError
+from idc_core.models.huggingface.configuration import Configuration
+from idc_core.models.huggingface.members import MOST_SAID, read_member
+from idc_core.models.scaling import Scaling
+
+PROCESSOR = "preprocessor_config.json"
+RESAMPLES = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+"""Filters of Pillow by their number."""
+
+_MOST_SIDE = 4_096
+_WARPED = 384
+"""Shorter side from which ConvNeXt's processor stretches pictures and cuts nothing off."""
+
+
+@dataclass(frozen=True)
+class Processing:
+    """How pictures become what a network takes.
+
+    Attributes
+    ----------
+    size : (int, int) or None
+        Rows and columns; None where the folder does not say.
+    fit : {"stretch", "crop"}
+        As in `Preparation`.
+    resample : str
+        One of `RESAMPLES`.
+    margin : int
+        Rows, and columns, that are cut off at the end: pictures are brought to `size` and this much more before.
+    channels : {1, 3}
+    scaling : Scaling
+        Of pictures of 0..1.
+    """
+
+    size: tuple[int, int] | None
+    fit: str
+    resample: str
+    margin: int
+    channels: int
+    scaling: Scaling
+
+
+def read_processing(configuration: Configuration) -> Processing:
+    """Read `preprocessor_config.json`; without one, pictures have the size that the network says, and no scaling.
+
+    Raises
+    ------
+    ModelError
+        If it is damaged, or says what no picture is.
+    """
+    where = str(configuration.folder / PROCESSOR)
+    found = read_member(configuration.folder, PROCESSOR) if configuration.kind == "pictures" else None
+    channels = configuration.values.get("num_channels", 3)
+    if channels not in (1, 3):
+        channels = 3
+    if found is None:
+        size = _sides(configuration.values.get("image_size"), configuration.where)
+        return Processing(size, "stretch", "bilinear", 0, channels, Scaling())
+    size, fit, margin = _fitting(found, where)
+    if size is None:
+        size = _sides(configuration.values.get("image_size"), configuration.where)
+    resample = found.get("resample", 2)
+    if type(resample) is not int or not 0 <= resample < len(RESAMPLES):
+        raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(RESAMPLES) - 1}.")
+    return Processing(size, fit, RESAMPLES[resample], margin, channels, _scaling(found, where))
+
+
+def _scaling(found: dict[str, Any], where: str) -> Scaling:
+    factor = found.get("rescale_factor", 1 / 255) if found.get("do_rescale", True) else 1.0
+    if not isinstance(factor, int | float) or isinstance(factor, bool):
+        raise ModelError(f"{where} says rescale_factor {factor!r:.{MOST_SAID}}; expected a number.")
+    mean: tuple[float, ...] = (0.0,)
+    deviation: tuple[float, ...] = (1.0,)
+    if found.get("do_normalize", True) and "image_mean" in found:
+        mean, deviation = (_numbers(found.get(name), name, where) for name in ("image_mean", "image_std"))
+    try:
+        return Scaling(mean, deviation, _rounded(255 * factor))
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from error
+
+
+def _rounded(factor: float) -> float:
+    """Return a factor without what 255 * (1/255) leaves."""
+    return 1.0 if abs(factor - 1) < 1e-12 else float(factor)
+
+
+def _numbers(given: Any, name: str, where: str) -> tuple[float, ...]:
+    values = given if isinstance(given, list) else [given]
+    if not values or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+        raise ModelError(f"{where} says {name} {given!r:.{MOST_SAID}}; expected one number per channel.")
+    return tuple(float(one) for one in values)
+
+
+def _fitting(found: dict[str, Any], where: str) -> tuple[tuple[int, int] | None, str, int]:
+    """Return size, fit and margin."""
+    size = found.get("size") if found.get("do_resize", True) else None
+    shorter = size.get("shortest_edge") if isinstance(size, dict) else None
+    if "crop_pct" in found and (shorter or isinstance(size, int)) and not found.get("do_center_crop"):
+        return _convnext(shorter or size, found["crop_pct"], where)
+    crop = _sides(found.get("crop_size"), where) if found.get("do_center_crop", False) else None
+    if shorter is not None:
+        before = _sides(shorter, where) or (0, 0)
+        return (before, "crop", 0) if crop is None else (crop, "crop", max(0, before[0] - min(crop)))
+    whole = _sides(size, where)
+    if crop is None or whole is None:
+        return crop or whole, "stretch" if crop is None else "crop", 0
+    return crop, "stretch", max(0, whole[0] - crop[0])
+
+
+def _convnext(shorter: Any, share: Any, where: str) -> tuple[tuple[int, int] | None, str, int]:
+    """Return what ConvNeXt's processor does: it enlarges small pictures by a share, which is then cut off."""
+    size = _sides(shorter, where)
+    if size is None or size[0] >= _WARPED:
+        return size, "stretch", 0
+    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.1 <= share <= 1:
+        raise ModelError(f"{where} says crop_pct {share!r:.{MOST_SAID}}; expected a number from 0.1 to 1.")
+    return size, "crop", int(size[0] / share) - size[0]
+
+
+def _sides(given: Any, where: str) -> tuple[int, int] | None:
+    """Return rows and columns of a number, a pair or a dictionary; None for None."""
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        given = [given.get("height"), given.get("width")]
+    sides = given if isinstance(given, list) else [given, given]
+    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= _MOST_SIDE for side in sides):
+        raise ModelError(
+            f"{where} says the size {given!r:.{MOST_SAID}}; expected rows and columns from 1 to {_MOST_SIDE:,}."
+        )
+    return sides[0], sides[1]

@@ -1,0 +1,81 @@
+"""Errors between classes: which are confused, how surely, and which are classified worst."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.confusion.evaluation import cutoff, suspects
+from idc_core.confusion.ground_truth import inputs_behind, pair_confusion, type1_confusion
+from idc_core.confusion.verdicts import Verdicts, judge, wilson
+from idc_core.report.bounds import CLASSES, LONGEST_NAME, PAIRS, cut
+from idc_core.report.content import ClassAccuracy, ClassErrors, ConfusedPair
+from idc_core.report.material import Material
+
+MOST_CLASSES = 1_000
+"""Classes of which every two are compared."""
+
+
+def find_class_errors(material: Material) -> ClassErrors:
+    """Return the confused pairs and the least accurate classes of the tests that are looked at."""
+    names, correct = material.test.class_names, material.correct
+    if correct is None:
+        why = "The target is a number: there are no classes." if not names else "The tests' classes are not the "
+        return ClassErrors(why + ("" if not names else "network's."), None, 0, (), ())
+    chosen = material.chosen
+    true, predicted = material.test.targets[chosen], material.analysis.predictions[chosen]
+    worst = _least_accurate(names, true, correct[chosen])
+    if len(names) > MOST_CLASSES:
+        why = f"Pairs of {len(names):,} classes are not compared; up to {MOST_CLASSES:,} classes are."
+        return ClassErrors(why, None, 0, (), worst)
+    limit, pairs, found = _judged(true, predicted, len(names))
+    listed = tuple(_pair(names, pair, found, place) for place, pair in enumerate(pairs[:PAIRS].tolist()))
+    return ClassErrors("", limit, len(pairs), listed, worst)
+
+
+def _judged(
+    true: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
+) -> tuple[float | None, NDArray[np.int64], Verdicts]:
+    """Return above which rate a pair counts as confused, the pairs that ever are, and what labels say of them."""
+    directional, inputs = type1_confusion(true, predicted, classes), inputs_behind(true, classes)
+    confusion = pair_confusion(directional)
+    known = bool(np.isfinite(confusion).any())
+    limit = cutoff(confusion, "high") if known else None
+    pairs = suspects(confusion, "high")
+    pairs = pairs[confusion[pairs[:, 0], pairs[:, 1]] > 0]
+    return limit, pairs, judge(directional, inputs, pairs, limit or 0.0)
+
+
+def _pair(names: tuple[str, ...], pair: list[int], found: Verdicts, place: int) -> ConfusedPair:
+    said = "confused" if found.confirmed[place] else "not confused"
+    return ConfusedPair(
+        first=cut(names[pair[0]], LONGEST_NAME),
+        second=cut(names[pair[1]], LONGEST_NAME),
+        confused=int(found.confused[place]),
+        inputs=int(found.inputs[place]),
+        rate=float(found.rate[place]),
+        low=float(found.low[place]),
+        high=float(found.high[place]),
+        verdict=said if found.clear[place] else f"{said}, uncertain",
+    )
+
+
+def _least_accurate(
+    names: tuple[str, ...], true: NDArray[np.int64], correct: NDArray[np.bool_]
+) -> tuple[ClassAccuracy, ...]:
+    inputs = np.bincount(true, minlength=len(names))
+    right = np.bincount(true, weights=correct, minlength=len(names))
+    there = np.flatnonzero(inputs)
+    share = right[there] / inputs[there]
+    low, high = wilson(share, inputs[there].astype(np.float64))
+    return tuple(
+        ClassAccuracy(
+            name=cut(names[there[row]], LONGEST_NAME),
+            correct=int(right[there[row]]),
+            inputs=int(inputs[there[row]]),
+            share=float(share[row]),
+            low=float(low[row]),
+            high=float(high[row]),
+        )
+        for row in np.lexsort((-inputs[there], share))[:CLASSES]
+    )

@@ -1,0 +1,29 @@
+"""A person's notes on the setup of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from idc_core.models import MODELS
+from idc_core.notes import Note
+from idc_core.report.bounds import LONGEST_TEXT, NOTES, cut
+from idc_core.report.content import Remark
+
+USUAL = "lenet5-digits"
+"""The network that a note is about where its place, like the dashboard's address, names none."""
+
+
+def notes_on(notes: Sequence[Note], model: str, data: str, layer: str) -> list[Note]:
+    """Return the notes about one network, its tests and a layer, from the latest on."""
+    entry = MODELS[model]
+    usual = {"model": USUAL, "data": entry.dataset, "layer": entry.default_layer}
+    wanted = {"model": model, "data": data, "layer": layer}
+    return [one for one in notes if all((one.place.get(part) or usual[part]) == wanted[part] for part in wanted)]
+
+
+def remarks(notes: Sequence[Note]) -> tuple[Remark, ...]:
+    """Return the first notes as a report shows them."""
+    return tuple(
+        Remark(one.written, cut(one.subject, LONGEST_TEXT), cut(one.setup, LONGEST_TEXT), one.text)
+        for one in notes[:NOTES]
+    )

@@ -1,0 +1,106 @@
+"""The report as one web page: text, pictures, charts and the library that draws them are all in the file."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from idc_core.figures.wording import count, percent, plural, signed
+from idc_core.notes import Note
+from idc_core.progress import Progress, report
+from idc_core.report.bounds import LONGEST_NOTE, cut
+from idc_core.report.charts import Chart, grid_chart, histogram_chart
+from idc_core.report.content import Report
+from idc_core.report.making import make_report
+from idc_core.report.material import Material
+
+FOLDER = Path(__file__).parent / "page"
+
+MOST_CLUSTERS = 5
+"""Clusters of a neuron whose numbers the table lists."""
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """The two files of a report: a web page and JSON text, which `report.schema.json` describes."""
+
+    page: bytes
+    json: bytes
+
+
+def make_files(
+    material: Material, *, date: str, command: str = "", notes: Sequence[Note] = (), on_progress: Progress | None = None
+) -> ReportFiles:
+    """Make the files of a report; arguments and errors as `make_report`."""
+    found = make_report(material, date=date, command=command, notes=notes, on_progress=on_progress)
+    report(on_progress, 0, 1, "drawing the charts of the report")
+    page = write_page(found, [grid_chart(material), histogram_chart(material)])
+    return ReportFiles(page, found.to_json().encode("utf-8", errors="replace"))
+
+
+def write_page(content: Report, charts: Sequence[Chart]) -> bytes:
+    """Write a report as a web page that asks for nothing else; equal reports give equal bytes.
+
+    Texts are escaped by the template. Should one get through, the page's own policy lets only its two scripts run, and
+    nothing be loaded.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {
+        "percent": percent,
+        "count": count,
+        "plural": plural,
+        "number": number,
+        "cut": cut,
+        "numbers": lambda values: _joined(map(number, values)),
+        "counts": lambda values: _joined(map(count, values)),
+    }
+    figure = environment.get_template("figure.html")
+    script, style = ((FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    library, packed = _library()
+    page = environment.get_template("report.html").render(
+        report=content,
+        longest_note=LONGEST_NOTE,
+        charts={one.name: one for one in charts},
+        figure=lambda chart: Markup(figure.render(chart=chart)),
+        style=Markup(style),
+        script=Markup(script),
+        scripts=Markup(f"{_allowed(library)} {_allowed(script)}"),
+        plotly=packed,
+    )
+    return page.encode("utf-8", errors="replace")
+
+
+def number(value: float) -> str:
+    """Write a number with three digits, whole ones in full."""
+    return f"{value:,.0f}".replace("-", "\u2212") if value == round(value) else signed(value, ".3g")
+
+
+def _joined(values: Iterable[str]) -> str:
+    """Join the numbers of a neuron's clusters, not all of many."""
+    shown = list(itertools.islice(values, MOST_CLUSTERS + 1))
+    return " / ".join([*shown[:MOST_CLUSTERS], *("…" for _ in shown[MOST_CLUSTERS:])])
+
+
+@cache
+def _library() -> tuple[str, str]:
+    """Return the charts' library, and how the page holds it: packed, a third of its size."""
+    from plotly.offline import get_plotlyjs
+
+    library = str(get_plotlyjs())
+    return library, base64.b64encode(gzip.compress(library.encode(), 9, mtime=0)).decode()
+
+
+def _allowed(script: str) -> str:
+    """Return the source that a content security policy lets run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

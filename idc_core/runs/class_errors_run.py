@@ -1,0 +1,65 @@
+"""Class errors, kept under the same key by whoever asks for them: the dashboard and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from idc_core.progress import Progress
+from idc_core.runs.planned import Planned
+
+if TYPE_CHECKING:
+    from idc_core.confusion import ClassErrors, Evidence
+    from idc_core.confusion.report import Kind
+
+
+@dataclass(frozen=True)
+class ErrorSettings:
+    """How classes are compared: layers whose neurons count, thresholds, forms, and groups as the person wrote them."""
+
+    layers: tuple[str, ...] = ()
+    threshold: float = 0.5
+    deviations: float = 1.0
+    normalise: bool = False
+    filtered: bool = True
+    kind: Kind | None = None
+    groups: str = ""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a list of runs says of them."""
+        told = {**vars(self), "groups": "; ".join(self.groups.splitlines())}
+        told["counted_layers"] = told.pop("layers")
+        return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+def planned_class_errors(
+    evidence: Evidence, settings: ErrorSettings, key: tuple[Any, ...], run: dict[str, Any] | None = None
+) -> Planned[ClassErrors]:
+    """Plan the comparison of all classes.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        With the groups of the settings joined.
+    settings : ErrorSettings
+    key : tuple
+        What the evidence depends on: fingerprints of the network and of the tests, and the `digest` of those looked at.
+    run : dict, optional
+        The settings by which it is listed as a run.
+    """
+
+    def make(on_progress: Progress | None) -> ClassErrors:
+        from idc_core.confusion import find_errors
+
+        return find_errors(
+            evidence,
+            settings.threshold,
+            normalise=settings.normalise,
+            filtered=settings.filtered,
+            kind=settings.kind,
+            deviations=settings.deviations,
+            on_progress=on_progress,
+        )
+
+    return Planned("class-errors", (*key, settings), make, run)

@@ -1,0 +1,113 @@
+"""Results that pages, commands, reports and checks ask for alike: one kind and key each, so that none runs twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core import store
+from idc_core.errors import DataError
+from idc_core.progress import Progress
+from idc_core.runs.kinds import RUN_KINDS
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from idc_core.confusion import Statistics
+    from idc_core.datasets import Dataset
+    from idc_core.models import ModelCard
+    from idc_core.tracing.traces import Traces
+
+T = TypeVar("T")
+
+Fingerprints = tuple[str, str, str]
+"""Of the network, its training inputs and the tests."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planned(Generic[T]):
+    """A result that is to be made or found.
+
+    `kind` and `key` are as `idc_core.store.place` takes them; with `settings`, by name, it is a run.
+    """
+
+    kind: str
+    key: tuple[Any, ...]
+    make: Callable[[Progress | None], T]
+    settings: dict[str, Any] | None = None
+
+    def kept(
+        self,
+        on_progress: Progress | None = None,
+        *,
+        fresh: bool = False,
+        on_problem: Callable[[DataError], None] | None = None,
+    ) -> T:
+        """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`."""
+        found: T = store.kept(
+            self.kind,
+            self.key,
+            lambda: self.make(on_progress),
+            settings=self.settings,
+            scores=self._figures,
+            fresh=fresh,
+            on_progress=on_progress,
+            on_problem=on_problem,
+        )
+        return found
+
+    def found(self) -> T | None:
+        """Return the result if it is kept."""
+        found = store.find(store.place(self.kind, self.key))
+        return None if found is store.MISSING else found
+
+    def _figures(self, value: T) -> dict[str, float]:
+        return {} if self.settings is None else RUN_KINDS[self.kind].figures(value, self.settings)
+
+
+def digest(positions: NDArray[np.int64]) -> str:
+    """Return what stands for some of the tests, by their positions (k,), in a key."""
+    return hashlib.sha256(positions.tobytes()).hexdigest()[:16]
+
+
+def planned_traces(card: ModelCard, open_model: Callable[[], nn.Module], data: Dataset, layer: str) -> Planned[Traces]:
+    """Plan what a layer shows on inputs, with the usual rule of relevance."""
+    kind, key = "trace", (card.fingerprint, data.fingerprint, layer)
+
+    def make(on_progress: Progress | None) -> Traces:
+        from idc_core.lrp.rules import RelevanceSettings
+        from idc_core.tracing.trace import collect
+
+        unfinished = store.Unfinished(store.place(kind, key), "pass")
+        return collect(open_model(), data, [layer], RelevanceSettings(), unfinished=unfinished, on_progress=on_progress)
+
+    return Planned(kind, key, make)
+
+
+def planned_statistics(
+    card: ModelCard, open_model: Callable[[], nn.Module], test: Dataset, layers: tuple[str, ...]
+) -> Planned[Statistics]:
+    """Plan how strongly tests activate every neuron of some layers."""
+
+    def make(on_progress: Progress | None) -> Statistics:
+        from idc_core.confusion import collect_statistics
+
+        return collect_statistics(open_model(), test, layers, on_progress=on_progress)
+
+    return Planned("statistics", (card.fingerprint, test.fingerprint, layers), make)
+
+
+def criterion_key(
+    fingerprints: Fingerprints, layer: str, chosen: str, name: str, settings: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return the key of what a criterion says of tests.
+
+    `chosen` is the `digest` of the tests looked at. `settings` are the criterion's parameters, or for IDC those of the
+    analysis and the number `m` of neurons.
+    """
+    return (*fingerprints, layer, chosen, name, *sorted(settings.items()))

@@ -1,0 +1,99 @@
+"""A run: a kept result with what was chosen, what came out, and what a person says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from idc_core.runs.kinds import RUN_KINDS, Score, score_of
+from idc_core.store import Facts
+from idc_core.store.edition import edition
+
+ADDRESS = "address"
+"""The setting that holds the query string of the page that shows a run; empty where no page can."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: the name of its file, its facts, and its mark."""
+
+    id: str
+    facts: Facts
+    name: str = ""
+    pinned: bool = False
+    shared: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What a person calls runs of its kind."""
+        kind = self.facts.kind
+        return RUN_KINDS[kind].label if kind in RUN_KINDS else kind
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this edition of the program made it."""
+        return self.facts.edition == edition()
+
+    @property
+    def network(self) -> str:
+        """The network's name for a person."""
+        return self.said("network_label") or self.said("network")
+
+    @property
+    def main(self) -> tuple[Score, float] | None:
+        """Its most telling figure; None where it has none."""
+        known = [one.name for one in RUN_KINDS[self.facts.kind].scores] if self.facts.kind in RUN_KINDS else []
+        name = next((name for name in (*known, *self.facts.scores) if name in self.facts.scores), None)
+        return None if name is None else (score_of(self.facts.kind, name), self.facts.scores[name])
+
+    @property
+    def page(self) -> str:
+        """The page that opens it; empty where no page can show the same."""
+        kind = self.facts.kind
+        return RUN_KINDS[kind].page if kind in RUN_KINDS and self.said(ADDRESS) else ""
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What its address says, by the names of the parts."""
+        return dict(parse_qsl(self.said(ADDRESS)))
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """The registered names of the networks and data that it is of."""
+        learnt = filter(None, [self.said("training_data")])  # a search follows from no training inputs
+        return {
+            "networks": [self.said("network"), *self._texts("models")],
+            "data": [*learnt, self.said("tests"), *self._texts("suite_data")],
+        }
+
+    def _texts(self, name: str) -> list[str]:
+        value = self.facts.settings.get(name)
+        return [str(one) for one in value] if isinstance(value, list) else []
+
+    def holds(self, text: str) -> bool:
+        """Whether its name, kind, id and settings hold all words of a text."""
+        held = " ".join((self.name, self.kind, self.id, *map(str, self.facts.settings.values()))).lower()
+        return all(word in held for word in text.lower().split())
+
+    def said(self, name: str) -> str:
+        """Return a setting as text; empty where there is none."""
+        value = self.facts.settings.get(name)
+        return "" if value is None else str(value)
+
+
+def query(**parts: Any) -> str:
+    """Write parts of an address as a query string; empty ones are left out."""
+    return urlencode({name: value for name, value in parts.items() if value not in ("", None)})
+
+
+def main_text(run: Run) -> str:
+    """Write a run's most telling figure with its name."""
+    return "" if run.main is None else f"{run.main[0].label} {figure_text(*run.main)}"
+
+
+def figure_text(score: Score, value: float) -> str:
+    """Write a figure as a person reads it."""
+    if score.form == "share":
+        return f"{100 * value:.1f} %"
+    return f"{value:,.0f}" if score.form == "count" else f"{value:.4g}"

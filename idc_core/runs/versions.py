@@ -1,0 +1,47 @@
+"""A figure over the successive versions of one network, told apart by the fingerprints of their weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from idc_core.runs.comparing import LABELS, differing_settings
+from idc_core.runs.run import Run
+
+VERSION = "network_fingerprint"
+
+
+@dataclass(frozen=True)
+class VersionLine:
+    """Runs with the same settings on successive versions of a network, the oldest first; what else tells it apart."""
+
+    runs: tuple[Run, ...]
+    label: str = ""
+
+
+def versions(runs: Sequence[Run]) -> list[VersionLine]:
+    """Return a line per choice of settings: of every version of the network the newest run.
+
+    Versions are in the order in which they were first measured.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of one kind and one network.
+    """
+    lines: dict[str, dict[str, Run]] = {}
+    for run in sorted(runs, key=lambda one: one.facts.made):
+        same = {name: value for name, value in run.facts.settings.items() if name not in (*LABELS, VERSION)}
+        # A later run of the same version takes the place of the earlier one.
+        lines.setdefault(json.dumps(same, sort_keys=True), {})[run.said(VERSION)] = run
+    found = [tuple(line.values()) for line in lines.values()]
+    told = differing_settings([line[0] for line in found]) if found else {}
+    told.pop(VERSION, None)
+    labels = [", ".join(f"{_words(name)} {row[place]}" for name, row in told.items()) for place in range(len(found))]
+    made = [VersionLine(line, label) for line, label in zip(found, labels, strict=True)]
+    return sorted(made, key=lambda line: (-len(line.runs), line.label))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

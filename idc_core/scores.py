@@ -1,0 +1,45 @@
+"""What of a network's output its scores are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+SCORES = ("logits", "scores", "output", "out", "predictions", "prediction")
+"""Names under which networks give their scores, where they give several things."""
+
+_DEEPEST = 4
+"""Dictionaries, records and tuples inside each other that are looked into."""
+
+
+def scores_of(output: Any) -> Any:
+    """Return the scores of what a network returned, however deep they lie in dictionaries, records and tuples.
+
+    They have one of the names in `SCORES`; where nothing has, they are the first tensor. What holds no tensor is
+    returned as it is.
+    """
+    found = _first_tensor(output)
+    return output if found is None else found
+
+
+def _first_tensor(output: Any, depth: int = _DEEPEST) -> Any:
+    from torch import Tensor
+
+    if isinstance(output, Tensor) or not depth:
+        return output if isinstance(output, Tensor) else None
+    parts = _parts(output)
+    named = [parts[name] for name in SCORES if name in parts]
+    tensors = (_first_tensor(part, depth - 1) for part in (*named, *parts.values()))
+    return next((tensor for tensor in tensors if tensor is not None), None)
+
+
+def _parts(output: Any) -> dict[Any, Any]:
+    """Return what a dictionary, a record or a tuple holds, by name or number."""
+    if isinstance(output, Mapping):
+        return dict(output)
+    parts = {name: getattr(output, name) for name in SCORES if hasattr(output, name)}
+    if isinstance(output, tuple | list):
+        return parts | dict(enumerate(output))
+    known = fields(output) if is_dataclass(output) else ()
+    return parts | {one.name: getattr(output, one.name) for one in known} | getattr(output, "__dict__", {})

@@ -1,0 +1,186 @@
+"""Results that are kept: the same settings never run twice, across sessions, processes and restarts.
+
+Each result is a file named after the digest of everything that it depends on, the program that makes it included. So
+processes need no common database to write to, and none blocks another but where both ask for the same result: then one
+computes and the others wait for it. Above the limit of bytes the results go that were used longest ago.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from idc_core.errors import DataError, SettingError
+from idc_core.files import cache_folder, keeping, make_room, sweep
+from idc_core.guarded import limits
+from idc_core.progress import Progress, report
+from idc_core.store.edition import edition
+from idc_core.store.marks import forget, pinned
+from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
+from idc_core.store.unfinished import forget_finished, forget_pieces
+from idc_core.store.values import UnkeptError, pack
+
+log = logging.getLogger("idc_core")
+
+_POLL_S = 0.1
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def results_folder() -> Path:
+    """Return the folder of all kept results; it need not exist."""
+    return cache_folder() / "results"
+
+
+def place(kind: str, key: Hashable) -> Path:
+    """Return the file that holds, or would hold, the result of a kind and key.
+
+    Parameters
+    ----------
+    kind : str
+        What sort of result it is.
+    key : hashable
+        Everything that it depends on but the program and the owner's limits: values as `pack` takes them, without
+        arrays.
+
+    Raises
+    ------
+    UnkeptError
+        If something in the key is no plain value.
+    """
+    tree, arrays = pack(key)
+    if arrays:
+        raise UnkeptError("An array cannot be part of a key: take its fingerprint.")
+    parts = [kind, edition(), tree, *limits().deciding.items()]
+    text = json.dumps(parts, sort_keys=True)
+    return results_folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}{ENDING}"
+
+
+def kept(
+    kind: str,
+    key: Hashable,
+    make: Callable[[], Any],
+    *,
+    settings: dict[str, Any] | None = None,
+    scores: Callable[[Any], dict[str, float]] | None = None,
+    fresh: bool = False,
+    on_progress: Progress | None = None,
+    on_problem: Callable[[DataError], None] | None = None,
+) -> Any:
+    """Return a result that is kept, or make and keep it.
+
+    Parameters
+    ----------
+    kind, key
+        As for `place`.
+    make : callable
+        Makes the result. Where another process is making the same one, it is waited for instead.
+    settings : dict, optional
+        What a person chose, by name, for lists of runs.
+    scores : callable, optional
+        Gives the figures of a result for lists of runs.
+    fresh : bool
+        Whether it is made even where it is kept, and put in its place.
+    on_progress : Progress, optional
+        Told of the wait; returning False ends it.
+    on_problem : callable, optional
+        Called with a sentence where the result cannot be kept, as on a full disk; it is returned all the same.
+
+    Raises
+    ------
+    CancelledError
+        If `on_progress` ends the wait, or the making.
+    """
+    path = place(kind, key)
+    with _turn(path, on_progress):
+        if not fresh and (found := find(path)) is not MISSING:
+            return found
+        if fresh:
+            forget_pieces(path)
+        began = time.monotonic()
+        value = make()
+        seconds = time.monotonic() - began
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        facts = Facts(kind, edition(), made, seconds, settings or {}, scores(value) if scores else {})
+        try:
+            keep(path, value, facts)
+        except UnkeptError as error:  # a mistake of ours, which must not take the result away
+            log.error("A result of kind %s is not kept: %s", kind, error)
+        except DataError as error:
+            log.warning("%s", error)
+            if on_problem is not None:
+                on_problem(error)
+        forget_pieces(path)
+    return value
+
+
+def keep(path: Path, value: Any, facts: Facts) -> None:
+    """Write a result and make room for it; DataError where there is no room on the disk or it cannot be written."""
+    folder = path.parent
+    with keeping(folder, "Results"):
+        write(path, value, facts)
+        spared = {path.name, *(f"{name}{ENDING}" for name in pinned())}
+        make_room(folder, f"*{ENDING}", limits().store, spared)
+
+
+def delete(id: str) -> None:
+    """Delete a kept result, and what anybody said of it.
+
+    Raises
+    ------
+    SettingError
+        If there is none of this id.
+    DataError
+        If it cannot be deleted.
+    """
+    if not _ID.fullmatch(id):
+        raise SettingError("There is no such result.")
+    forget(id)
+    path = results_folder() / f"{id}{ENDING}"
+    try:
+        path.unlink()
+    except FileNotFoundError as error:
+        raise SettingError("There is no such result: it was deleted meanwhile.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be deleted: {error.strerror}.") from error
+
+
+def clean() -> None:
+    """Remove what killed processes left: half-written files, locks that nobody holds, pieces of finished results."""
+    sweep()
+    forget_finished(results_folder())
+    for path in results_folder().glob("*.lock"):
+        with suppress(OSError, Timeout), FileLock(path, timeout=0):
+            path.unlink()
+
+
+@contextmanager
+def _turn(path: Path, on_progress: Progress | None) -> Iterator[None]:
+    """Let one process at a time make a result; where no lock can be written, each goes on by itself."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_suffix(".lock"))
+        while True:
+            try:
+                lock.acquire(timeout=_POLL_S)
+                break
+            except Timeout:
+                report(on_progress, 0, 0, "another process computes this")
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        # Held to the end: who opened the file before sees that its name has gone, and begins again.
+        path.with_suffix(".lock").unlink(missing_ok=True)
+        lock.release()

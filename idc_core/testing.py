@@ -1,0 +1,105 @@
+"""For a person's own test suite: an assertion that fails where tests leave too many cells uncovered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from idc_core.coverage.idc import IDC
+from idc_core.coverage.uncovered import find_uncovered
+from idc_core.datasets import DATASETS, load_dataset
+from idc_core.errors import SettingError
+from idc_core.importance.training_pass import RankedLayer
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.parameters import Parameter, whole_number
+from idc_core.tracing.batching import Inputs
+from idc_core.tracing.trace import collect
+
+AT_LEAST = Parameter("at_least", "Minimum", "IDC below which the assertion fails.", 0.4, 0, 1)
+
+
+def assert_coverage(
+    model: nn.Module,
+    tests: Inputs,
+    layer: str,
+    at_least: float = 0.4,
+    *,
+    train: Inputs | None = None,
+    m: int = 6,
+    rule: str | RelevanceSettings = "epsilon",
+    priority: str = "sum",
+    clusters: Sequence[int] = (2, 3, 4),
+    drop_zeros: bool = False,
+    clustering: str = "k-means",
+    original: bool = False,
+    cells: int = 5,
+    closest_tests: int = 3,
+    **parameters: Any,
+) -> None:
+    """Fail unless the tests reach a share of the cells of a layer.
+
+    Parameters
+    ----------
+    model : Module
+        Any network that returns scores; left as it was found.
+    tests : Tensor, array, Dataset or iterable of batches, (n, ...)
+    layer : str
+        A name from ``named_modules()``.
+    at_least : float
+        The smallest IDC that passes, 0..1, itself included.
+    train : Tensor, array, Dataset or iterable of batches, (n, ...), optional
+        The clusters are learnt from it. It may be left out for a network of the registry: then it is the training
+        split of the network's own data.
+    m, rule, priority, clusters, drop_zeros, clustering, original, **parameters
+        As in `idc_core.analyze`.
+    cells, closest_tests : int
+        How many uncovered cells the failure names, and how many tests for each.
+
+    Raises
+    ------
+    AssertionError
+        If IDC is below `at_least`: how many cells are uncovered, the first of them, and the tests closest to each, by
+        their positions.
+    IdcError
+        As `idc_core.analyze`; SettingError also where there are no training inputs.
+    """
+    __tracebackhide__ = True
+    AT_LEAST.check(at_least)
+    whole_number("cells", cells, 1)
+    whole_number("closest_tests", closest_tests, 1)
+    settings = RelevanceSettings.of(rule, **parameters)
+    criterion = IDC(
+        model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
+    )
+    train = _training(model) if train is None else train
+    learnt = collect(model, train, [layer], settings)
+    used = learnt.predictions == _targets(train) if original else None
+    ranked = RankedLayer.of(learnt, layer, criterion.m, priority, used)
+    criterion.cluster(ranked)
+    activations = collect(model, tests, [layer]).activations[layer][:, criterion.important]
+    assignments = criterion.count(activations)
+    if criterion.score >= at_least:
+        return
+    missing = find_uncovered(
+        activations, assignments, criterion.centroids, criterion.important, ranked.activations, cells, closest_tests
+    )
+    told = "\n".join(missing.lines())
+    raise AssertionError(f"IDC of {layer} is {criterion.score:.6g}, below at_least={at_least:g}.\n{told}")
+
+
+def _training(model: nn.Module) -> Inputs:
+    """Return the training inputs of a network of the registry."""
+    card = getattr(model, "card", None)
+    name = getattr(card, "dataset", "")
+    if name not in DATASETS:
+        raise SettingError("The clusters are learnt from training inputs, and none are known: pass train=...")
+    return load_dataset(name, "train")
+
+
+def _targets(train: Inputs) -> Any:
+    targets = getattr(train, "targets", None)
+    if targets is None:
+        raise SettingError("original=True learns from correctly classified inputs only: pass train as a Dataset.")
+    return targets

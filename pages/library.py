@@ -1,0 +1,33 @@
+"""Library: your own networks, data and test sets, added from files, checked, and opened in the studio."""
+
+import streamlit as st
+
+from idc_core.errors import IdcError
+from studio.library import adding, details, entries, test_sets
+from studio.library.work import do_asked
+from studio.shell.frame import enter
+from studio.text import literal
+
+enter()
+try:
+    finding = st.empty()
+    do_asked()
+    networks, data, damaged = entries.split()
+    finding.markdown(entries.sentence(networks, data))
+    adding.draw(expanded=not networks and not data)
+    for title, some in (("Networks", networks), ("Data sets", data)):
+        if some:
+            st.header(title, anchor=False)
+        for entry in some:
+            with st.container(border=True):
+                entries.head(entry)
+                if entries.opened() == entry.id:
+                    details.draw(entry)
+                    if entries.may_change(entry):
+                        entries.manage(entry)
+    for one in damaged:
+        entries.draw_damaged(one)
+    st.header("Test sets", anchor=False)
+    test_sets.draw()
+except IdcError as error:
+    st.error(literal(error))

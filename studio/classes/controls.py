@@ -1,0 +1,186 @@
+"""The controls of the Class errors page: what counts, how strictly, your own predictions and groups, and the pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from idc_core.confusion.evidence import Evidence
+from idc_core.confusion.report import Kind
+from idc_core.runs import ErrorSettings
+from studio.classes import class_errors
+from studio.classes.class_errors import GROUPS, LAYERS, Looked
+from studio.engine.results import View
+from studio.state import address
+from studio.state.choices import choose_one
+from studio.widgets import layout
+
+KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
+"""Error types of several labels."""
+
+SHOWN = {"inputs": "inputs", "neurons": "neurons and cells"}
+"""What of a pair is shown: name and label."""
+
+MOST_UPLOAD = 20  # megabytes
+
+
+def choose_own() -> str:
+    """Offer to load a person's own predictions, and to join classes; return the groups as the person wrote them."""
+    st.file_uploader(
+        "Custom predictions (npz, csv)",
+        ["npz", "csv"],
+        key=class_errors.PREDICTIONS,
+        max_upload_size=MOST_UPLOAD,
+        help="An npz file or CSV table of any classifier, also with several labels per input, shown instead of the "
+        "setup's network. Format: see below. Default none.",
+    )
+    st.toggle(
+        "Activations are already scaled to 0..1",
+        key=class_errors.SCALED,
+        help="Off: each input's activations are scaled by the minimum and maximum of their layer. Default off.",
+    )
+    st.caption(
+        "npz: `activations` (inputs, neurons) with `predicted`, or `probability` (neurons, classes); optional `true`, "
+        "`class_names`, `layer_sizes`. Labels: class numbers (inputs,) or zeros and ones (inputs, classes). CSV: a "
+        "column `predicted`, optionally `true`, all others activations; or one column per class and one row per neuron."
+    )
+    st.session_state[GROUPS] = address.read(GROUPS)
+    text: str = st.text_area(
+        "Groups of classes",
+        key=GROUPS,
+        height=80,
+        placeholder="pets: cat, dog\nvehicles: car, truck",
+        on_change=lambda: address.keep(GROUPS, "; ".join(st.session_state[GROUPS].splitlines())),
+        help="Classes joined into one, one group per line as name: class, class; for example two groups of people that "
+        "the network must treat alike. Default none.",
+    )
+    return text
+
+
+def choose_settings(view: View, own: Evidence | None, groups: str) -> ErrorSettings:
+    """Choose the layers whose neurons count, thresholds and forms; all but layers are counted again at once."""
+    with layout.settings(LAYERS, "activation", "deviations", "normalise", "near", "kind"):
+        layers = _choose_layers(view) if own is None else ()
+        return ErrorSettings(layers=layers, groups=groups, **_choose_numbers(own is not None and own.several_labels))
+
+
+def _choose_layers(view: View) -> tuple[str, ...]:
+    """Choose the layers whose neurons count; all convolutions and linear layers unless chosen."""
+    from idc_core.confusion import countable_layers
+
+    offered = countable_layers(view.model)
+    said = address.read(LAYERS).split(",")
+    st.session_state[LAYERS] = [name for name in offered if name in said] or list(offered)
+    chosen = st.pills(
+        "Layers whose neurons count",
+        offered,
+        selection_mode="multi",
+        key=LAYERS,
+        on_change=lambda: _keep_layers(offered),
+        help="Convolutions and linear layers, before their activation function. Another choice takes one more pass "
+        f"over the tests. Default all: {', '.join(offered)}.",
+    )
+    return tuple(name for name in offered if name in chosen) or offered
+
+
+def _keep_layers(offered: tuple[str, ...]) -> None:
+    """Keep the chosen layers; all of them are the default, which the address does not hold."""
+    chosen = st.session_state[LAYERS]
+    address.keep(LAYERS, "" if len(chosen) == len(offered) else ",".join(chosen))
+
+
+def _choose_numbers(several: bool) -> dict[str, Any]:
+    """Choose thresholds and forms."""
+    threshold = st.slider(
+        "Activation threshold",
+        0.05,
+        0.95,
+        0.5,
+        0.05,
+        key="activation",
+        bind="query-params",
+        help="A neuron is active where its output, scaled to 0..1 per layer, is above this. From 0.05 to 0.95; "
+        "default 0.5.",
+    )
+    deviations = st.slider(
+        "Cut-offs (SD from the mean)",
+        0.0,
+        3.0,
+        1.0,
+        0.25,
+        key="deviations",
+        bind="query-params",
+        help="Pairs are reported so many standard deviations below the mean distance, or above the mean bias. Labels "
+        "confirm them as far above the mean confusion, or disparity, of all pairs. From 0 to 3; default 1.",
+    )
+    normalise = st.toggle(
+        "Normalise distances",
+        key="normalise",
+        bind="query-params",
+        help="Divides a distance by the square root of the number of neurons that either class activates, as in "
+        "the published tables. The paper's equation (2) does not. Default off.",
+    )
+    filtered = st.toggle(
+        "Near third classes only",
+        True,
+        key="near",
+        bind="query-params",
+        help="For bias: a third class far from both counts as 0, as in the paper. Default on.",
+    )
+    kind: Kind | None = None
+    if several:
+        kind = choose_one(
+            st.segmented_control,
+            "True errors",
+            KINDS,
+            "type2",
+            "kind",
+            required=True,
+            help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
+            "one. Default additional (type 2).",
+        )
+    return {
+        "threshold": threshold,
+        "deviations": deviations,
+        "normalise": normalise,
+        "filtered": filtered,
+        "kind": kind,
+    }
+
+
+def choose_pair(looked: Looked) -> tuple[int, int]:
+    """Choose the pair by the names of its classes."""
+    pair = class_errors.current_pair(looked)
+    st.session_state["pair-first"], st.session_state["pair-second"] = pair
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
+        for key, label in (("pair-first", "First class"), ("pair-second", "Second class")):
+            st.selectbox(
+                label,
+                looked.known,
+                format_func=lambda one: looked.names[one],
+                key=key,
+                width=220,
+                on_change=_take_pair,
+                help="One of the two classes shown below; type to search. Default the most suspected pair.",
+            )
+    return pair
+
+
+def choose_shown() -> str:
+    """Choose what of the pair is shown."""
+    return choose_one(
+        st.segmented_control,
+        "Show",
+        SHOWN,
+        "inputs",
+        "pair-shown",
+        required=True,
+        help="The tests of the two classes, or the neurons and cells that both reach. Default inputs.",
+    )
+
+
+def _take_pair() -> None:
+    first, second = st.session_state["pair-first"], st.session_state["pair-second"]
+    if first != second:
+        class_errors.keep_pair(first, second)

@@ -1,0 +1,93 @@
+"""What inspecting the most suspected pairs first saves, where labels tell which pairs are truly confused."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.confusion.evaluation import Curve, Evaluation, cost_effectiveness
+from idc_core.figures import classes as figures
+from studio.classes.class_errors import Looked
+from studio.engine.results import View
+from studio.text import signed
+from studio.widgets import layout
+
+Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
+
+CONFUSED, UNEQUAL = "confused pairs", "unequally treated pairs"
+
+
+def draw(looked: Looked, one: View) -> None:
+    """Draw the cost-effectiveness curves of inspecting the most suspected pairs first, and count what is reported."""
+    found = looked.found
+    searches: dict[str, Search] = {
+        CONFUSED: (found.distance, found.confusion, "low", found.confusion_found),
+        UNEQUAL: (found.bias, found.disparity, "high", found.bias_found),
+    }
+    curves: dict[str, Curve] = {}
+    told: dict[str, Evaluation] = {}
+    for name, (score, truth, errors, evaluation) in searches.items():
+        if score is not None and truth is not None and evaluation is not None and evaluation.true_pairs:
+            curves[name] = cost_effectiveness(score, truth, errors, found.deviations)
+            told[name] = evaluation
+    if not curves:
+        st.caption("There are no labels, or no truly confused pair: cost-effectiveness is not defined.")
+        return
+    title = _title(told)
+    layout.chart(
+        one,
+        "effectiveness",
+        lambda dark: figures.cost_effectiveness(curves, title, dark=dark),
+        alt=title,
+        read="x: share of the pairs inspected, most suspected first; y: share of the truly confused (or unequally "
+        "treated) pairs among them. Gain: additional area under the curve compared with a random order.",
+        depends=looked.key,
+        table=pd.concat([_points(name, curve) for name, curve in curves.items()]),
+    )
+    st.markdown("**Reported pairs, compared with labels**")
+    st.dataframe(
+        pd.DataFrame([_row(name, one) for name, one in told.items()]),
+        hide_index=True,
+        height="content",
+        alt="Reported pairs compared with labels, for confusion and for unequal treatment",
+    )
+
+
+def _title(told: dict[str, Evaluation]) -> str:
+    parts = [
+        f"{_percent(one.gain)} (at best {_percent(one.optimal_gain)}) for {name}"
+        for name, one in told.items()
+        if np.isfinite(one.gain)
+    ]
+    return f"Inspecting the most suspected pairs first gains over a random order {' and '.join(parts)}"
+
+
+def _points(name: str, curve: Curve) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"search": name, "inspected": curve.inspected, "found": curve.found, "best possible": curve.optimal}
+    )
+
+
+def _row(name: str, one: Evaluation) -> dict[str, str | int]:
+    """Count what the cut-off reports."""
+    reported = one.at_deviations
+    return {
+        "search": name,
+        "pairs": one.pairs,
+        "true": one.true_pairs,
+        "reported": reported.reported,
+        "of them true": reported.true_positives,
+        "precision": "" if np.isnan(reported.precision) else _percent(reported.precision),
+        "recall": "" if np.isnan(reported.recall) else _percent(reported.recall),
+        "Spearman's correlation": "" if np.isnan(one.spearman) else signed(one.spearman, ".2f"),
+        "gain": _percent(one.gain),
+        "best possible gain": _percent(one.optimal_gain),
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}\u00a0%".replace("-", "\u2212")

@@ -1,0 +1,116 @@
+"""Fill the grid: uncovered cells that border on covered ones, the tests closest to one, and inputs made for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.coverage.cell_table import bordering
+from idc_core.coverage.closest_inputs import closest, spread
+from studio.coverage.cell_details import MOST_LISTED, SHOWN, SHOWN_TEXTS, choose_cell, draw_tests, is_pictures, tests_in
+from studio.engine.results import View
+from studio.state.selection import picked_row, select, selected
+from studio.text import cell_name, count, parse_cell, plural
+from studio.widgets import cell_search, layout
+
+EMPTY = "empty-cells"
+"""Key of the table of uncovered cells."""
+
+
+def draw(view: View) -> None:
+    """Show which cells could be filled next, and what comes close to one of them."""
+    table = view.table
+    if table.covered == table.total:
+        st.markdown("**The tests reach every cell.**")
+        return
+    cells, borders = bordering(table)
+    st.markdown(
+        f"**{count(table.total - table.covered)} of {plural(table.total, 'cell')} are empty; {count(len(cells))} of "
+        "them are one step from a covered cell.** A step moves one neuron to the next cluster."
+    )
+    wanted = parse_cell(selected().cell, view.sizes)
+    taken = wanted is not None and len(tests_in(view, wanted)) > 0
+    left, right = st.columns([3, 5], gap="medium")
+    with left:
+        cell = choose_cell(view, tuple(map(int, cells[0])), "the empty cell that borders on most covered cells")
+        _list(cells, borders)
+    with right:
+        if taken:
+            st.markdown(f"Cell {cell_name(cell)} is covered. Choose an empty one.")
+            return
+        st.header(f"Tests closest to cell {cell_name(cell)}", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("No test reaches this cell.", width="content")
+            if view.test.inputs.ndim == 4:
+                cell_search.offer(view, cell)
+            else:
+                st.caption("Inputs can be generated for pictures only.")
+        _closest(view, cell)
+    if view.test.inputs.ndim == 4:
+        cell_search.draw(view, cell)
+
+
+def _list(cells: NDArray[np.uint8], borders: NDArray[np.int64]) -> None:
+    """List empty cells; choosing one selects it."""
+    shown = cells[:MOST_LISTED]
+
+    def picked() -> None:
+        row = picked_row(EMPTY, len(shown))
+        if row is not None:
+            select(cell=cell_name(shown[row]))
+
+    st.dataframe(
+        pd.DataFrame(
+            {"empty cell": [cell_name(cell) for cell in shown.tolist()], "covered neighbours": borders[:MOST_LISTED]}
+        ),
+        hide_index=True,
+        key=EMPTY,
+        on_select=picked,
+        selection_mode="single-row",
+        height="auto" if len(shown) < 12 else 420,
+        alt="Empty cells with the number of covered cells one step away; choose a row to select the cell",
+    )
+    left = f" The first {count(len(shown))} of {count(len(cells))} are shown." * (len(cells) > len(shown))
+    st.caption(f"Choose a row to select its cell.{left}")
+
+
+def _closest(view: View, cell: tuple[int, ...]) -> None:
+    """Show the tests closest to an uncovered cell."""
+    analysis = view.analysis
+    places, distances = closest(
+        analysis.test_activations[view.chosen], analysis.centroids, cell, spread(analysis.train_activations), SHOWN
+    )
+    near = view.chosen[places]
+    draw_tests(view, near, SHOWN if is_pictures(view) else SHOWN_TEXTS)
+    key = "closest-" + cell_name(cell)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "test": view.test.ids[near],
+                "distance": distances,
+                "cell": [cell_name(one) for one in analysis.assignments[near].tolist()],
+                "true → predicted": [layout.answer(view, place) for place in near],
+            }
+        ),
+        hide_index=True,
+        key=key,
+        selection_mode="single-row",
+        on_select=lambda: _picked_test(view, near, key),
+        height="auto" if len(near) < 8 else 280,
+        column_config={
+            "distance": st.column_config.NumberColumn(
+                format="%.2f",
+                help="Euclidean distance to the cell's centroids, each neuron in units of its standard deviation over "
+                "the training inputs.",
+            )
+        },
+        alt=f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
+    )
+
+
+def _picked_test(view: View, positions: NDArray[np.int64], key: str) -> None:
+    row = picked_row(key, len(positions))
+    if row is not None:
+        select(input=int(view.test.ids[positions[row]]))

@@ -1,0 +1,93 @@
+"""How coverage grows with the number of tests, and where cells are left."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from idc_core.coverage.cell_table import gaps, state_counts
+from idc_core.coverage.growth import growth
+from idc_core.figures.coverage import growth_curve
+from studio.engine.results import View
+from studio.shell import tabs
+from studio.state.selection import picked_row, select
+from studio.text import cluster_name, count, plural
+from studio.widgets import grid_axes, layout
+
+LEFT = "left-over"
+"""Key of the table of clusters."""
+
+
+def draw_growth(view: View) -> None:
+    """Draw how many cells the first tests cover."""
+    table = view.table
+    grown = growth(view.analysis.codes[view.chosen])
+    title = (
+        f"The first {plural(grown.half, 'test')} reach half of the {plural(table.covered, 'covered cell')}; "
+        f"the best {count(-(-table.covered // 2))} would be enough"
+    )
+    layout.chart(
+        view,
+        "growth",
+        lambda dark, log: growth_curve(grown, table.total, title, logarithmic=log, dark=dark),
+        alt=title,
+        read="Each curve is one order of the tests. If it still rises at its end, more tests would reach more cells. "
+        f"Band: range of {grown.orders} shuffled orders (seed {grown.seed}). The greedy order takes the test that "
+        "adds most, at most one cell per test.",
+        table=pd.DataFrame(
+            {
+                "tests": grown.tests,
+                "given_order": grown.given,
+                "shuffled_mean": grown.mean,
+                "shuffled_low": grown.low,
+                "shuffled_high": grown.high,
+                "greedy_order": grown.greedy,
+            }
+        ),
+        scale="linear",
+    )
+
+
+def draw_left(view: View) -> None:
+    """List every cluster of every neuron with the share of its cells that is covered, the smallest first."""
+    table = view.table
+    if table.covered == table.total:
+        st.markdown("Every cell is covered.")
+        return
+    found, tests = gaps(table), state_counts(view.analysis.assignments[view.chosen], view.sizes)
+    st.header(f"{plural(table.total - table.covered, 'cell')} left, by cluster", anchor=False)
+
+    def picked() -> None:
+        row = picked_row(LEFT, len(found))
+        if row is not None:
+            gap = found[row]
+            select(neuron=int(view.analysis.important[gap.position]), cluster=gap.cluster)
+            grid_axes.fix(view, {gap.position: gap.cluster})
+            tabs.open_at("coverage", "grid")
+
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "neuron": [view.neurons[gap.position] for gap in found],
+                "cluster": [gap.cluster for gap in found],
+                "position": [
+                    cluster_name(gap.cluster, view.sizes[gap.position]).removesuffix(" cluster") for gap in found
+                ],
+                "tests": [int(tests[gap.position][gap.cluster]) for gap in found],
+                "cells": [count(gap.total) for gap in found],
+                "covered": [gap.covered for gap in found],
+                "covered (%)": [100 * gap.covered / gap.total for gap in found],
+            }
+        ),
+        hide_index=True,
+        key=LEFT,
+        on_select=picked,
+        selection_mode="single-row",
+        height="auto" if len(found) < 12 else 420,
+        column_config={
+            "cells": st.column_config.TextColumn(alignment="right"),
+            "covered (%)": st.column_config.NumberColumn(format="%.3g"),
+        },
+        alt="Clusters with the share of their cells that is covered; choose a row to open its cells in the grid",
+    )
+    st.caption("Choose a row to open its cells in the grid.")

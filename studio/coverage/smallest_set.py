@@ -1,0 +1,69 @@
+"""The smallest set of tests that reaches every cell that all of them reach."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from idc_core.coverage.closest_inputs import spread, to_own_cell
+from idc_core.coverage.growth import smallest_subset
+from studio.coverage.cell_details import is_pictures
+from studio.engine.results import View
+from studio.text import cell_name, count, percent, plural
+from studio.widgets import layout
+from studio.widgets.downloads import csv
+
+SHOWN, SHOWN_TEXTS = 60, 6
+"""Tests shown of the set, and the same for texts."""
+
+
+def draw(view: View) -> None:
+    """Show the smallest set of tests that keeps the coverage, and offer it as files."""
+    analysis, chosen = view.analysis, view.chosen
+    wrong = view.correct is not None and st.toggle(
+        "Prefer misclassified tests",
+        key="prefer",
+        bind="query-params",
+        help="Represent a cell by a misclassified test where there is one, else by the test closest to its "
+        "centroids. Default off.",
+    )
+    distances = to_own_cell(
+        analysis.test_activations, analysis.centroids, analysis.assignments, spread(analysis.train_activations)
+    )
+    preferred = ~view.correct[chosen] if wrong and view.correct is not None else None
+    subset = chosen[smallest_subset(analysis.codes[chosen], distances[chosen], preferred)]
+    st.markdown(
+        f"**{plural(len(subset), 'test')} of {count(len(chosen))} ({percent(len(subset) / len(chosen))}) reach every "
+        f"cell that all of them reach.** This is the minimum: each test reaches one cell."
+    )
+    layout.gallery(view, subset, SHOWN if is_pictures(view) else SHOWN_TEXTS, key="smallest-tests")
+
+    def numbers() -> str:
+        listed = {
+            "test": view.test.ids[subset],
+            "cell": [cell_name(cell) for cell in analysis.assignments[subset].tolist()],
+            "distance": distances[subset],
+        }
+        if view.correct is not None:
+            listed["misclassified"] = ~view.correct[subset]
+        return csv(pd.DataFrame(listed))
+
+    with st.container(horizontal=True):
+        st.download_button(
+            f"These {count(len(subset))} tests (npz)",
+            lambda: layout.npz(view, subset),
+            file_name="idc-smallest-subset.npz",
+            mime="application/octet-stream",
+            on_click="ignore",
+            key="subset-npz",
+            help="Inputs, true classes, predictions and numbers of the tests, as NumPy arrays.",
+        )
+        st.download_button(
+            "Their test numbers (CSV)",
+            numbers,
+            file_name="idc-smallest-subset.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="subset-csv",
+            help="Number of each test in its test set, its cell, and its distance to the cell's centroids.",
+        )

@@ -1,0 +1,65 @@
+"""The command line that makes the report of a setup again."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from studio.engine.results import View
+from studio.state.setup import DEFAULT, SAVED, Setup
+
+
+def command_line(view: View) -> str:
+    """Return the command that makes a setup's report; empty where none can, as only this program knows its network."""
+    from idc_core.cli.report import command_of
+    from idc_core.datasets import DATASETS
+
+    setup, files = view.setup, _setup_files(view.setup)
+    named = _named(setup, files)
+    if not named:
+        return ""
+    words = ["report", *named, "--layer", setup.layer, "--m", str(view.analysis.m)]
+    if setup.k != DEFAULT.k:
+        words += ["--clusters", setup.k]
+    if setup.zeros != DEFAULT.zeros:
+        words.append("--drop-zeros")
+    if setup.clustering != DEFAULT.clustering:
+        words += ["--clustering", setup.clustering]
+    if DATASETS[view.train.name].learns_from:
+        words += ["--limit-train", str(len(view.train))]
+    for option, names in (("--class", setup.classes), ("--predicted", setup.predicted)):
+        for name in names:
+            words += [option, name]
+    said = {"": "", "right": "correct", "wrong": "misclassified"}[setup.answers]
+    for option, word in (("--predictions", said), ("--confidence", setup.confidence), ("--cell", setup.within)):
+        words += [option, word] if word else []
+    return command_of(words, files)
+
+
+def _setup_files(setup: Setup) -> list[Path]:
+    """Return the setup files that register a setup's network or tests."""
+    from idc_core import setup_files
+
+    wanted = {setup.model, setup.data}
+    return [one.path for one in setup_files.opened() if wanted & {*one.models, *one.datasets}]
+
+
+def _named(setup: Setup, files: list[Path]) -> list[str]:
+    """Return the words that name a setup's network and tests; none where words cannot."""
+    from idc_core import library
+    from idc_core.cli import own_server_files
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    entry = MODELS[setup.model]
+    opened, _ = own_server_files.open_once()
+    if setup.model in opened and setup.data == entry.dataset:
+        words = [str(word) for word in json.loads(os.environ[own_server_files.VARIABLE])]
+        path = f"{getattr(entry.build, 'architecture', '')}={getattr(entry.build, 'path', '')}".removeprefix("=")
+        return ["--model", path, *(word for word in words if word.startswith("--"))]
+    entered = library.owners()
+    found = ((setup.model, entry.edition), (setup.data, DATASETS[setup.data].edition))
+    # The project's own are no edition; a setup file enters its own again.
+    known = all(not edition or name in entered or files for name, edition in found)
+    return ["--model", setup.model, "--data", setup.data] if known and not setup.data.startswith(SAVED) else []

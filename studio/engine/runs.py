@@ -1,0 +1,33 @@
+"""What makes a page's result a run: its settings by name, and the address that opens it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from idc_core.runs import ADDRESS, query, settings_of
+from studio.engine.results import View
+from studio.state.selection import Selection
+from studio.state.setup import DEFAULT
+
+PASSING = (*vars(Selection()), "device", "pin", "present", "tab", "tour")
+"""Parts of an address that say where a reader looks, not what is computed."""
+
+
+def run_settings(view: View, **more: Any) -> dict[str, Any]:
+    """Return the settings of a run of a setup; `more` says what else it depends on, by name, as plain values.
+
+    For the thread of the script: the address is that of the page, with the setup of the view.
+    """
+    setup = view.setup
+    chosen = {name: getattr(setup, name) for name in ("k", "zeros", "clustering", "classes")}
+    unusual = {name: value for name, value in chosen.items() if value != getattr(DEFAULT, name)}
+    page = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in PASSING}
+    whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
+    own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}
+    kept = {name: value for name, value in page.items() if name not in vars(DEFAULT)}
+    address = query(**{**whole, **own, **dict(sorted(kept.items()))})
+    return settings_of(
+        view.card, view.train, view.test, setup.layer, view.analysis.m, **unusual, **more, **{ADDRESS: address}
+    )

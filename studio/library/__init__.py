@@ -1,0 +1,1 @@
+"""What only the library page is made of."""

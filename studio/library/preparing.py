@@ -1,0 +1,166 @@
+"""How files become inputs, as a person changes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from idc_core.datasets.preparation import CHANNELS, FITS, Preparation
+from idc_core.errors import IdcError, SettingError
+from idc_core.parameters import shown
+from studio.library.work import Asked, ask
+from studio.state import visitor
+from studio.text import literal
+
+if TYPE_CHECKING:
+    from idc_core.library import Entry
+
+REFUSED = "library-preparation-refused"
+TASKS = {"": "told by the targets", "classification": "classes", "regression": "quantities"}
+TOLD = "told by the files"
+
+
+def choose_preparation(entry: Entry) -> None:
+    """Draw the settings, closed; a change is read before it is kept."""
+    from idc_core.library.opening import preparation_of
+
+    now = preparation_of(entry)
+    with st.expander("Preparation"):
+        with st.form(f"library-preparation-{entry.id}", border=False):
+            one, two, three = st.columns(3, gap="medium")
+            with one:
+                _choose_pictures(entry, now)
+            with two:
+                _choose_columns(entry, now)
+            with three:
+                _choose_split(entry, now)
+            st.form_submit_button("Read with these settings", on_click=_take, args=(entry,))
+        if said := st.session_state.pop(REFUSED, ""):
+            st.error(said)
+
+
+def control_key(entry: Entry, name: str) -> str:
+    """Return the key of a control of an entry."""
+    return f"library-{name}-{entry.id}"
+
+
+def _choose_pictures(entry: Entry, now: Preparation) -> None:
+    st.text_input(
+        "Size of pictures",
+        " x ".join(map(str, now.size)) if now.size else "",
+        key=control_key(entry, "size"),
+        placeholder="rows x columns, for example 32 x 32",
+        help=f"Rows and columns that pictures are brought to. Default {TOLD}.",
+    )
+    st.selectbox(
+        "Fit",
+        list(FITS),
+        index=list(FITS).index(now.fit),
+        format_func=FITS.__getitem__,
+        key=control_key(entry, "fit"),
+        help=f"How pictures of other shapes are brought to that size. Default {FITS['stretch']}.",
+    )
+    channels = [None, *CHANNELS]
+    st.selectbox(
+        "Channels",
+        channels,
+        index=channels.index(now.channels),
+        format_func=lambda one: TOLD if one is None else CHANNELS[one],
+        key=control_key(entry, "channels"),
+        help=f"Whether pictures are made grey or RGB. Default {TOLD}.",
+    )
+
+
+def _choose_columns(entry: Entry, now: Preparation) -> None:
+    for name, what in (("inputs", "Inputs"), ("targets", "Targets")):
+        st.text_input(
+            f"{what}: array or column",
+            getattr(now, name),
+            key=control_key(entry, name),
+            placeholder=TOLD,
+            help=f"Name of the array or column that holds the {name}. Default {TOLD}.",
+        )
+    st.selectbox(
+        "Numbers as targets",
+        list(TASKS),
+        index=list(TASKS).index(now.task),
+        format_func=TASKS.__getitem__,
+        key=control_key(entry, "task"),
+        help=f"Whether they are classes or quantities. Default {TASKS['']}.",
+    )
+
+
+def _choose_split(entry: Entry, now: Preparation) -> None:
+    st.number_input(
+        "Share of tests",
+        0.01,
+        0.99,
+        now.test_share,
+        step=0.05,
+        key=control_key(entry, "test_share"),
+        help="Part of the inputs that become tests, where the files give no split. From 0.01 to 0.99; default 0.2.",
+    )
+    st.number_input(
+        "Seed",
+        0,
+        999_999_999,
+        now.seed,
+        key=control_key(entry, "seed"),
+        help="Draws the tests, where the files give no split. From 0 to 1e+09; default 0.",
+    )
+    if not visitor.paths_refused():
+        st.text_input(
+            "Tokenizer of texts",
+            str(now.tokenizer or ""),
+            key=control_key(entry, "tokenizer"),
+            placeholder="/home/me/network",
+            help="Whole path of a folder on this computer with the tokenizer of a Hugging Face network. Default none: "
+            "texts are split into words.",
+        )
+    st.text_input(
+        "Tokens of a text",
+        str(now.length or ""),
+        key=control_key(entry, "length"),
+        placeholder=TOLD,
+        help=f"Number of tokens that texts are cut or padded to. Default {TOLD}.",
+    )
+
+
+def _take(entry: Entry) -> None:
+    from idc_core.library import DataSettings
+    from idc_core.library.opening import preparation_of
+
+    given: dict[str, Any] = {
+        name: st.session_state[control_key(entry, name)]
+        for name in ("fit", "channels", "inputs", "targets", "task", "test_share", "seed")
+    }
+    try:
+        if not visitor.paths_refused():
+            given["tokenizer"] = _folder(st.session_state[control_key(entry, "tokenizer")].strip())
+        size, length = st.session_state[control_key(entry, "size")], st.session_state[control_key(entry, "length")]
+        sides = tuple(int(one) for one in size.lower().replace("x", " ").split()) or None
+        given |= {"size": sides, "length": int(length) if length.strip() else None}
+        wanted = replace(preparation_of(entry), **given)
+    except IdcError as error:
+        st.session_state[REFUSED] = literal(error)
+        return
+    except ValueError:
+        st.session_state[REFUSED] = "Size and tokens must be whole numbers, for example 32 x 32 and 128."
+        return
+    ask(Asked(entry.id, f"reading {entry.label}", read=True, data=DataSettings(wanted.to_json())))
+
+
+def _folder(text: str) -> Path | None:
+    """Return the folder that a person named; None where they named none."""
+    if not text:
+        return None
+    try:
+        folder = Path(text).expanduser()
+        if folder.is_absolute() and folder.is_dir():
+            return folder
+    except (OSError, RuntimeError):  # its name is too long, or that of a person whose home is not known
+        pass
+    raise SettingError(f"{shown(text)} is no folder of this computer: give the whole path of the tokenizer's folder.")

@@ -1,0 +1,109 @@
+"""The test sets that were saved on this computer: by uploads, attacks and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from idc_core.errors import IdcError
+from idc_core.people import may_change
+from studio.library.entries import size
+from studio.state import visitor
+from studio.text import literal, plural
+
+if TYPE_CHECKING:
+    from idc_core.suites import SavedSuite
+
+REFUSED = "library-suite-refused"
+
+
+def draw() -> int:
+    """List them with their deletion; return how many there are."""
+    from idc_core.suites import damaged_suites, saved_suites
+    from idc_core.suites.saved_suites import saved_folder
+
+    who = visitor.person()
+    saved, damaged = saved_suites(asker=who), {} if who else damaged_suites()
+    if not saved and not damaged:
+        st.caption("None yet. Test sets, Adversarial and Differential keep inputs as one.")
+    for name, one in saved.items():
+        shape, last = " x ".join(map(str, one.form.shape)), one.provenance[-1].label if one.provenance else "uploaded"
+        held = (saved_folder() / f"{name}.npz").stat().st_size
+        parts = (plural(one.inputs, "test"), shape, literal(last), size(held), f"fingerprint `{name[5:]}`")
+        _draw_one(name, literal(one.label), " · ".join(parts), one if may_change(one.owner, who) else None)
+    for name, reason in damaged.items():
+        _draw_damaged(name, reason)
+    if said := st.session_state.pop(REFUSED, ""):
+        st.error(said)
+    return len(saved)
+
+
+def _draw_one(name: str, label: str, facts: str, own: SavedSuite | None) -> None:
+    """Draw what a test set is; an own one can be renamed, shared where there is a login, and deleted."""
+    from idc_core.library import plain_name
+    from idc_core.suites import rename_saved
+
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**{label}**")
+            if own is not None:
+                with st.popover("Rename", type="tertiary", help="Gives the test set another name."):
+                    key = f"library-suite-name-{name}"
+                    st.text_input(
+                        "Name", own.label, key=key, max_chars=120, help="Shown in menus. Default its name now."
+                    )
+                    st.button(
+                        "Rename it",
+                        key=f"library-suite-rename-{name}",
+                        on_click=_try,
+                        args=(lambda: rename_saved(name, plain_name(st.session_state[key]), visitor.person()),),
+                    )
+                if own.owner:
+                    _draw_sharing(own)
+                _draw_delete(name)
+        st.caption(facts)
+
+
+def _draw_sharing(own: SavedSuite) -> None:
+    from idc_core.suites import share_saved
+
+    key = f"library-suite-share-{own.name}"
+    st.toggle(
+        "Share",
+        own.shared,
+        key=key,
+        on_change=_try,
+        args=(lambda: share_saved(own.name, st.session_state[key], visitor.person()),),
+        help="Shows the test set to everybody who logs in here. Default off.",
+    )
+
+
+def _draw_damaged(name: str, reason: str) -> None:
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**{name}.npz is damaged**")
+            _draw_delete(name)
+        st.caption(literal(reason))
+
+
+def _draw_delete(name: str) -> None:
+    from idc_core.suites import delete_saved
+
+    with st.popover("Delete", type="tertiary", help="Deletes the saved tests from this computer."):
+        st.button(
+            "Delete it",
+            key=f"library-suite-{name}",
+            type="primary",
+            on_click=_try,
+            args=(lambda: delete_saved(name, visitor.person()),),
+        )
+
+
+def _try(do: Callable[[], None]) -> None:
+    """Do something to a test set; say why where it fails."""
+    try:
+        do()
+    except IdcError as error:
+        st.session_state[REFUSED] = literal(error)

@@ -1,0 +1,96 @@
+"""Work on entries that the page was asked for: done once, with progress and Stop, its failure kept beside the entry."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
+from studio.engine import jobs
+from studio.state import visitor
+from studio.text import literal
+
+if TYPE_CHECKING:
+    from idc_core.library import DataSettings, Entry, NetworkSettings
+
+ASKED = "library-asked"
+FAILED = "library-failed-"
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be done with an entry; read again with `data`, connected by `network`, then checked."""
+
+    id: str
+    doing: str
+    read: bool = False
+    data: DataSettings | None = None
+    network: NetworkSettings | None = None
+    check: bool = False
+    number: int = -1
+
+
+def ask(asked: Asked) -> None:
+    """Have something done at the next run; for callbacks."""
+    st.session_state[ASKED] = replace(asked, number=next(_numbers))
+    st.session_state.pop(FAILED + asked.id, None)
+
+
+def do_asked() -> None:
+    """Do what was asked for, and show how far it is."""
+    stopped = st.session_state.pop(jobs.STOPPED, False)
+    st.session_state[jobs.HALTED] = False
+    asked: Asked | None = st.session_state.get(ASKED)
+    if asked is None:
+        return
+    if stopped:
+        del st.session_state[ASKED]
+        st.session_state[FAILED + asked.id] = f"Stopped while {asked.doing}. Nothing was changed since then."
+        return
+    owner = visitor.owner()
+    try:
+        jobs.Waiting(1).get("library", asked.number, asked.doing, lambda report: _work(asked, owner, report))
+    except CancelledError:
+        st.session_state[FAILED + asked.id] = f"Stopped while {asked.doing}."
+    except IdcError as error:
+        st.session_state[FAILED + asked.id] = literal(error)
+    # A run that is interrupted does not come here: the next one goes on with the same job.
+    del st.session_state[ASKED]
+
+
+def failure(id: str) -> str:
+    """Return why the last work on an entry failed, to be shown as it is; empty where it did not."""
+    return str(st.session_state.get(FAILED + id, ""))
+
+
+def _work(asked: Asked, owner: str, report: Progress) -> None:
+    from idc_core import library
+
+    def found() -> Entry:
+        return library.own(asked.id, owner)
+
+    steps: list[tuple[bool, Callable[[], Entry]]] = [
+        (asked.read, lambda: library.understand(_with(found(), asked.data), report)),
+        (asked.network is not None, lambda: library.connect(found(), asked.network or _none(), report)),
+        (asked.check, lambda: library.checked(found(), report)),
+    ]
+    for wanted, step in steps:
+        if wanted:
+            step()
+
+
+def _with(entry: Entry, settings: DataSettings | None) -> Entry:
+    return entry if settings is None else replace(entry, data_settings=settings)
+
+
+def _none() -> NetworkSettings:
+    from idc_core.library import NetworkSettings
+
+    return NetworkSettings()

@@ -1,0 +1,55 @@
+"""The misclassified tests as pictures: live, or for the default setup from a file made beforehand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from idc_core.analysis.overview import Overview
+from studio.engine.overview import misclassified
+from studio.engine.results import View
+from studio.widgets.gallery import draw_tiles, make_tiles, note
+
+KEPT = Path(__file__).parents[2] / "assets" / "overview-tests.json"
+"""The default setup's, beside the numbers of the Overview."""
+
+SHOWN, SHOWN_TEXTS = 10, 3
+"""Tests shown, and the same for texts."""
+
+
+@dataclass(frozen=True)
+class WorstTests:
+    """A gallery of misclassified tests, and what is said below it."""
+
+    tiles: list[dict[str, Any]]
+    sheet: dict[str, Any] | None
+    note: str
+
+
+def find(view: View) -> WorstTests | None:
+    """Return the misclassified tests of a setup; None if there are none."""
+    positions = misclassified(view)
+    if not len(positions):
+        return None
+    shown = positions[: SHOWN if view.test.inputs.ndim == 4 else SHOWN_TEXTS]
+    return WorstTests(*make_tiles(view, shown), note(view, len(shown), len(positions)))
+
+
+def write(view: View) -> None:
+    """Keep those of the default setup for the Overview's first second."""
+    KEPT.write_text(json.dumps(asdict(find(view) or WorstTests([], None, ""))) + "\n", encoding="utf-8")
+
+
+def draw(shown: View | Overview) -> None:
+    """Show the misclassified tests; a click selects one."""
+    found = find(shown) if isinstance(shown, View) else WorstTests(**json.loads(KEPT.read_text(encoding="utf-8")))
+    if found is None or not found.tiles:
+        return
+    order = "First those in a cell that no correctly classified test reaches; then the most confident."
+    st.header("Misclassified tests", anchor=False, help=order)
+    draw_tiles(found.tiles, found.sheet, "worst-tests")
+    st.caption(found.note)

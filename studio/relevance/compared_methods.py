@@ -1,0 +1,125 @@
+"""Compare what several methods say of one test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.attribution.methods import METHODS
+from idc_core.errors import IdcError
+from idc_core.figures import heatmaps
+from idc_core.figures.neurons import agreement
+from idc_core.statistics import spearman
+from studio.engine.explanations import INPUT, ONE_PASS, Explanation, explain, read_tokens, scores
+from studio.engine.results import View
+from studio.engine.wording import input_parts
+from studio.relevance import choices
+from studio.relevance.one_test import is_image
+from studio.state.choices import choose_several
+from studio.text import count, literal, signed
+from studio.widgets import layout, relevance_view
+from studio.widgets.relevance_view import Display
+
+MOST = 5
+"""Parts named of an input that is no picture."""
+
+
+def draw(view: View, position: int) -> None:
+    """Show one test explained by several methods, and how far they agree."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        explained, method = choices.choose_class(view), choices.choose_method()
+        settings = layout.settings("methods", "scale", "colours")
+    with settings:
+        names = choose_several(
+            st.multiselect,
+            "Methods",
+            {name: entry.label for name, entry in METHODS.items()},
+            ONE_PASS,
+            "methods",
+            placeholder="None",
+            help=f"Methods beside the chosen one, with their default parameters. Default the {len(ONE_PASS)} that need "
+            "one pass; the others take seconds to a minute.",
+        )
+        scale, scheme = choices.choose_colours()
+    score = scores(view, position)
+    target = int(score.argmax()) if explained is None else view.train.class_names.index(explained)
+    found = _by_methods(view, position, target, list(dict.fromkeys((method, *names))))
+    if not found:
+        return
+    st.markdown(f"**{_sums(view, score, found)}**")
+    display = Display(view, position, found, scale, scheme)
+    if is_image(view):
+        relevance_view.draw_pictures([display.image, *display.heatmaps])
+        layout.how_to_read("Each heatmap is one method; its sum is what it explains of the score.")
+    else:
+        st.dataframe(_strongest(view, position, found), hide_index=True)
+    if len(found) > 1:
+        _draw_agreement(view, position, found)
+
+
+def _by_methods(view: View, position: int, target: int, names: list[str]) -> list[Explanation]:
+    """Explain a test by several methods; say which cannot."""
+    found = []
+    for name in names:
+        try:
+            one = explain(view, position, name, target, {}, METHODS[name].label)
+            found.append(one.seen_at(INPUT, view.test, position))
+        except IdcError as error:
+            st.warning(f"{METHODS[name].label} is left out. {literal(error)}")
+    return found
+
+
+def _sums(view: View, score: NDArray[np.float32], found: list[Explanation]) -> str:
+    """Say between which sums the methods' explanations lie."""
+    sums, target = [one.sums[INPUT] for one in found], found[0].target
+    of = f" of class {literal(view.train.class_names[target])}" if view.is_classifier else ""
+    said = f"{count(len(found))} methods find {signed(min(sums))} to {signed(max(sums))} of relevance"
+    if len(found) == 1:
+        said = f"{found[0].label} finds {signed(sums[0])} of relevance"
+    return f"{said}; the score{of} is {signed(float(score[target]))}."
+
+
+def _parts(view: View, position: int, one: Explanation) -> NDArray[np.float64]:
+    """Return the relevance of every pixel, or of every part of an input that is no picture, without padding."""
+    if is_image(view):
+        return one.maps[INPUT].ravel()
+    return one.parts[: len(read_tokens(view.test, position))]
+
+
+def _strongest(view: View, position: int, found: list[Explanation]) -> pd.DataFrame:
+    """Return sum and most relevant parts of an input that is no picture, a row per method."""
+    tokens, units = read_tokens(view.test, position), input_parts(view.test)
+    halves = [heatmaps.half(_parts(view, position, one)) for one in found]
+    return pd.DataFrame(
+        {
+            "method": [one.label for one in found],
+            "sum": [round(one.sums[INPUT], 4) for one in found],
+            "most relevant": [", ".join(tokens[place] for place in half[:MOST]) for half in halves],
+            f"{units} with half of the positive relevance": [len(half) for half in halves],
+        }
+    )
+
+
+def _draw_agreement(view: View, position: int, found: list[Explanation]) -> None:
+    """Show how far the methods agree on which parts of the input are relevant."""
+    labels, units = [one.label for one in found], input_parts(view.test)
+    matrix = spearman(np.stack([_parts(view, position, one) for one in found]))
+    title = f"The methods cannot be compared: none ranks the {units}"
+    if np.isfinite(matrix[0, 1:]).any():
+        least = 1 + int(np.nanargmin(matrix[0, 1:]))
+        title = (
+            f"{labels[least]} agrees least with {labels[0]} on this test: rank correlation of the {units} "
+            f"{signed(matrix[0, least], '.2f')}"
+        )
+    layout.chart(
+        view,
+        "methods-agreement",
+        lambda dark: agreement(matrix, labels, title, "method", dark=dark),
+        alt=title,
+        read=f"Each square compares two methods by the order of the {units}: 1 is the same order, 0 no relation, "
+        "\u22121 the reverse.",
+        depends=(position, found[0].target, *labels),
+        table=pd.DataFrame(matrix, columns=labels, index=labels).rename_axis("method").reset_index(),
+    )

@@ -1,0 +1,165 @@
+"""Show one test with its heatmaps: as pictures, words or bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+
+from idc_core.attribution.methods import METHODS
+from idc_core.errors import IdcError
+from idc_core.figures import text_relevance
+from idc_core.figures.input_images import contact_sheet, png
+from idc_core.figures.palette import SCHEMES
+from studio.engine.explanations import INPUT, Explanation, explain, read_tokens, scores
+from studio.engine.results import View
+from studio.engine.wording import input_parts, quantity
+from studio.relevance import choices
+from studio.relevance.choices import Asked
+from studio.relevance.findings import sentence, unexplained
+from studio.state.selection import Selection
+from studio.text import literal
+from studio.widgets import layout, relevance_view
+from studio.widgets.relevance_view import Display
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A test explained as the reader asked: once, or twice to compare; `settings` is the place of rare choices."""
+
+    view: View
+    position: int
+    asked: Asked
+    score: NDArray[np.float32]
+    explanations: list[Explanation]
+    settings: DeltaGenerator
+
+
+def is_image(view: View) -> bool:
+    """Whether inputs are pictures."""
+    return view.test.inputs.ndim == 4
+
+
+def is_vector(view: View) -> bool:
+    """Whether inputs are feature vectors or time series."""
+    return not is_image(view) and view.test.inputs.dtype.kind == "f"
+
+
+def explain_as_asked(view: View, position: int, *rare: str) -> Explained:
+    """Choose what explains a test, and explain it; where no method can, say why and draw nothing more.
+
+    `rare` are the names in the address of the tab's other rare choices.
+    """
+    asked, settings = choices.choose_explanation(view, *rare)
+    try:
+        score = scores(view, position)
+        return Explained(view, position, asked, score, choices.explain_twice(view, position, asked, score), settings)
+    except IdcError as error:
+        st.error(literal(error))
+        st.stop()
+
+
+def draw(one: Explained) -> None:
+    """Show the test with its heatmaps, and offer them as files."""
+    view, position = one.view, one.position
+    tokens = [] if is_image(view) else read_tokens(view.test, position)
+    strength = 0.0
+    with one.settings:
+        looked_at = choices.choose_place(view, one.explanations)
+        scale, scheme = choices.choose_colours()
+        if is_image(view):
+            strength = choices.choose_strength()
+    seen = [each.seen_at(looked_at, view.test, position) for each in one.explanations]
+    st.markdown(f"**{sentence(view, one.score, seen[0], tokens, input_parts(view.test))}**")
+    _say_unexplained(one)
+    display = Display(view, position, seen, scale, scheme)
+    pictures = display.pictures(strength) if is_image(view) else []
+    if is_image(view):
+        relevance_view.draw_groups([pictures[:2], pictures[2:]])
+    elif is_vector(view):
+        relevance_view.draw_vector(display, "input-relevance", _parts(display, tokens))
+    else:
+        relevance_view.draw_words(display, tokens)
+    _legend(view, scheme)
+    layout.take_inputs(view, np.array([position]))
+    archive = Display(view, position, one.explanations, scale, scheme).archive
+    files = {"Heatmaps (npz)": ("idc-heatmaps.npz", "application/octet-stream", archive)}
+    if is_image(view):
+        files["Pictures (PNG)"] = (
+            "idc-heatmaps.png",
+            "image/png",
+            lambda: png(contact_sheet([tile for tile, _ in pictures], [caption for _, caption in pictures])),
+        )
+    words = {} if is_image(view) or is_vector(view) else {"word-relevance": _parts(display, tokens)}
+    layout.take_away(words, files)
+
+
+def _say_unexplained(one: Explained) -> None:
+    """Say that the heatmap's sum misses the score by much, with the rule that conserves a click away."""
+    text = unexplained(one.view, one.score, one.explanations[0])
+    if not text:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(text, width="content")
+        if one.explanations[0].settings.get("bias") != choices.SPREAD:
+            st.button(
+                "Redistribute the biases",
+                key="conserve",
+                on_click=choices.conserve,
+                help="Spread what biases keep over the inputs, by the chosen rule or LRP-epsilon: every layer then "
+                "sums to the score.",
+            )
+
+
+def _parts(display: Display, tokens: list[str]) -> pd.DataFrame:
+    """Return the relevance of every word, feature or step."""
+    part = input_parts(display.view.test)[:-1] if is_vector(display.view) else "word"
+    return pd.DataFrame(
+        {part: tokens} | {each.label: each.parts.reshape(-1)[: len(tokens)] for each in display.explanations}
+    )
+
+
+def _legend(view: View, scheme: str) -> None:
+    """Say what the colours mean."""
+    what, colours, units = quantity(view.test), SCHEMES[scheme], input_parts(view.test)
+    if not is_vector(view):
+        ends = ("strongest against", "strongest for") if view.is_classifier else (what.negative, what.positive)
+        st.html(text_relevance.legend(*ends, scheme))
+    moved = what.name.split()[-1] if what.signed else "prediction"
+    meaning = (
+        f"{colours.supports} is evidence for the explained class, {colours.against} against it"
+        if view.is_classifier
+        else f"{colours.supports} moves the {moved} {what.positive}, {colours.against} {what.negative}"
+    )
+    marks = (
+        f"Dots mark {colours.against} pixels"
+        if is_image(view)
+        else f"{colours.supports.capitalize()} {units} are bold, {colours.against} ones italic with a dotted line"
+    )
+    layout.how_to_read(f"{meaning}." if is_vector(view) else f"{meaning}. White has no relevance. {marks}.")
+
+
+def draw_side(one: Explained, shown: View, chosen: Selection, key: str) -> None:
+    """Show one test of one of two setups with its heatmap for the predicted class."""
+    place = shown.place(chosen)
+    if place is None:
+        place = one.position if shown is one.view else int(shown.chosen[0])
+    method, settings = one.asked.method, one.asked.settings
+    try:
+        predicted = int(scores(shown, place).argmax())
+        found = explain(shown, place, method, predicted, settings, METHODS[method].label)
+        side = Display(shown, place, [found.seen_at(INPUT, shown.test, place)], "picture", "red-blue")
+    except IdcError as error:
+        st.error(literal(error))
+        return
+    if is_image(shown):
+        image, _, heatmap = side.pictures(0)
+        relevance_view.draw_pictures([image, heatmap], key=f"heatmaps-{key}")
+    elif is_vector(shown):
+        relevance_view.draw_vector(side, f"vector-{key}")
+    else:
+        relevance_view.draw_words(side, read_tokens(shown.test, place))

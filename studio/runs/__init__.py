@@ -1,0 +1,1 @@
+"""The Runs page: finished results listed, opened, compared, and followed over the versions of a network."""

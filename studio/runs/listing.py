@@ -1,0 +1,134 @@
+"""The list of runs: those that the visitor may see, how they are filtered, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from idc_core.runs import RUN_KINDS, Run, find_runs, main_text
+from studio.state import address, visitor
+from studio.state.choices import choose_one
+from studio.text import literal, plural
+
+RUN, COMPARED = "run", "compared-runs"
+"""Names in the address: the run that is looked at, and those that are compared."""
+
+EVERY = "all"
+TABLE = "runs-table"
+
+
+def seen() -> list[Run]:
+    """Return the runs that this visitor may see, the newest first."""
+    return find_runs(owner=visitor.person() or "", sees=visitor.may_see())
+
+
+def sentence(runs: Sequence[Run]) -> str:
+    """Say what there is, as the finding of the page."""
+    newest = runs[0]
+    networks = len({run.said("network") for run in runs})
+    pinned = sum(run.pinned for run in runs)
+    told = f" {plural(pinned, 'pinned run')}." if pinned else ""
+    return (
+        f"**{plural(len(runs), 'run')} of {plural(networks, 'network')}.** The newest: {newest.kind.lower()} of "
+        f"{literal(newest.network)}, {literal(main_text(newest))}.{told}"
+    )
+
+
+def title(run: Run) -> str:
+    """Name a run in a line, for menus."""
+    parts = (run.name or run.kind, run.network, f"layer {run.said('layer')}", f"m = {run.said('m')}", main_text(run))
+    return " · ".join((*(part for part in parts if part), run.facts.made[:16].replace("T", " "), run.id[:6]))
+
+
+def filtered(runs: Sequence[Run]) -> list[Run]:
+    """Draw the filters; return the runs that pass."""
+    kinds = {run.facts.kind: run.kind for run in runs}
+    networks = {run.said("network"): run.network for run in runs}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = choose_one(
+            st.selectbox,
+            "Kind",
+            {EVERY: "all kinds", **{name: kinds[name] for name in RUN_KINDS if name in kinds}, **kinds},
+            EVERY,
+            "run-kind",
+            width=200,
+            help="Which runs are listed. Default all kinds.",
+        )
+        network = choose_one(
+            st.selectbox,
+            "Network",
+            {EVERY: "all networks", **networks},
+            EVERY,
+            "run-network",
+            width=280,
+            help="Which network's runs are listed. Default all networks.",
+        )
+        text = st.text_input(
+            "Search",
+            key="run-text",
+            bind="query-params",
+            width=280,
+            placeholder="fc2 original",
+            help="Words that the name or the settings of a run hold, all of them. Default none.",
+        )
+    return [
+        run
+        for run in runs
+        if kind in (EVERY, run.facts.kind) and network in (EVERY, run.said("network")) and run.holds(text or "")
+    ]
+
+
+def draw_table(runs: Sequence[Run]) -> list[Run]:
+    """Draw the table of runs; a selected row is the run that is looked at. Return the selected ones."""
+    frame = table(runs)
+    chosen = st.dataframe(
+        frame,
+        key=TABLE,
+        hide_index=True,
+        height="content" if len(runs) <= 8 else 320,
+        on_select=lambda: _take(runs),
+        selection_mode="multi-row",
+        column_config={
+            "seconds": st.column_config.NumberColumn(
+                format="%.1f", help="Time of the last step; earlier steps may have been kept already."
+            ),
+            "pinned": st.column_config.CheckboxColumn(help="Never removed to make room."),
+            "edition": st.column_config.TextColumn(
+                help="Whether this edition of the program made it; another one's is computed again when it is opened."
+            ),
+        },
+    )
+    return [runs[row] for row in chosen["selection"]["rows"] if row < len(runs)]
+
+
+def table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the runs as a table, also for download."""
+    return pd.DataFrame(
+        {
+            "made (UTC)": [run.facts.made[:16].replace("T", " ") for run in runs],
+            "kind": [run.kind for run in runs],
+            "name": [run.name for run in runs],
+            "network": [run.network for run in runs],
+            "tests": [run.said("tests") for run in runs],
+            "layer": [run.said("layer") for run in runs],
+            "m": [run.said("m") for run in runs],
+            "result": [main_text(run) for run in runs],
+            "seconds": [run.facts.seconds for run in runs],
+            "pinned": [run.pinned for run in runs],
+            "edition": ["this" if run.is_current else "another" for run in runs],
+        }
+    )
+
+
+def _take(runs: Sequence[Run]) -> None:
+    rows = st.session_state[TABLE]["selection"]["rows"]
+    if rows and rows[-1] < len(runs):
+        look_at(runs[rows[-1]].id)
+
+
+def look_at(id: str) -> None:
+    """Look at a run; for callbacks."""
+    st.session_state[RUN] = id
+    address.keep(RUN, id)

@@ -1,0 +1,123 @@
+"""Runs of one kind side by side: settings that differ, figures, and cells gained and lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from idc_core.errors import IdcError
+from idc_core.runs import RUN_KINDS, Run, cell_change, differing_settings, figure_text, figures, main_text, score_of
+from studio.runs.listing import COMPARED, title
+from studio.runs.one_run import words, written
+from studio.state import address
+from studio.state.choices import choose_one, choose_several
+from studio.text import cell_name, literal, plural
+
+MOST = 5
+SHOWN = 200
+"""Cells that are listed at most."""
+
+
+def choose(runs: Sequence[Run]) -> list[Run]:
+    """Choose runs of one kind; the newest two unless others are named."""
+    kinds = {name: kind.label for name, kind in RUN_KINDS.items() if sum(run.facts.kind == name for run in runs) > 1}
+    if not kinds:
+        return []
+    named = address.read(COMPARED).split(",")
+    first = next((run.facts.kind for run in runs if run.id in named), next(iter(kinds)))
+    usual = first if first in kinds else next(iter(kinds))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = choose_one(
+            st.selectbox,
+            "Kind of run",
+            kinds,
+            usual,
+            "compared-kind",
+            width=200,
+            help=f"Runs of one kind are compared. Default {kinds[usual]}.",
+        )
+        some = {run.id: run for run in runs if run.facts.kind == kind}
+        newest = list(some)[1::-1]
+        chosen = choose_several(
+            st.multiselect,
+            "Runs",
+            {id: title(run) for id, run in some.items()},
+            newest,
+            COMPARED,
+            max_selections=MOST,
+            help=f"Two to {MOST} runs; the others are compared with the first. Default "
+            f"{', '.join(title(some[id]) for id in newest)}.",
+        )
+    return [some[id] for id in chosen]
+
+
+def draw(runs: Sequence[Run]) -> None:
+    """Draw what differs: settings first, then figures, then cells."""
+    letters = dict(zip(ascii_uppercase, runs, strict=False))
+    settings = differing_settings(runs)
+    st.markdown(_sentence(letters, settings))
+    st.caption("  \n".join(f"**{letter}**: {literal(title(run))}" for letter, run in letters.items()))
+    st.header("Settings that differ", anchor=False)
+    if settings:
+        rows = {words(name): [written(one) for one in values] for name, values in settings.items()}
+        st.dataframe(_frame(rows, letters, "setting"), hide_index=True, key="differing-settings")
+    else:
+        st.caption("None: the runs differ only in when, or by which edition of the program, they were made.")
+    st.header("Results", anchor=False)
+    st.dataframe(_results(letters), hide_index=True, key="compared-figures")
+    if runs[0].facts.kind == "analysis":
+        st.header("Cells gained and lost", anchor=False)
+        for letter, run in list(letters.items())[1:]:
+            _draw_cells(letter, runs[0], run)
+
+
+def _sentence(letters: dict[str, Run], settings: dict[str, list[object]]) -> str:
+    names = [words(name) for name in settings if not name.endswith(("_label", "_inputs"))]
+    some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    told = "; ".join(f"{letter}: {main_text(run)}" for letter, run in letters.items())
+    return f"**{literal(told)}.** " + (f"They differ in {literal(some)}." if names else "Their settings are the same.")
+
+
+def _frame(rows: dict[str, list[str]], letters: dict[str, Run], first: str) -> pd.DataFrame:
+    columns = {letter: [values[place] for values in rows.values()] for place, letter in enumerate(letters)}
+    return pd.DataFrame({first: list(rows), **columns})
+
+
+def _results(letters: dict[str, Run]) -> pd.DataFrame:
+    runs = list(letters.values())
+    kind, found = runs[0].facts.kind, figures(runs)
+    rows = {
+        score_of(kind, name).label: ["" if one is None else figure_text(score_of(kind, name), one) for one in values]
+        for name, values in found.items()
+    }
+    return _frame(rows, letters, "figure")
+
+
+def _draw_cells(letter: str, first: Run, other: Run) -> None:
+    """Say which cells one analysis reaches and the first does not, and the other way round."""
+    try:
+        change = cell_change(first, other)
+    except IdcError as error:
+        st.caption(f"**{letter} against A**: {literal(error)}")
+        return
+    neurons = ", ".join(map(str, change.neurons))
+    st.markdown(
+        f"**{letter} reaches {plural(len(change.gained), 'cell')} that A does not, and misses "
+        f"{plural(len(change.lost), 'cell')} of A.** {plural(change.both, 'cell')} are reached by both. "
+        f"Compared over neurons {neurons}."
+    )
+    gained, lost = (change.gained, change.gained_tests), (change.lost, change.lost_tests)
+    table = pd.concat([_cells("gained", *gained), _cells("lost", *lost)])
+    if len(table):
+        st.dataframe(table[:SHOWN], hide_index=True, key=f"cells-{letter}", height=240 if len(table) > 6 else "content")
+    if len(table) > SHOWN:
+        st.caption(f"The first {SHOWN} of {plural(len(table), 'cell')}.")
+
+
+def _cells(how: str, cells: NDArray[np.uint8], tests: NDArray[np.int64]) -> pd.DataFrame:
+    return pd.DataFrame({"cell": [cell_name(cell.tolist()) for cell in cells], "change": how, "tests": tests})

@@ -1,0 +1,200 @@
+"""The search: by name to a page, a tab, a layer, a class, a criterion or a term, by number to a test or a neuron.
+
+Tests are found by their classes and words too, by the server, and only when that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.progress import Progress
+from studio.engine import jobs
+from studio.engine.jobs import shelf
+from studio.engine.results import View, open_view
+from studio.shell import tabs
+from studio.shell.pages import PAGES, go_to, unmet
+from studio.state.selection import select
+from studio.state.setup import Setup
+from studio.widgets.charts import component
+from studio.widgets.gallery import answer, caption
+
+KEY = "search"
+SOUGHT = "search-tests"
+"""In the session: what tests were searched for last."""
+
+MOST_TESTS = 50
+"""Tests that are listed at most."""
+
+WORDS_SHOWN = 12
+"""Words of a text that is found."""
+
+SOON_S = 0.02
+"""Seconds that are waited for the criteria's labels where they are kept; else they come with the next run."""
+
+SHORTCUTS = (
+    ("Ctrl K or /", "Search"),
+    ("?", "Show this list"),
+    ("Tab, Shift Tab", "Go to the next control, or the one before"),
+    ("Arrow keys", "Move within tabs, choices, grids and sliders; on Relevance and Adversarial, step through tests"),
+    ("R", "Run the page again"),
+)
+"""Keys, and what they do."""
+
+GLOSSARY = {
+    "Activation": "The value that a neuron has for one input, after its activation function.",
+    "Adversarial example": "An input changed so little that a person sees no difference, yet misclassified.",
+    "Attribution": "A number per pixel, word or neuron that says how much it contributed to a prediction.",
+    "Boundary": "The activation half way between two centroids, where one cluster ends and the next begins.",
+    "Cell": "A combination of clusters, one per important neuron. Every test falls into one cell (INCC in the paper).",
+    "Centroid": "The mean activation of a cluster.",
+    "Cluster": "A range of a neuron's activations, found on the training inputs.",
+    "Coverage criterion": "A number that says how much of a network's behaviour a test set exercises.",
+    "Disagreement": "An input on which networks for one task predict differently, so that at least one is wrong.",
+    "False discovery rate": "The share of significant results that are expected to be significant by chance.",
+    "Heatmap": "The relevance of every pixel or word of one input.",
+    "Hypothesis": "What a unit might respond to, as a value per symbol or pixel: a class, a word, a shape.",
+    "IDC": "Importance-Driven Coverage: the share of cells that at least one test falls into.",
+    "Important neuron": "One of the m neurons of a layer with the largest relevance summed over the training inputs.",
+    "INCC": "Important neurons cluster combinations: all cells of the grid.",
+    "LRP": "Layer-wise relevance propagation: distributes a prediction's score backwards over neurons and pixels.",
+    "m": "The number of important neurons that are combined. Every further one multiplies the number of cells.",
+    "Relevance": "The part of a prediction's score that a neuron or pixel receives: positive for, negative against.",
+    "Silhouette": "How well values fit their own cluster compared with the next one, from -1 to 1.",
+    "Surprise": "How unlike the training inputs a test's activations are.",
+    "Test set": "Inputs with their true classes on which a network is tested.",
+    "Unit": "One output of a layer that is compared with a hypothesis: a neuron, or a channel at a position.",
+}
+"""What a term means, by the term."""
+
+_search = component("idc_search", "search", "search")
+
+
+def draw(setup: Setup | None, *, parts: bool = True) -> None:
+    """Draw the buttons that search and copy the address; with `parts`, those of a setup are found."""
+    found = find_tests(setup) if setup is not None and parts else None
+    _search(
+        key=KEY,
+        data={
+            "entries": entries(setup, parts=parts),
+            "keys": SHORTCUTS,
+            "tests": found,
+            "searchable": setup is not None and parts,
+        },
+        on_chosen_change=_open,
+        on_sought_change=_seek,
+    )
+
+
+def _seek() -> None:
+    """Keep what tests are searched for."""
+    st.session_state[SOUGHT] = str(st.session_state[KEY].sought)
+
+
+def find_tests(setup: Setup) -> dict[str, Any] | None:
+    """Return the tests whose classes or text hold every word that was asked for; None where nothing was.
+
+    The filter of the tests counts. Nothing is found while the setup cannot be opened: the page says why.
+    """
+    text = st.session_state.get(SOUGHT, "")
+    if not text or st.session_state.get(jobs.STOPPED):
+        return None
+    try:
+        view = open_view(setup)
+    except (CancelledError, IdcError):
+        return None
+    return _held(view.key, setup, text, view)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _held(key: tuple[Any, ...], setup: Setup, text: str, _view: View) -> dict[str, Any]:
+    """Return the tests of a view that hold every word of a text, looked for once: pages run again at every click."""
+    words, texts = text.lower().split(), _view.test.texts
+    said = {int(place): f"{answer(_view, place)} {texts[place] if texts else ''}".lower() for place in _view.chosen}
+    places = [place for place, one in said.items() if all(word in one for word in words)]
+    shown = [_entry("test", _shown(_view, place), str(_view.test.ids[place])) for place in places[:MOST_TESTS]]
+    return {"text": text, "entries": shown, "total": len(places)}
+
+
+def _shown(view: View, place: int) -> str:
+    """Write a test with its answers, and the first words of a text."""
+    words = view.test.texts[place].split() if view.test.texts else []
+    return " ".join((f"Test {caption(view, place)}", *words[:WORDS_SHOWN]))
+
+
+def entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
+    """Return all that can be found by its name: its kind, what is shown, and what is opened or said."""
+    found = [_entry("page", page.title, page.name) | _lack(page.name, setup) for page in PAGES.values()]
+    for page in PAGES.values():
+        lack = _lack(page.name, setup)
+        found += [
+            _entry("tab", f"{page.title}: {title}", f"{page.name} {tab}") | lack for tab, title in page.tabs.items()
+        ]
+    if setup is not None and parts:
+        from idc_core.datasets import DATASETS
+        from idc_core.models import MODELS
+
+        found += [_entry("layer", f"Layer {name}", name) for name in MODELS[setup.model].layers]
+        found += [_entry("class", f"Class {name}", name) for name in DATASETS[setup.data].class_names]
+        found += [_entry("criterion", label, name) for name, label in _criteria().items()]
+    return found + [{"kind": "term", "label": term, "says": meaning} for term, meaning in GLOSSARY.items()]
+
+
+def _criteria() -> dict[str, str]:
+    """Return the criteria's labels by name, once they are known: who defines them needs torch, and a page does not."""
+
+    def look(report: Progress) -> dict[str, str]:
+        from idc_core.coverage import CRITERIA
+
+        return {name: kind.card.label for name, kind in CRITERIA.items()}
+
+    job = shelf().job("criterion-labels", (), look)
+    found: dict[str, str] = job.result() if job.wait(SOON_S) and job.done else {}
+    return found
+
+
+def _entry(kind: str, label: str, value: str) -> dict[str, str]:
+    return {"kind": kind, "label": label, "value": value}
+
+
+def _lack(page: str, setup: Setup | None) -> dict[str, str]:
+    """Return what a page needs and a setup does not have, in short and as a sentence; nothing where it applies."""
+    need = unmet(page, setup)
+    return {"needs": need.short, "reason": need.reason} if need else {}
+
+
+def _open() -> None:
+    """Open what was chosen."""
+    chosen: dict[str, Any] = st.session_state[KEY].chosen
+    OPENED[chosen["kind"]](str(chosen["value"]))
+
+
+def _tab(value: str) -> None:
+    page, tab = value.split()
+    go_to(page)
+    tabs.open_at(page, tab)
+
+
+def _neuron(number: str) -> None:
+    select(neuron=number)
+    go_to("neurons")
+
+
+def _test(number: str) -> None:
+    select(input=number)
+    go_to("relevance")
+
+
+OPENED: dict[str, Callable[[str], None]] = {
+    "page": go_to,
+    "tab": _tab,
+    "layer": lambda name: select(layer=name),
+    "class": lambda name: select(classes=[name]),
+    "criterion": lambda _: go_to("criteria"),
+    "neuron": _neuron,
+    "test": _test,
+}
+"""What opens a thing of each kind, called with its name or number."""

@@ -1,0 +1,93 @@
+"""What the server does as it starts: libraries are loaded before a page needs them, and what is sent is not held back.
+
+Of a page's first run, most of the time was spent on loading libraries. What the first page shows comes first, the rest
+between pages: two threads share one interpreter, and a page that is drawn meanwhile takes several times as long.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import pkgutil
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
+"""What the Overview needs."""
+
+LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
+"""What other pages need that takes long to load, in pieces; most of them the first one."""
+
+QUIET_S = 0.3
+"""Seconds without a page being drawn before another library is loaded."""
+
+ALONE_S = 3.0
+"""Seconds that the first visitor has to come before other libraries are loaded than the first page needs."""
+
+shown = threading.Event()
+"""Set once a page was drawn."""
+
+
+class _Pages:
+    """How many pages are drawn now, and when the last one was finished."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now, self._ended = 0, 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._now += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._now, self._ended = self._now - 1, time.monotonic()
+
+    def wait(self) -> None:
+        """Wait until no page has been drawn for a while."""
+        while (left := QUIET_S if self._now else self._ended + QUIET_S - time.monotonic()) > 0:
+            time.sleep(left)
+
+
+pages = _Pages()
+"""Entered for as long as a page is drawn."""
+
+
+@asynccontextmanager
+async def prepared(app: Any) -> AsyncIterator[None]:
+    """Load the libraries while the server waits for its first visitor."""
+    for one in gc.get_objects():  # Streamlit keeps the socket that it listens on to itself
+        if isinstance(one, socket.socket) and one.fileno() >= 0 and _listens(one):
+            send_at_once(one)
+    threading.Thread(target=_load, name="libraries", daemon=True).start()
+    yield
+
+
+def send_at_once(listening: socket.socket) -> None:
+    """Let connections that come in on a socket send small messages at once.
+
+    A page is dozens of them. By default, the system holds each back until the one before is confirmed, which takes a
+    browser up to 40 ms; asyncio switches that off, but not for sockets that were made without naming their protocol.
+    """
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _listens(one: socket.socket) -> bool:
+    internet = one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM
+    return internet and bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def _load() -> None:
+    for name in FIRST:
+        importlib.import_module(name)
+    shown.wait(ALONE_S)
+    import studio
+
+    parts = (module.name for module in pkgutil.walk_packages(studio.__path__, "studio."))
+    for name in (*LATER, *(part for part in parts if not part.endswith("__main__"))):
+        pages.wait()
+        importlib.import_module(name)

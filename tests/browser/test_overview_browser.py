@@ -1,0 +1,40 @@
+"""The Overview in a browser: a click in its grid opens the cell, its findings lead to their subject, at any width."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from studio.shell.pages import PAGES
+from studio.text import cell_name
+from tests.browser.test_studio import place_of
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_click_in_the_grid_opens_the_cell(visitor, view):
+    cell = view.table.cells[view.table.counts.argmax()].tolist()
+    visitor.open()
+    visitor.page.mouse.move(*place_of(visitor, view, cell))
+    visitor.page.wait_for_timeout(300)  # the tile under the pointer is lifted
+    visitor.page.mouse.click(*place_of(visitor, view, cell))
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
+    expect(visitor.page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
+    expect(visitor.page).to_have_url(re.compile(f"coverage.*cell={cell_name(cell)}"))
+    assert visitor.faults() == []
+
+
+def test_findings_are_whole_in_a_narrow_window_and_lead_to_their_subject(visitor):
+    visitor.page.set_viewport_size({"width": 800, "height": 900})
+    visitor.open()
+    finding = visitor.page.get_by_test_id("stPageLink").filter(has_text="The least covered cluster")
+    parts = "[one, ...one.querySelectorAll('*')].filter(part => part.clientWidth)"
+    cut = f"one => {parts}.some(part => part.scrollWidth > part.clientWidth + 1)"
+    for link in visitor.page.get_by_test_id("stPageLink").all():
+        assert not link.evaluate(cut), link.inner_text()
+    neuron = re.search(r"neuron (\d+)", finding.inner_text())[1]
+    finding.locator("a").first.click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["clusters"].question)
+    visitor.settle()
+    assert f"neuron={neuron}" in visitor.page.url
+    assert "cluster=" in visitor.page.url

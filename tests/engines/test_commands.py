@@ -1,0 +1,79 @@
+"""`--engine` and `--address` of the commands, without Ray: the same documents, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from idc_core import setup_files
+from idc_core.cli import main
+
+SETUP = """
+import torch
+import idc_core as idc
+
+@idc.network("mine", data="digits")
+def build():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 12), torch.nn.ReLU(), torch.nn.Linear(12, 10))
+"""
+
+
+def document(folder, *words):
+    """What a command writes, but for how long it took."""
+    file = Path(folder) / "found.json"
+    assert main([*words, "--json", str(file)]) == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    found.pop("seconds", None)
+    return found
+
+
+def test_analyze_finds_the_same(tmp_path):
+    words = ("analyze", "--fresh", "--layer", "fc1", "--limit-train", "700")
+    here, there = document(tmp_path, *words), document(tmp_path, *words, "--engine", "local")
+    assert there.pop("importance") == pytest.approx(here.pop("importance"), rel=1e-6)
+    for found in (here, there):
+        for neuron in found["neurons"]:
+            neuron.pop("importance")
+    assert there == here
+
+
+def test_confusion_finds_the_same(tmp_path):
+    words = ("confusion", "--threshold", "0.4")
+    assert document(tmp_path, *words, "--engine", "local") == document(tmp_path, *words)
+
+
+def test_inspect_prints_the_same(capsys, tmp_path, monkeypatch):
+    words = ("inspect", "lenet5-digits", "--layers", "fc2", "--measures", "pearson")
+    assert main(words) == 0
+    here = capsys.readouterr().out
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))  # where the first one is not kept
+    assert main((*words, "--engine", "local")) == 0
+    assert capsys.readouterr().out == here
+
+
+def test_workers_open_the_setup_files_of_the_command(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(SETUP, encoding="utf-8")
+    words = ("analyze", "--setup", str(file), "--model", "mine", "--layer", "1", "--engine", "local")
+    try:
+        found = document(tmp_path, *words)
+    finally:
+        setup_files.close_all()
+    assert found["model"]["name"] == "mine"
+    assert found["covered"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("analyze", "--address", "10.0.0.1:6379"), "add --engine ray"),
+        (("analyze", "--engine", "spark"), "expected one of local, ray"),
+        (("confusion", "--engine", "local", "--groups", "odd: 1, 3"), "--groups needs"),
+        (("inspect", "lenet5-digits", "--engine", "local", "--error", "0.1"), "--error"),
+        (("inspect", "lenet5-digits", "--engine", "local", "--measures", "logistic"), "groups of units"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(capsys, words, said):
+    assert main(words) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,55 @@
+"""Work by blocks in this process, without Ray: the same results as one pass."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from idc_core.engines import ENGINES
+from idc_core.engines.class_errors import count_on
+from idc_core.engines.engine import MOST_BLOCKS, cut
+from idc_core.errors import CancelledError, DataError, SettingError
+from tests.engines.setups import LAYERS, TEST, assert_equal, assert_others_equal, network, on_engine
+
+
+def test_blocks_are_whole_batches():
+    assert cut(10, 4) == [(0, 4), (4, 8), (8, 10)]
+    many = cut(10_000_000, 7)
+    assert len(many) <= MOST_BLOCKS
+    assert all(start % 7 == 0 for start, _ in many)
+    assert [end for _, end in many][:-1] == [start for start, _ in many][1:]
+    assert many[-1][1] == 10_000_000
+
+
+def test_every_criterion_is_equal_to_one_pass():
+    with ENGINES["local"].open("") as engine:
+        assert_equal(on_engine(engine))
+
+
+def test_confusion_an_attack_and_an_analysis_are_equal_to_one_pass():
+    with ENGINES["local"].open("") as engine:
+        assert_others_equal(engine)
+
+
+def test_a_worker_with_other_weights_or_data_ends_the_run():
+    asked = replace(TEST, prints=(network().card.fingerprint, "0" * 16))
+    with ENGINES["local"].open("") as engine, pytest.raises(DataError, match="has another data 'digits'"):
+        count_on(engine, asked, LAYERS)
+
+
+def test_stop_is_heard_between_blocks():
+    seen = []
+    with ENGINES["local"].open("") as engine, pytest.raises(CancelledError):
+        on_engine(engine, ("tknc", "kmnc"), on_progress=lambda done, *_: seen.append(done) or len(seen) < 5)
+    assert len(seen) == 5
+
+
+def test_without_ray_the_message_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingError, match=r"pip install -r requirements-cluster\.txt"):
+        ENGINES["ray"].open("")
+
+
+def test_the_local_engine_takes_no_address():
+    with pytest.raises(SettingError, match="takes no address"):
+        ENGINES["local"].open("10.0.0.1:6379")

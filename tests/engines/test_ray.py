@@ -1,0 +1,83 @@
+"""Two Ray workers on this machine, of which one is killed; a mistake in a worker; Stop; no cluster any more."""
+
+import pytest
+
+from idc_core.engines import ENGINES, ray_cluster
+from idc_core.engines.criteria import update_on
+from idc_core.errors import CancelledError, DataError, EngineError, SettingError
+from tests.engines.setups import (
+    HEAD,
+    MACHINE,
+    TEST,
+    assert_equal,
+    criteria,
+    in_one_process,
+    on_engine,
+    worker_processes,
+)
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install -r requirements-cluster.txt")
+
+SOME = ("idc", "kmnc", "nlc")
+"""Criteria with two rounds, with comparisons, with sums."""
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """One start of Ray for all tests of this file."""
+    from ray.cluster_utils import Cluster
+
+    in_one_process(SOME)
+    made = Cluster(initialize_head=True, head_node_args={**MACHINE, **HEAD, "num_cpus": 2})
+    try:
+        ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+        with ENGINES["ray"].open("") as opened:
+            yield opened
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+def test_an_address_where_no_cluster_answers_is_refused_at_once():
+    with pytest.raises(SettingError, match=r"No Ray cluster answers at 127\.0\.0\.1:9"):
+        ENGINES["ray"].open("127.0.0.1:9")
+
+
+def test_a_second_cluster_is_refused(engine):
+    with pytest.raises(SettingError, match="leave the address out"):
+        ENGINES["ray"].open("127.0.0.1:9")
+
+
+def test_two_workers_of_which_one_is_killed_find_what_one_process_finds(engine):
+    told, killed = [], []
+
+    def kill(*now):
+        told.append(now)
+        if not killed and len(told) >= 10:
+            for victim in worker_processes()[:1]:
+                victim.kill()
+                killed.append(victim.pid)
+
+    assert_equal(on_engine(engine, SOME, on_progress=kill), SOME)
+    assert killed
+    assert killed[0] not in [one.pid for one in worker_processes()]
+    assert told[-1][0] == told[-1][1] == 540
+    assert "per worker" in told[-1][2]
+
+
+def test_a_mistake_in_a_worker_is_told_as_it_is(engine):
+    with pytest.raises(DataError, match="no dataset 'absent'"):
+        update_on(engine, criteria(("nc",)), TEST.of("test", data="absent"))
+
+
+def test_stop_ends_the_workers(engine):
+    with pytest.raises(CancelledError):
+        on_engine(engine, ("nc",), on_progress=lambda *_: False)
+    assert [one for one in engine.workers.values() if one.job is not None] == []
+
+
+def test_a_cluster_that_does_not_answer_ends_the_run(engine, monkeypatch):
+    monkeypatch.setattr(ray_cluster, "LOST_S", -1.0)  # at the first look
+    monkeypatch.setattr(engine, "_head", ("127.0.0.1", 9))  # nothing listens there
+    with pytest.raises(EngineError, match=r"cluster is lost: its head at 127\.0\.0\.1:9"):
+        update_on(engine, criteria(("nc",)), TEST)

@@ -1,0 +1,162 @@
+"""A cluster of two machines, simulated on this one: workers and machines that go, machines that come."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from idc_core.cli import main
+from idc_core.engines import ENGINES
+from idc_core.engines.criteria import update_on
+from tests.engines.setups import (
+    BATCH,
+    HEAD,
+    MACHINE,
+    TEST,
+    assert_equal,
+    assert_others_equal,
+    criteria,
+    in_one_process,
+    on_engine,
+    worker_processes,
+)
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install -r requirements-cluster.txt")
+pytestmark = pytest.mark.slow
+
+SOME = ("idc", "kmnc", "lsc", "nlc")
+"""Criteria with large states, with small ones, with two rounds."""
+CALLS = 160
+"""How often a run of `SOME` tells its progress, at least."""
+HEAD_DIES = """
+import psutil
+from idc_core.engines import ENGINES, ray_cluster
+from idc_core.errors import EngineError
+from tests.engines.setups import on_engine
+
+ray_cluster.LOST_S, calls = 3.0, []
+
+def kill(*now):
+    calls.append(now)
+    if len(calls) == 8:
+        [one.kill() for one in psutil.Process().children(recursive=True) if "gcs_server" in one.name()]
+
+try:
+    with ENGINES["ray"].open("") as engine:
+        while len(calls) < 5_000:
+            on_engine(engine, ("kmnc", "nlc"), on_progress=kill)
+except EngineError as error:
+    print(error)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A machine with the driver and one more."""
+    from ray.cluster_utils import Cluster
+
+    in_one_process(SOME)
+    soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    made = Cluster(initialize_head=True, head_node_args={**MACHINE, **HEAD, "_system_config": soon})
+    try:
+        made.add_node(**MACHINE)
+        ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def engine(cluster):
+    with ENGINES["ray"].open("") as opened:
+        yield opened
+
+
+class At:
+    """A progress callback that acts once, when it is called for this time and what it needs is there."""
+
+    def __init__(self, number, act):
+        self.number, self.act, self.calls, self.done = number, act, 0, False
+
+    def __call__(self, *now):
+        self.calls += 1
+        if not self.done and self.calls >= self.number:
+            self.done = self.act() is not False
+
+
+def kill_a_worker(draw):
+    """End a worker's process; False while there is none."""
+    workers = worker_processes()
+    if not workers:
+        return False
+    draw.choice(workers).kill()
+
+
+def kill_the_other_machine(cluster):
+    (node,) = [one for one in cluster.list_all_nodes() if not one.is_head()]
+    cluster.remove_node(node, allow_graceful=False)
+
+
+def both_used(engine):
+    """Measure something small; whether two workers had a part in it."""
+    told = []
+    update_on(engine, criteria(("nc",)), TEST, batch_size=BATCH, on_progress=lambda *now: told.append(now[2]))
+    each = [int(count) for count in told[-1].partition(": ")[2].rstrip(")").split(", ")]
+    return len(each) == 2 and min(each) > 0
+
+
+def test_two_machines_give_the_results_of_one_process(engine):
+    assert_equal(on_engine(engine))
+    assert_others_equal(engine)
+    assert len(engine.workers) == 2
+
+
+@pytest.mark.rare  # test_commands looks at the commands
+def test_the_command_runs_on_the_cluster(engine, tmp_path):
+    engine.dismiss(list(engine.workers.values()))  # they would keep the CPUs that the command's own need
+    words = ["analyze", "--layer", "conv2", "--m", "3", "--fresh", "--json"]
+    files = [tmp_path / "local.json", tmp_path / "ray.json"]
+    for file, name in zip(files, ("local", "ray"), strict=True):
+        assert main([*words, str(file), "--engine", name]) == 0
+    here, there = (json.loads(file.read_text(encoding="utf-8")) for file in files)
+    assert {**here, "seconds": None} == {**there, "seconds": None}
+
+
+def test_a_machine_that_dies_loses_nothing_and_one_that_joins_is_used(cluster, engine):
+    dies = At(90, lambda: kill_the_other_machine(cluster))
+    assert_equal(on_engine(engine, SOME, on_progress=dies), SOME)
+    assert dies.done
+    cluster.add_node(**MACHINE)
+    assert any(both_used(engine) for _ in range(200))  # the second one needs seconds to begin
+
+
+@pytest.mark.rare  # a worker is killed in test_ray as well, and a machine above
+@pytest.mark.parametrize("seed", range(20))
+def test_a_worker_killed_at_any_moment_changes_nothing(engine, seed):
+    draw = random.Random(seed)
+    dies = At(draw.randrange(1, CALLS), lambda: kill_a_worker(draw))
+    assert_equal(on_engine(engine, SOME, on_progress=dies), SOME)
+    assert dies.done
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("seed", range(5))
+def test_a_machine_killed_at_any_moment_changes_nothing(cluster, engine, seed):
+    dies = At(random.Random(seed).randrange(1, CALLS), lambda: kill_the_other_machine(cluster))
+    try:
+        assert_equal(on_engine(engine, SOME, on_progress=dies), SOME)
+        assert dies.done
+    finally:
+        cluster.add_node(**MACHINE)
+
+
+@pytest.mark.rare  # test_ray looks at a head that does not answer
+def test_a_head_that_is_killed_ends_the_program_with_a_sentence():
+    words, root = [sys.executable, "-c", HEAD_DIES], Path(__file__).parents[2]
+    ended = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=120)
+    assert ended.stdout.startswith("The Ray cluster is lost")
+    assert ended.returncode == 0

@@ -1,0 +1,45 @@
+"""Files of the smallest kind that the library takes."""
+
+import numpy as np
+import onnx
+
+
+def digits_onnx(classes=10, seed=0):
+    """Two dense layers over the digits' pictures of 28 x 28, as ONNX."""
+    random = np.random.default_rng(seed)
+    first, second = (random.normal(0, 0.1, shape).astype(np.float32) for shape in ((784, 12), (12, classes)))
+    kind, numbers = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Flatten", ["x"], ["f"], "flatten"),
+            onnx.helper.make_node("MatMul", ["f", "v"], ["h"], "fc1"),
+            onnx.helper.make_node("Relu", ["h"], ["r"], "relu1"),
+            onnx.helper.make_node("MatMul", ["r", "w"], ["y"], "fc2"),
+        ],
+        "small",
+        [kind("x", numbers, ["n", 1, 28, 28])],
+        [kind("y", numbers, ["n", classes])],
+        [onnx.numpy_helper.from_array(first, "v"), onnx.numpy_helper.from_array(second, "w")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    return model.SerializeToString()
+
+
+def segmenting_onnx():
+    """A convolution over the digits' pictures, ten scores per pixel, as ONNX."""
+    weights = np.random.default_rng(0).normal(0, 0.1, (10, 6, 3, 3)).astype(np.float32)
+    first = np.random.default_rng(1).normal(0, 0.3, (6, 1, 3, 3)).astype(np.float32)
+    kind, numbers = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Conv", ["x", "v"], ["h"], "conv1", strides=[4, 4]),
+            onnx.helper.make_node("Relu", ["h"], ["r"], "relu1"),
+            onnx.helper.make_node("Conv", ["r", "w"], ["y"], "conv2"),
+        ],
+        "segmenting",
+        [kind("x", numbers, ["n", 1, 28, 28])],
+        [kind("y", numbers, ["n", 10, 5, 5])],
+        [onnx.numpy_helper.from_array(first, "v"), onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    return model.SerializeToString()

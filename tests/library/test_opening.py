@@ -1,0 +1,176 @@
+"""From entries to the registries, and what is found when a file is read."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+
+import idc_core as idc
+from idc_core import library
+from idc_core.datasets import DATASETS
+from idc_core.errors import DataError, IdcError, ModelError
+from idc_core.library import opening, store
+from idc_core.models import MODELS
+from idc_core.models.opening import FileBuilder
+from tests.datasets.dataset_files import idx_bytes
+from tests.library.small_files import digits_onnx, segmenting_onnx
+
+
+def restart():
+    """Forget what this process knows of the library, as a new process would."""
+    for name in library.owners():
+        MODELS.pop(name, None)
+        DATASETS.pop(name, None)
+    opening._entered.clear()
+    opening._seen[0] = ()
+    store._read.cache_clear()
+
+
+def test_a_network_is_a_name_like_any_other_also_after_a_restart(network):
+    assert network.network.parameters == 784 * 12 + 12 * 10
+    assert (network.network.format, network.network.layers) == ("ONNX", ("fc1", "fc2"))
+    assert "my-net" not in MODELS
+    for _ in range(2):
+        library.enter_all()
+        model = idc.load_model("my-net")
+        assert model.card.label == "my net"
+        assert MODELS["my-net"].default_layer == "fc1"
+        assert tuple(model(torch.zeros(2, 1, 28, 28)).shape) == (2, 10)
+        restart()
+    library.enter_all()
+
+
+def test_menus_read_no_file_and_leave_out_what_is_gone(network, monkeypatch):
+    library.enter_all()
+    restart()
+    monkeypatch.setattr(FileBuilder, "__call__", None)
+    library.enter_all()
+    assert MODELS["my-net"].layers == ("fc1", "fc2")
+    network.path.unlink()
+    restart()
+    library.enter_all()
+    assert "my-net" not in MODELS
+    assert "interrupted" in library.remedy(network)
+
+
+def test_nothing_is_opened_again_without_a_change(network):
+    library.enter_all()
+    first = MODELS["my-net"]
+    library.enter_all()
+    library.replaced(network, check={})
+    library.enter_all()
+    assert MODELS["my-net"] is first
+    library.rename(network, "Renamed")
+    library.enter_all()
+    assert MODELS["my-net"].label == "Renamed"
+    library.delete(network.id)
+    library.enter_all()
+    assert "my-net" not in MODELS
+
+
+def test_the_check_is_kept(network):
+    found = library.checked(network)
+    assert len(found.check["trials"]) == 12
+    assert found.check["mistakes"]
+    assert library.find(network.id).check == found.check
+
+
+def test_data_that_fit_a_network(network):
+    tried = library.fitting(network, {name: DATASETS[name] for name in ("digits", "mnist", "cifar10", "20newsgroups")})
+    assert [name for name, reason in tried.items() if not reason] == ["digits", "mnist"]
+    assert "it cannot take inputs of 3 x 32 x 32" in tried["cifar10"]
+    other = library.understand(library.add_upload(io.BytesIO(digits_onnx(7)), "seven.onnx", "network"))
+    assert library.fitting(other, {"digits": DATASETS["digits"]}) == {
+        "digits": "it gives 7 scores, and these data have 10 classes"
+    }
+    with pytest.raises(ModelError):
+        library.connect(other, library.NetworkSettings("digits"))
+    assert library.find(other.id).network_settings.data == ""
+    assert not [name for name in MODELS if name.startswith(library.HIDDEN)]
+
+
+def test_a_network_with_scores_per_pixel_is_told_what_is_explained(home):
+    entry = library.understand(library.add_upload(io.BytesIO(segmenting_onnx()), "seg.onnx", "network"))
+    digits = {"digits": DATASETS["digits"]}
+    assert library.fitting(entry, digits) == {
+        "digits": "it gives scores of shape (n, 10, 5, 5): say which are explained"
+    }
+    with pytest.raises(ModelError, match="explain="):
+        library.connect(entry, library.NetworkSettings("digits"))
+    entry = library.replaced(entry, network_settings=library.NetworkSettings(explain="mean-pixels"))
+    assert library.fitting(entry, digits) == {"digits": ""}
+    entry = library.connect(entry, library.NetworkSettings("digits", explain="mean-pixels"))
+    assert entry.network.layers
+    restart()
+    library.enter_all()
+    model = idc.load_model(entry.name)
+    assert tuple(model(torch.zeros(2, 1, 28, 28)).shape) == (2, 10)
+    assert any("the mean of the scores over all pixels" in one for one in model.remarks)
+
+
+def test_data_are_read_once_and_their_facts_kept(home, toy_data):
+    entry = library.understand(library.add_upload(io.BytesIO(b"x" * 30), "some.toy", "data"))
+    assert (entry.data.shape, entry.data.train, entry.data.test, entry.data.task) == (
+        (1, 28, 28),
+        30,
+        30,
+        "classification",
+    )
+    assert entry.data.class_names == tuple("0123456789")
+    toy_data.clear()
+    restart()
+    library.enter_all()
+    found = DATASETS["some"]
+    assert (found.input_shape, found.task, len(found.class_names)) == ((1, 28, 28), "classification", 10)
+    assert toy_data == []
+    assert idc.load_dataset("some").fingerprint == entry.data.fingerprint
+
+
+def test_a_network_goes_from_the_menus_with_its_data(network, toy_data):
+    data = library.understand(library.add_upload(io.BytesIO(b"x" * 30), "some.toy", "data", owner="me"))
+    library.enter_all()
+    mine = library.replaced(network, owner="me")
+    mine = library.connect(mine, library.NetworkSettings("some"))
+    library.enter_all()
+    assert library.owners() == {"some": "me", "my-net": "me"}
+    assert library.hidden("you") == {"some", "my-net"}
+    mine = library.share(mine)
+    library.enter_all()
+    assert library.hidden("you") == set()
+    library.share(mine, shared=False)
+    library.enter_all()
+    assert library.hidden("you") == {"my-net"}
+    library.delete(data.id)
+    library.enter_all()
+    assert library.owners() == {}
+
+
+def test_errors_name_the_file_as_the_person_does(home):
+    entry = library.add_upload(io.BytesIO(b"no network"), "broken.onnx", "network")
+    with pytest.raises(IdcError) as error:
+        library.understand(entry)
+    assert "broken.onnx" in str(error.value)
+    assert str(home) not in str(error.value)
+
+
+@pytest.mark.parametrize("ending", [".npy", ".idx"])
+def test_an_upload_is_not_read_together_with_somebody_elses(home, ending):
+    """Some readers look for labels beside a file: what another visitor has uploaded is not there."""
+    kept = []
+    for values in (np.zeros((8, 4, 4), np.uint8), np.arange(8, dtype=np.uint8) % 2):
+        stream = io.BytesIO()
+        np.save(stream, values)
+        content = stream.getvalue() if ending == ".npy" else idx_bytes(values)
+        kept.append(library.add_upload(io.BytesIO(content), f"mine{ending}", "data", owner=f"visitor {len(kept)}"))
+    inputs, targets = (one.content.removesuffix(ending) for one in kept)
+    asked = library.replaced(kept[0], data_settings=library.DataSettings({"inputs": inputs, "targets": targets}))
+    with pytest.raises(DataError) as error:
+        library.understand(asked)
+    assert targets not in str(error.value)
+    assert str(error.value).startswith(f"mine{ending} is one")
+
+
+def test_data_without_a_reader_are_refused(home):
+    with pytest.raises(DataError, match="no data set that can be read"):
+        library.add_upload(io.BytesIO(b"1"), "data.onnx", "data")

@@ -1,0 +1,102 @@
+"""Predictions of opened folders equal those of transformers' own pipelines on the same inputs."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from idc_core.datasets.tokenizing import tokenize
+from idc_core.guarded import read_photo
+from idc_core.models.formats import NETWORK_FORMATS
+from idc_core.models.huggingface.reading import load_folder
+from tests.models.huggingface.folders import (
+    CONFIGS,
+    LENGTH,
+    NAMES,
+    PICTURED,
+    TEXTS,
+    picture_folder,
+    pictures,
+    text_folder,
+)
+
+_PLACES = (folder / "shared" / "reference" / "lxt" for folder in Path(__file__).resolve().parents)
+REFERENCE = next((place for place in _PLACES if place.exists()), Path("none"))
+
+
+def scores_of_pipeline(task, folder, inputs, **settings):
+    """Scores before the softmax, (n, classes), in the order of the classes."""
+    run = transformers.pipeline(task, model=str(folder), device="cpu", function_to_apply="none", top_k=len(NAMES))
+    found = [{one["label"]: one["score"] for one in item} for item in run(list(inputs), **settings)]
+    return np.array([[scores[name] for name in NAMES] for scores in found])
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_texts(kind, tmp_path):
+    folder = text_folder(tmp_path, kind)
+    expected = NETWORK_FORMATS["/"].expects(folder)
+    assert expected.tokenizer == folder
+    assert expected.length == LENGTH
+    network = load_folder(folder)
+    assert network.class_names == NAMES
+    tokens = tokenize(TEXTS, expected.tokenizer, expected.length)
+    with torch.no_grad():
+        found = network(torch.from_numpy(tokens.ids)).logits
+    told = scores_of_pipeline("text-classification", folder, TEXTS, truncation=True, max_length=LENGTH)
+    assert np.ptp(told, 0).min() > 1e-3, "scores must differ between texts"
+    np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", PICTURED)
+def test_pictures(kind, tmp_path):
+    folder = picture_folder(tmp_path, kind)
+    network = load_folder(folder)
+    expected = NETWORK_FORMATS["/"].expects(folder)
+    assert (expected.size, expected.channels) == ((32, 32), 3)
+    given = pictures(size=(32 + expected.margin, 32 + expected.margin))
+    edge = expected.margin // 2
+    cut = np.stack([np.asarray(one) for one in given])[:, edge : edge + 32, edge : edge + 32]
+    with torch.no_grad():
+        found = network(torch.from_numpy(cut).permute(0, 3, 1, 2).float() / 255).logits
+    told = scores_of_pipeline("image-classification", folder, given)
+    np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the reference folders are not there")
+def test_published_scores(kind):
+    expected = np.load(REFERENCE / kind / "expected.npz")
+    network = load_folder(REFERENCE / kind)
+    with torch.no_grad():
+        found = network(torch.from_numpy(expected["ids"])).logits
+    np.testing.assert_allclose(found, expected["scores"], atol=1e-7, rtol=0)
+
+
+@pytest.mark.parametrize("kind", PICTURED)
+def test_pictures_are_brought_to_their_size_as_the_processor_does(kind, tmp_path):
+    folder = picture_folder(tmp_path, kind)
+    wanted = NETWORK_FORMATS["/"].expects(folder)
+    network = load_folder(folder)
+    given = [*pictures(1, (47, 71)), *pictures(1, (80, 33)), *pictures(1, (20, 24))]
+    fitted = []
+    for picture in given:
+        content = io.BytesIO()
+        picture.save(content, "png")
+        fitted.append(
+            read_photo(
+                content.getvalue(),
+                "picture",
+                channels=wanted.channels,
+                size=wanted.size,
+                fit=wanted.fit,
+                resample=wanted.resample,
+                margin=wanted.margin,
+            )
+        )
+    with torch.no_grad():
+        found = network(torch.from_numpy(np.stack(fitted)).float() / 255).logits
+    told = scores_of_pipeline("image-classification", folder, given)
+    np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)

@@ -1,0 +1,73 @@
+"""The button that makes a report: the files that the command line writes, Stop, and commands that cannot be."""
+
+import shlex
+
+import pytest
+import torch
+
+import idc_core as idc
+from idc_core.cli import main
+from idc_core.datasets import DATASETS
+from idc_core.live import enter_live
+from idc_core.models import MODELS
+from studio.engine import jobs, report_command
+from studio.engine.results import open_view
+from studio.state.setup import parse
+from studio.widgets import report
+from tests.pages.reading import text
+
+SETUP = {"layer": "fc1", "m": "3", "k": "3", "zeros": "dropped", "classes": "3,8"}
+SETUP |= {"predicted": "3,5,8", "answers": "right", "confidence": "0.5to1"}
+
+
+def press(app):
+    return next(button for button in app.button if button.label == "Make report").click().run()
+
+
+@pytest.mark.parametrize("setup", [{}, SETUP], ids=["default", "another"])
+def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path, setup):
+    offered, real = {}, report.st.download_button
+
+    def offer(label, data, *rest, **more):
+        offered[label] = data
+        return real(label, data, *rest, **more)
+
+    monkeypatch.setattr(report.st, "download_button", offer)
+    app = open_page("overview", **setup)
+    assert "Report (HTML)" not in offered
+    press(app)
+    assert not app.exception
+    assert {"Report (HTML)", "Report (JSON)"} <= set(offered)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(report_command.command_line(open_view(parse(setup))))
+    assert main([*words[3:], "--json", "report.json"]) == 0
+    assert shlex.join(words).encode() in offered["Report (JSON)"]
+    assert offered["Report (JSON)"] == (tmp_path / "report.json").read_bytes()
+    assert offered["Report (HTML)"] == (tmp_path / "report.html").read_bytes()
+    app.query_params["m"] = "2"
+    app.run()
+    assert not [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
+
+
+def test_stop_takes_the_wish_back(open_page, monkeypatch):
+    app = open_page("overview", layer="fc1")
+    monkeypatch.setattr(report, "command_line", lambda view: "not made yet")
+    app.session_state[jobs.STOPPED] = True
+    press(app)
+    assert not app.exception
+    assert "Stopped." in text(app)
+    app.run()
+    assert not [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
+
+
+def test_a_running_programs_network_has_no_command():
+    before = [dict(registry) for registry in (MODELS, DATASETS)]
+    arrays = torch.rand(20, 4), torch.arange(20) % 2
+    try:
+        entry = enter_live(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2)), arrays, arrays)
+        assert report_command.command_line(open_view(parse({"model": entry.name, "m": "2"}))) == ""
+    finally:
+        for registry, kept in zip((MODELS, DATASETS), before, strict=True):
+            registry.clear()
+            registry.update(kept)
+    assert idc.load_model("lenet5-digits").card.name in report_command.command_line(open_view(parse({})))

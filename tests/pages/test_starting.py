@@ -1,0 +1,54 @@
+"""What the server does as it starts."""
+
+import asyncio
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from studio import starting
+
+
+def test_connections_send_at_once_also_where_the_socket_names_no_protocol(monkeypatch):
+    """Streamlit makes its socket so, and asyncio then leaves the system's delay on."""
+    monkeypatch.setattr(starting, "_load", lambda: None)
+
+    async def begin() -> None:
+        async with starting.prepared(None):
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as other:
+        assert not listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        with ThreadPoolExecutor(1) as apart:  # a driven browser leaves its loop in the tests' own thread
+            apart.submit(asyncio.run, begin()).result()
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert not other.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        with socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_other_libraries_wait_for_the_first_page(monkeypatch):
+    loaded: list[str] = []
+    monkeypatch.setattr(starting.importlib, "import_module", loaded.append)
+    monkeypatch.setattr(starting.shown, "wait", lambda seconds: loaded.append("a page"))
+    monkeypatch.setattr(starting, "QUIET_S", 0)
+    starting._load()
+    place = loaded.index("a page")
+    assert tuple(loaded[:place]) == starting.FIRST
+    assert {*starting.LATER, "studio.relevance.one_test"} <= set(loaded[place:])
+    assert not [name for name in loaded if name.endswith("__main__")]  # they are commands
+
+
+def test_other_libraries_are_loaded_between_pages(monkeypatch):
+    monkeypatch.setattr(starting, "QUIET_S", 0.01)
+    pages, loaded = starting._Pages(), threading.Event()
+
+    def load() -> None:
+        pages.wait()
+        loaded.set()
+
+    with pages, pages:
+        thread = threading.Thread(target=load)
+        thread.start()
+        assert not loaded.wait(0.1)
+    thread.join(20)
+    assert loaded.is_set()

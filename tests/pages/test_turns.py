@@ -1,0 +1,56 @@
+"""Fair order: sessions in turn, and a place that long work leaves to the others."""
+
+import threading
+
+from studio.engine.turns import Turns
+
+
+def done_by(turns, asked):
+    """Have work done while the only free place is held, and return in which order it was."""
+    held, order = threading.Event(), []
+    begun = threading.Event()
+    first = turns.submit("first", False, lambda place: (begun.set(), held.wait(20)))
+    begun.wait(20)
+    found = [turns.submit(*one, lambda place, one=one: order.append(one)) for one in asked]
+    held.set()
+    for one in [first, *found]:
+        one.result(20)
+    return order
+
+
+def test_sessions_are_served_in_turn():
+    asked = [("a", False)] * 3 + [("b", False)] * 2 + [("c", False)]
+    assert "".join(session for session, _ in done_by(Turns(["one"], 1), asked)) == "abcaba"
+
+
+def test_long_work_leaves_a_place_and_quick_work_passes_it():
+    turns = Turns(["one", "two"], 1)
+    held, begun, running = threading.Event(), threading.Event(), []
+    training = turns.submit("a", True, lambda place: (begun.set(), held.wait(20)))
+    begun.wait(20)
+    later = turns.submit("a", True, lambda place: running.append("second training"))
+    assert turns.submit("a", False, lambda place: "quick").result(20) == "quick"
+    assert not running, "two trainings took both places"
+    assert turns.held("a") == 2
+    held.set()
+    training.result(20)
+    later.result(20)
+    assert turns.held("a") == 0
+
+
+def test_work_that_was_given_up_is_passed_over():
+    turns = Turns(["one"], 1)
+    held, begun = threading.Event(), threading.Event()
+    turns.submit("a", True, lambda place: (begun.set(), held.wait(20)))
+    begun.wait(20)
+    gone, here = (turns.submit("a", True, lambda place, number=number: number) for number in range(2))
+    assert gone.cancel()
+    held.set()
+    assert here.result(20) == 1
+
+
+def test_a_mistake_frees_its_place():
+    turns = Turns(["one"], 1)
+    wrong = turns.submit("a", True, lambda place: 1 / 0)
+    assert isinstance(wrong.exception(20), ZeroDivisionError)
+    assert turns.submit("a", True, lambda place: place).result(20) == "one"

@@ -1,0 +1,162 @@
+"""Work in other processes: the same results, what a worker tells, and what happens where one dies or cannot keep."""
+
+import os
+import signal
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from idc_core import store
+from idc_core.errors import CancelledError, DataError
+from idc_core.progress import report
+from studio.engine import jobs, tasks
+from studio.engine.jobs import Shelf
+from studio.engine.results import open_view
+from studio.engine.workers import WorkerError
+from studio.state.setup import DEFAULT
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    """A shelf with two workers, for all tests here: each takes seconds to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
+        one = Shelf(2)
+        yield one
+        one.end()
+
+
+@pytest.fixture(autouse=True)
+def everything_can_be_sent(caplog):
+    yield
+    assert "cannot be sent" not in caplog.text
+
+
+def test_a_view_is_the_same_by_a_worker(shelf, monkeypatch):
+    here = open_view(DEFAULT)
+    monkeypatch.setattr(jobs, "shelf", lambda: shelf)
+    monkeypatch.setattr("studio.engine.results.shelf", lambda: shelf)
+    there = open_view(DEFAULT)
+    assert not shelf._jobs["model"], "the network was opened here"
+    np.testing.assert_array_equal(there.analysis.assignments, here.analysis.assignments)
+    np.testing.assert_array_equal(there.train_traces.scores, here.train_traces.scores)
+
+    def same(on_progress):
+        return os.getpid(), there.test.fingerprint, len(there.test.inputs), float(there.model.fc1.bias.sum())
+
+    pid, *seen = shelf.job("scores", "same", same).result()
+    assert pid != os.getpid()
+    assert seen == [here.test.fingerprint, len(here.test), pytest.approx(float(here.model.fc1.bias.sum()))]
+
+
+def test_what_is_known_in_both_processes_comes_back_as_itself(shelf):
+    data = shelf.job("data", "numbers", lambda on_progress: np.arange(5.0)).result()
+    kept = shelf.job("trace", "numbers", lambda on_progress: np.arange(7.0)).result()
+    found = shelf.job("retraining", "sum", lambda on_progress: (data, kept, data.sum() + kept.sum())).result()
+    assert found[0] is data
+    assert found[1] is kept
+    assert found[2] == 31
+
+
+def test_a_worker_tells_how_far_it_is_and_what_there_is(shelf):
+    def work(on_progress):
+        for step in range(8):
+            report(on_progress, step, 8, "steps")
+            tasks.tell("so far", step)
+            time.sleep(0.06)
+        return "done"
+
+    job = shelf.job("searches", "telling", work)
+    assert job.result() == "done"
+    assert (job.state.total, job.state.label) == (8, "steps")
+    assert job.state.done > 0
+    assert shelf.told("so far") == 7
+
+
+def test_work_that_nobody_waits_for_stops_there(shelf, monkeypatch):
+    monkeypatch.setattr(jobs, "GRACE_S", 0.2)
+
+    def endless(on_progress):
+        while True:
+            report(on_progress, 0, 1, "waiting")
+            time.sleep(0.01)
+
+    with pytest.raises(CancelledError, match="Stopped on request"):
+        shelf.job("searches", "endless", endless).result()
+
+
+def test_mistakes_come_as_they_are(shelf):
+    def fail(on_progress):
+        raise DataError("It is not there.")
+
+    def break_down(on_progress):
+        return {}["nothing"]
+
+    with pytest.raises(DataError, match=r"^It is not there\.$"):
+        shelf.job("trace", "fails", fail).result()
+    with pytest.raises(KeyError, match="nothing") as caught:
+        shelf.job("trace", "breaks", break_down).result()
+    assert "break_down" in caught.value.__notes__[0]
+
+
+def test_a_worker_that_is_killed_is_told_and_replaced_while_the_other_goes_on(shelf):
+    def work(name, steps):
+        def told(on_progress):
+            tasks.tell(name, os.getpid())
+            for step in range(steps):
+                report(on_progress, step, steps, "steps")
+                time.sleep(0.01)
+            return name
+
+        return told
+
+    first = shelf.job("trace", "killed", work("killed", 10_000))
+    other = shelf.job("trace", "goes on", work("goes on", 100))
+    while shelf.told("killed") is None or shelf.told("goes on") is None:
+        assert not first.wait(0.01)
+        other.want()
+    os.kill(shelf.told("killed"), signal.SIGKILL)
+    with pytest.raises(WorkerError, match=r"ended without a result \(signal 9\)"):
+        first.result()
+    assert other.result() == "goes on"
+    again = shelf.job("trace", "killed", work("again", 1))
+    assert again is not first
+    assert again.result() == "again"
+    assert shelf.told("again") not in (os.getpid(), shelf.told("killed"))
+
+
+def test_a_home_that_cannot_be_written_to_is_told_and_the_results_come_over_the_pipe(shelf):
+    folder = store.results_folder()
+    folder.rename(folder.with_name("away"))
+    folder.write_text("no folder")
+    try:
+        assert shelf.job("trace", "unkept", lambda on_progress: np.arange(3)).result().tolist() == [0, 1, 2]
+        assert "Results cannot be kept" in shelf.problem
+        array = shelf.job("trace", "unkept", lambda on_progress: None).result()
+        assert shelf.job("trace", "of it", lambda on_progress: int(array.sum())).result() == 3
+    finally:
+        folder.unlink()
+        folder.with_name("away").rename(folder)
+
+
+def test_what_a_worker_opens_otherwise_is_used_here(shelf, caplog):
+    made = shelf.job("data", "drawn", lambda on_progress: SimpleNamespace(fingerprint=os.urandom(4).hex())).result()
+    found = shelf.job("trace", "of drawn", lambda on_progress: (os.getpid(), made.fingerprint)).result()
+    assert found == (os.getpid(), made.fingerprint)
+    assert "is done by the server: A worker reads other data" in caplog.text
+
+
+def test_what_cannot_be_sent_is_done_here(shelf, caplog):
+    import threading
+
+    lock = threading.Lock()
+
+    def work(on_progress):
+        with lock:
+            return os.getpid()
+
+    assert shelf.job("trace", "lock", work).result() == os.getpid()
+    assert "cannot be sent to a worker" in caplog.text
+    caplog.clear()

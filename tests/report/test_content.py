@@ -1,0 +1,199 @@
+"""What a report says: every number counted again, slowly; the same settings give the same bytes."""
+
+import itertools
+import json
+import re
+from dataclasses import replace
+
+import jsonschema
+import numpy as np
+import pytest
+
+import idc_core as idc
+from idc_core.analysis.filtering import Conditions
+from idc_core.clustering.kmeans import sketch_sentence
+from idc_core.clustering.sketched import SketchedPartitions
+from idc_core.coverage import CRITERIA
+from idc_core.errors import CancelledError, SettingError
+from idc_core.notes import Note
+from idc_core.report import bounds
+from idc_core.report.charts import grid_chart, histogram_chart
+from idc_core.report.making import make_report
+from idc_core.report.remarks import notes_on
+from idc_core.report.writing import make_files, write_page
+from tests.report.reading import SCHEMA, gathered
+
+DATE = "2026-11-23"
+
+
+@pytest.fixture(scope="module")
+def material():
+    model = idc.load_model("lenet5-digits")
+    train, test = (idc.load_dataset("digits", split) for split in ("train", "test"))
+    return gathered(model, train, test, "fc2", 6)
+
+
+@pytest.fixture(scope="module")
+def report(material):
+    return make_report(material, date=DATE, command="python -m idc_core report")
+
+
+@pytest.fixture(scope="module")
+def some(material):
+    """The same of the tests of two classes."""
+    return replace(material, conditions=Conditions(classes=("3", "8")))
+
+
+def cells_of(material, positions):
+    return ["-".join(map(str, row)) for row in material.analysis.assignments[positions].tolist()]
+
+
+def test_coverage_is_that_of_the_tests(material, report):
+    found = report.coverage
+    reached = cells_of(material, np.arange(540))
+    assert (found.covered, found.total) == (len(set(reached)), np.prod([one.k for one in material.analysis.clusters]))
+    assert found.idc == found.covered / found.total == material.analysis.score
+    assert found.accuracy == pytest.approx(material.analysis.accuracy)
+    assert {one.cell: one.tests for one in found.cells} == {cell: reached.count(cell) for cell in reached}
+    right = {cell for cell, correct in zip(reached, material.analysis.correct, strict=True) if correct}
+    assert found.only_errors == len(set(reached) - right)
+
+
+def test_the_finding_is_three_sentences_with_these_numbers(report):
+    missed = report.coverage.total - report.coverage.covered
+    first, second, _ = report.finding
+    assert first.startswith(f"{missed} of {report.coverage.total} combinations")
+    assert second.startswith(f"{report.uncovered.in_training} of the {missed} occur")
+    assert all(one.endswith(".") and len(one.split()) <= 25 for one in report.finding)
+
+
+def test_uncovered_cells_hold_no_test_and_their_closest_tests_are_closest(material, report):
+    analysis = material.analysis
+    reached = set(cells_of(material, np.arange(540)))
+    learnt = ["-".join(map(str, row)) for row in analysis.assign(material.learnt).tolist()]
+    spread = analysis.train_activations.std(0, dtype=np.float64)
+    most = sorted((learnt.count(cell) for cell in set(learnt) - reached), reverse=True)
+    assert [one.training_inputs for one in report.uncovered.listed] == most[: bounds.UNCOVERED]
+    assert report.uncovered.in_training == len(most)
+    for cell in report.uncovered.listed:
+        assert cell.cell not in reached
+        place = tuple(map(int, cell.cell.split("-")))
+        steps = [sum(abs(a - b) for a, b in zip(place, map(int, one.split("-")), strict=True)) for one in reached]
+        assert cell.covered_neighbours == steps.count(1)
+        target = np.array([values[index] for values, index in zip(analysis.centroids, place, strict=True)])
+        away = np.sqrt((((analysis.test_activations - target) / spread) ** 2).sum(1))
+        assert [one.distance for one in cell.closest] == pytest.approx(np.sort(away)[: bounds.CLOSEST])
+        for one in cell.closest:
+            assert away[one.number] == pytest.approx(one.distance)
+            assert one.cell == cells_of(material, [one.number])[0]
+            assert (one.true, one.correct) == (str(material.test.targets[one.number]), one.true == one.predicted)
+
+
+@pytest.mark.parametrize("which", ["material", "some"])
+def test_class_errors_are_those_of_the_tests(which, request):
+    material = request.getfixturevalue(which)
+    found = make_report(material, date=DATE).class_errors
+    true, said = material.test.targets[material.chosen], material.analysis.predictions[material.chosen]
+    rates = {}
+    for one, other in itertools.combinations(range(10), 2):
+        both = [
+            ((true == a) & (said == b)).sum() / (true == a).sum()
+            for a, b in ((one, other), (other, one))
+            if (true == a).any()
+        ]
+        if both:
+            rates[str(one), str(other)] = np.mean(both)
+    values = np.array(list(rates.values()))
+    assert found.cutoff == pytest.approx(values.mean() + values.std())
+    assert found.confused_pairs == (values > 0).sum() > len(found.pairs) - 1
+    for pair in found.pairs:
+        assert pair.rate == pytest.approx(rates[pair.first, pair.second])
+        assert pair.low <= pair.rate <= pair.high
+        classes = int(pair.first), int(pair.second)
+        assert pair.confused == sum((true == a) @ (said == b) for a, b in (classes, classes[::-1]))
+        assert pair.inputs == np.isin(true, classes).sum()
+        assert pair.verdict.startswith("confused" if pair.rate > found.cutoff else "not confused")
+        assert pair.verdict.endswith("uncertain") == (pair.low <= found.cutoff <= pair.high)
+    assert [pair.rate for pair in found.pairs] == sorted(values[values > 0], reverse=True)[: bounds.PAIRS]
+    for one in found.least_accurate:
+        of_class = true == int(one.name)
+        assert (one.correct, one.inputs) == (((said == true) & of_class).sum(), of_class.sum())
+        assert one.low <= one.share == one.correct / one.inputs <= one.high
+
+
+def test_every_criterion_is_scored_as_it_scores_itself(material, report):
+    scores = {one.name: one.score for one in report.criteria}
+    assert list(scores) == list(CRITERIA)
+    for name in ("nc", "kmnc", "nlc"):
+        own = CRITERIA[name](material.open_model(), "fc2").fit(material.train_traces).update(material.test_traces)
+        assert scores[name] == pytest.approx(own.score)
+    assert scores["idc"] == material.analysis.score
+
+
+def test_the_file_follows_the_schema_and_names_what_it_was_made_of(material, report):
+    document = json.loads(report.to_json())
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(document, SCHEMA)
+    assert document["network"]["fingerprint"] == material.card.fingerprint
+    assert document["training"]["fingerprint"] == material.train.fingerprint
+    assert document["tests"]["fingerprint"] == material.test.fingerprint
+    assert {"IDC Studio", "Python", "torch", "NumPy"} == set(document["versions"])
+    for wrong in ({"coverage": document["coverage"] | {"idc": 2}}, {"extra": 1}, {"finding": []}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document | wrong, SCHEMA)
+
+
+def test_a_sketch_is_said_with_its_bounds(material, report):
+    assert report.sketch == ""
+    analysis = material.analysis
+    pairs = zip(analysis.train_activations.T, analysis.clusters, strict=True)
+    clusters = tuple(SketchedPartitions.of(values, (exact.k,)).choose((exact.k,)) for values, exact in pairs)
+    sketched = replace(material, analysis=replace(analysis, clusters=clusters))
+    found = make_report(sketched, date=DATE)
+    assert found.sketch == sketch_sentence([one.sketch for one in clusters], len(analysis.train_activations))
+    page = write_page(found, [grid_chart(material), histogram_chart(material)]).decode()
+    assert found.sketch in page
+    jsonschema.validate(json.loads(found.to_json()), SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def files(material):
+    return make_files(material, date=DATE)
+
+
+def test_the_same_gives_the_same_bytes_but_for_the_date(material, some, files):
+    again = gathered(material.open_model(), material.train, material.test, "fc2", 6)
+    second = make_files(again, date="2027-01-01")
+    for one, other in ((files.page, second.page), (files.json, second.json)):
+        assert one != other
+        assert one.replace(DATE.encode(), b"") == other.replace(b"2027-01-01", b"")
+    assert len(files.page) < 5_000_000
+    assert make_report(some, date=DATE).to_json() != files.json.decode()
+
+
+def test_notes_are_those_on_the_setup(material):
+    def note(text, **place):
+        return Note(f"note-{text:0>16}", "2026-11-23T10:00:00+00:00", "neuron 5", "LeNet-5", text, place)
+
+    kept = [note("1"), note("2", model="lenet1-digits"), note("3", layer="fc1"), note("4", input="7", data="digits")]
+    mine = notes_on(kept, "lenet5-digits", "digits", "fc2")
+    assert [one.text for one in mine] == ["1", "4"]
+    assert [one.text for one in notes_on(kept, "lenet5-digits", "digits", "fc1")] == ["3"]
+    found = make_report(material, date=DATE, notes=mine * 8)
+    assert len(found.notes) == bounds.NOTES
+    assert found.notes_left_out == 16 - bounds.NOTES
+    assert b"12 older notes left out" in make_files(material, date=DATE, notes=mine * 8).page
+
+
+def test_unknown_classes_are_refused_and_stop_stops(material):
+    with pytest.raises(SettingError, match="There is no class 'ten'; the classes are 0, 1, 2"):
+        gathered(material.open_model(), material.train, material.test, "fc2", 6, classes=("ten",))
+    with pytest.raises(CancelledError):
+        make_files(material, date=DATE, on_progress=lambda *_: False)
+
+
+def test_pages_say_what_the_file_says(files, report):
+    page = files.page.decode()
+    text = re.sub(r"<[^>]+>|\s+", " ", page[page.index("<main>") : page.index("</main>")])
+    for one in (*report.finding, report.network.fingerprint, *(cell.cell for cell in report.uncovered.listed)):
+        assert " ".join(one.split()) in " ".join(text.split()).replace("&#39;", "'")
