@@ -29,7 +29,7 @@ from tests.guarded.reader import plain
 from tests.guarded.result_files import RESULT_FILES
 
 PROCESSES = ((*OWN, *NETWORK_FILES, *KEPT, *PUBLISHED, *LIBRARY, *RESULT_FILES), (*DATA, *FOLDERS))
-"""Every reader of files, by the process that tries it: some libraries reserve memory for themselves."""
+"""Every reader of files, by the process that tries it: what libraries keep of one half does not count for the other."""
 
 READERS = tuple(reader for readers in PROCESSES for reader in readers)
 """Every reader of files: what a module that reads files must be named in."""
