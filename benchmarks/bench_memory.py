@@ -10,7 +10,6 @@ process, all in relation to the first size, time per input.
 """
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ import time
 import numpy as np
 import torch
 
-from benchmarks.measure import Row, few
+from benchmarks.measure import Row, few, held
 from idc_core.coverage import IDC
 from idc_core.datasets import load_dataset
 from idc_core.models import load_model
@@ -55,7 +54,7 @@ def fitted(count: int) -> dict[str, float | str]:
     return {
         "seconds": time.perf_counter() - began,
         "processor": time.process_time() - worked,
-        "peak": float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10),
+        "peak": float(held("VmHWM:")),
         "clusters": str([one.k for one in found.clusters]),
         "bounds": str(max((float(np.max(one.sketch.centroids)) for one in found.clusters if one.sketch), default=0)),
     }

@@ -122,18 +122,23 @@ def measured(label: str, part: Callable[[], list[Row]]) -> list[Row]:
 
 def peak_memory(work: Callable[[], object]) -> int | None:
     """Return the bytes that some work takes at its peak beside what was there before; None where Linux does not say."""
-    reset, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+    reset = Path("/proc/self/clear_refs")
     if not reset.exists():
         return None
-
-    def kibibytes(what: str) -> int:
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(what))
-
     release()
-    before = kibibytes("VmRSS:")
+    before = held("VmRSS:")
     reset.write_text("5")
     work()
-    return max(0, kibibytes("VmHWM:") - before) << 10
+    return max(0, held("VmHWM:") - before)
+
+
+def held(what: str) -> int:
+    """Return bytes of memory of this process as Linux says them: "VmRSS:" now, "VmHWM:" at most.
+
+    Unlike those of `getrusage`, they do not count what the process that started this one held.
+    """
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith(what)) << 10
 
 
 def table(rows: list[Row]) -> str:
