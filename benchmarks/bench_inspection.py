@@ -29,7 +29,7 @@ from benchmarks.measure import Row, few, quick
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.inspection import Records, Speed, extraction, inspect, library
 from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.running import without
+from idc_core.inspection.planning import without
 from idc_core.models import load_model
 
 HYPOTHESES = few(190, 10)

@@ -14,9 +14,10 @@ from idc_core.engines.source import Opened, Source
 from idc_core.errors import SettingError
 from idc_core.inspection import library
 from idc_core.inspection.measures import PairMeasure
+from idc_core.inspection.planning import PILOT, Job, find_measure, plan
 from idc_core.inspection.result import names_of
 from idc_core.inspection.resume import ExtractionState, Reading, StateSums
-from idc_core.inspection.running import PILOT, Job, find_measure, inspect_as_planned, plan, state_of
+from idc_core.inspection.running import inspect_as_planned, state_of
 
 if TYPE_CHECKING:
     from torch import nn

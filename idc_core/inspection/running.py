@@ -2,88 +2,28 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.datasets import Dataset
-from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.inspection.blocks import BUDGET, BlockStore
+from idc_core.errors import CancelledError, SettingError
+from idc_core.inspection.blocks import BlockStore
 from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Hypothesis
-from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
+from idc_core.inspection.measures import PairMeasure
 from idc_core.inspection.pairwise import PairRun, StoppingRule
-from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure, ProbeRun
+from idc_core.inspection.planning import PILOT, Job, Measure, Speed, plan
+from idc_core.inspection.probes import GroupMeasure, ProbeRun
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names_of
 from idc_core.inspection.resume import ExtractionState, Reading
-from idc_core.limits import SEED
-from idc_core.models.weights import fingerprint
 from idc_core.progress import Progress
-
-Measure = PairMeasure | GroupMeasure
-
-MEASURES: ChainMap[str, Any] = ChainMap(GROUP_MEASURES, PAIR_MEASURES)
-"""All measures by name: those of one unit, then those of groups; whatever enters one of the two registries is here."""
-
-PILOT = 1024
-"""Records from which thresholds, bins and ranks are taken."""
 
 EVERY_UNIT = "all units"
 """The group that is probed unless others are given."""
-
-
-@dataclass(frozen=True)
-class Speed:
-    """What makes a run fast and small; each can be switched off, so that it can be measured.
-
-    Extract units once for all measures and hypotheses (`share`); evaluate a hypothesis once per record (`cache`);
-    compute all hypotheses in one matrix product, and all probes in one graph (`together`); stop reading when every
-    score is sure enough, where an error is given (`early`). `memory` is how many bytes of units' behaviours stay in
-    memory where they are read again; the rest goes to disk, None keeps all.
-    """
-
-    share: bool = True
-    cache: bool = True
-    together: bool = True
-    early: bool = True
-    memory: int | None = BUDGET
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What all parts of a run have in common."""
-
-    models: Mapping[str, nn.Module]
-    layers: Mapping[str, tuple[str, ...]]
-    dataset: Dataset
-    order: NDArray[np.int64]
-    groups: Mapping[str, Sequence[int]] | None
-    error: float | None
-    confidence: float
-    pilot: int
-    passes: int
-    speed: Speed
-    on_progress: Progress | None
-    on_scores: Callable[[Inspection], None] | None
-    about: Mapping[str, Any]
-    hypotheses: Sequence[Hypothesis]
-    measures: Sequence[Measure]
-
-
-def find_measure(measure: str | Measure) -> Measure:
-    """Return a measure by name; SettingError if there is none."""
-    if not isinstance(measure, str):
-        return measure
-    if measure not in MEASURES:
-        raise SettingError(f"Unknown measure {measure!r}: expected one of {', '.join(MEASURES)}.")
-    found: Measure = MEASURES[measure]
-    return found
 
 
 def inspect(
@@ -177,67 +117,6 @@ def inspect(
     return inspect_as_planned(job, reading)
 
 
-def plan(
-    models: str | nn.Module | Sequence[str] | Mapping[str, nn.Module],
-    dataset: Dataset,
-    hypotheses: Sequence[Hypothesis],
-    measures: Sequence[str | Measure] = ("pearson",),
-    layers: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    groups: Mapping[str, Sequence[int]] | None = None,
-    *,
-    error: float | None = None,
-    confidence: float = 0.95,
-    records: int | None = None,
-    seed: int = 0,
-    pilot: int = PILOT,
-    passes: int = 300,
-    speed: Speed | None = None,
-    on_progress: Progress | None = None,
-    on_scores: Callable[[Inspection], None] | None = None,
-) -> Job:
-    """Check what is asked of `inspect`, and return everything that it needs; nothing is read yet."""
-    speed = speed or Speed()
-    found = _models(models)
-    chosen = [find_measure(measure) for measure in measures]
-    _check(dataset, hypotheses, chosen, error, confidence, seed, pilot, records)
-    order = np.random.default_rng(seed).permutation(len(dataset))[:records].astype(np.int64)
-    chosen_layers = _layers(found, layers)
-    about = {
-        "dataset": dataset.name,
-        "split": dataset.split,
-        "dataset_fingerprint": dataset.fingerprint,
-        "dataset_records": len(dataset),
-        "records": len(order),
-        "seed": seed,
-        "error": error,
-        "confidence": confidence,
-        "pilot": pilot,
-        "models": {name: fingerprint(model) for name, model in found.items()},
-        "layers": {name: list(names) for name, names in chosen_layers.items()},
-        "measures": {one.name: _settings(one) for one in chosen},
-        "groups": {} if groups is None else {name: list(map(int, group)) for name, group in groups.items()},
-        "speed": asdict(speed),
-        "versions": {"torch": torch.__version__, "numpy": np.__version__},
-    }
-    return Job(
-        found,
-        chosen_layers,
-        dataset,
-        order,
-        groups,
-        error if speed.early else None,
-        confidence,
-        pilot,
-        passes,
-        speed,
-        on_progress,
-        on_scores,
-        about,
-        hypotheses,
-        chosen,
-    )
-
-
 def inspect_as_planned(job: Job, reading: Reading | None = None) -> Inspection:
     """Score what is planned, as `inspect` does."""
     about, order, hypotheses = job.about, job.order, job.hypotheses
@@ -262,71 +141,6 @@ def inspect_as_planned(job: Job, reading: Reading | None = None) -> Inspection:
         else:
             held.close()
     return Inspection(lines.table(), units, names_of(hypotheses), about)
-
-
-def _settings(measure: Measure) -> dict[str, float]:
-    if isinstance(measure, PairMeasure):
-        return dict(measure.settings)
-    return {"strength": max(measure.l1, measure.l2)} if measure.loss is not None else {}
-
-
-def _models(models: Any) -> dict[str, nn.Module]:
-    from idc_core.models import load_model
-
-    if isinstance(models, str):
-        return {models: load_model(models)}
-    if isinstance(models, nn.Module):
-        return {getattr(getattr(models, "card", None), "name", "model"): models}
-    found = dict(models) if isinstance(models, Mapping) else {name: load_model(name) for name in models}
-    if not found:
-        raise SettingError("There is no model to inspect: name at least one.")
-    return found
-
-
-def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for name, model in models.items():
-        own = layers.get(name) if isinstance(layers, Mapping) else layers
-        if own is None:
-            card = getattr(model, "card", None)
-            if card is None:
-                raise SettingError(f"{name} has no default layer: name the layers to inspect.")
-            own = (card.default_layer,)
-        found[name] = tuple(dict.fromkeys((own,) if isinstance(own, str) else own))
-    return found
-
-
-def _check(
-    dataset: Dataset,
-    hypotheses: Sequence[Hypothesis],
-    measures: Sequence[Measure],
-    error: float | None,
-    confidence: float,
-    seed: int,
-    pilot: int,
-    records: int | None,
-) -> None:
-    if not len(dataset):
-        raise DataError("The data set has no records to inspect on.")
-    names = [one.name for one in hypotheses]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if not names or twice:
-        raise SettingError(
-            f"Hypotheses must have names of their own; {', '.join(twice)} are there twice."
-            if twice
-            else "There is no hypothesis to inspect: give at least one."
-        )
-    if not any(one.kind in measure.kinds for one in hypotheses for measure in measures):
-        raise SettingError("No measure can see any of these hypotheses; choose measures for their kinds.")
-    if error is not None and not error > 0:
-        raise SettingError(f"The error must be above 0, or None to read everything, not {error!r}.")
-    if not 0.5 <= confidence < 1:
-        raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
-    SEED.check(seed)
-    if pilot < 1:
-        raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
-    if records is not None and records < 1:
-        raise SettingError(f"The records to read must be at least 1, or None for all, not {records!r}.")
 
 
 def _parts(
@@ -438,9 +252,3 @@ def _write_probes(run: ProbeRun, group: str, sure: StoppingRule, lines: ScoreRow
         if run.measure.loss is not None:
             nothing = dict.fromkeys(("low", "high", "margin", "p_value"), np.nan)
             lines.add(len(run.units), unit=np.array(run.units), score=found.weights[at], **nothing, **common)
-
-
-def without(speed: Speed, name: str) -> Speed:
-    """Return the optimisations with one of them switched off."""
-    off: Any = {name: None if name == "memory" else False}
-    return replace(speed, **off)

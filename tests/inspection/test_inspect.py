@@ -8,8 +8,8 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.inspection import MEASURES, Hypothesis, Speed, discoveries, inspect, library, passing, shuffled
+from idc_core.inspection.planning import without
 from idc_core.inspection.probes import agreement, followed
-from idc_core.inspection.running import without
 from tests.inspection.planted import Table, is_letter, letter_class, letter_number, noisy_table, texts
 
 SIGHTED = {"linear-l1": 0.95}

@@ -10,7 +10,7 @@ from idc_core.datasets import load_dataset
 from idc_core.inspection import Hypothesis, Speed, discoveries, inspect, library, shuffled
 from idc_core.inspection.blocks import UnitRows
 from idc_core.inspection.measures import PAIR_MEASURES, beyond_place, joint
-from idc_core.inspection.running import without
+from idc_core.inspection.planning import without
 from idc_core.inspection.sums import Exceedance, GroupedSums, Moments, Ranks
 from tests.inspection.planted import texts
 
