@@ -15,18 +15,22 @@ from studio.shell.frame import current_view
 from studio.widgets import layout
 
 view = current_view()
+tab = tabs.opened("criteria")
 finding = st.empty()
 
-with st.container(horizontal=True, vertical_alignment="bottom"):
+# A control in the settings counts where its tab is open.
+folded = criterion_controls.settings(*[score_charts.COEFFICIENT] * (tab == "agreement"))
+with folded:
     names = criterion_controls.choose_criteria(view)
-    settings = criterion_controls.choose_settings()
+    settings = criterion_controls.choose_parameters()
 criterion_controls.say_left_out(view, names)
 measured = criterion_scores.measure_criteria(view, names, settings)
 for problem in measured.problems:
     st.warning(problem)
 if not measured.results:
     st.stop()
-finding.markdown(score_charts.correlation_sentence(measured))
+if tab == "scores":  # the titles of the other tabs' charts say what they found
+    finding.markdown(score_charts.correlation_sentence(measured))
 
 
 def with_others() -> criterion_scores.MeasuredCriteria:
@@ -56,7 +60,9 @@ def draw_scores() -> None:
 
 def draw_agreement() -> None:
     """Show how alike criteria rank suites or subsets."""
-    over, method = score_charts.choose_correlation()
+    over = score_charts.choose_over()
+    with folded:
+        method = score_charts.choose_coefficient()
     try:
         growth = None if over == score_charts.SUITES else criterion_scores.grow(view, measured)
     except CancelledError:
@@ -83,9 +89,10 @@ def draw_prioritisation() -> None:
         st.caption("Stopped before the tests were ordered.")
         return
     faults = criterion_scores.faults(view, orders)
-    st.markdown(prioritised_tests.faults_sentence(view, faults, orders))
     order = prioritised_tests.choose_order(orders)
-    if faults is not None:
+    if faults is None:
+        st.markdown(prioritised_tests.why_no_faults(view))
+    else:
         prioritised_tests.draw_faults(view, faults, orders, order, measured.key)
     prioritised_tests.draw_first(view, order)
     layout.computed(

@@ -19,7 +19,10 @@ stop_if_unmet("robustness", view.setup, finding)
 settings, seeds = controls.choose(view)
 run = rq6_run(view, settings, seeds)
 finished = bool(run.result.networks)
-finding.markdown(results.sentence(run) if finished else results.before_first_result(run))
+if not finished:
+    finding.markdown(results.before_first_result(run))
+elif tabs.opened("robustness") == "curves" or not run.result.complete:  # the other tabs say what they show
+    finding.markdown(results.sentence(run))
 watch(run)
 
 

@@ -287,8 +287,7 @@ class View {
     const [l, i, j] = this.edge;
     const [from, to] = [this.data.names[l][i], this.data.names[l + 1][j]];
     const [x, w] = [found.values[l][i], this.weights[l][i][j]];
-    const carried = `Line ${from} \u2192 ${to}: carries ${number(x)} \u00d7 ${number(w)} = ${number(x * w)}`;
-    const back = relevance ? `, hands back ${number(found.flows[l][i][j], true)}` : "";
-    return `${carried}${back}. Drag any line or input square up or down; with the keyboard, Tab and the arrow keys.`;
+    const carried = `${from} \u2192 ${to}: ${number(x)} \u00d7 ${number(w)} = ${number(x * w)}`;
+    return relevance ? `${carried}, relevance ${number(found.flows[l][i][j], true)}` : carried;
   }
 }

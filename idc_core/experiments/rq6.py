@@ -40,16 +40,16 @@ from idc_core.tracing.trace import collect
 
 NONE, RANDOM, RAISING = "none", "random", "raising"
 
-ADDITIONS = {NONE: "nothing added", RANDOM: "as many random perturbed inputs", RAISING: "inputs that raise IDC"}
+ADDITIONS = {NONE: "nothing added", RANDOM: "random perturbed inputs", RAISING: "inputs that raise IDC"}
 """Additions by name, for a person."""
 
 TESTS = {
-    "clean": "tests as they are",
+    "clean": "original tests",
     "noise": "random noise",
     "guided": "relevance-guided noise",
-    "fgsm": "FGSM on the network as it was",
-    "bim": "BIM on the network as it was",
-    "fgsm-anew": "FGSM on each retrained network",
+    "fgsm": "FGSM (original network)",
+    "bim": "BIM (original network)",
+    "fgsm-anew": "FGSM (retrained network)",
 }
 """Tests by name, for a person."""
 

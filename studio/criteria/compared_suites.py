@@ -96,7 +96,7 @@ PARTS: dict[str, PartOfTests] = {
         PartOfTests("first", "First classes", _half(True), "Smaller targets"),
         PartOfTests("last", "Last classes", _half(False), "Larger targets"),
         PartOfTests("uncertain", "Least confident 25 %", _uncertain),
-        PartOfTests("right", "Classified correctly", _predicted(True)),
+        PartOfTests("right", "Correct", _predicted(True)),
         PartOfTests("wrong", "Misclassified", _predicted(False)),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.coverage import CRITERIA
 from idc_core.parameters import Parameter
@@ -44,7 +45,7 @@ def say_left_out(view: View, chosen: list[str]) -> None:
     if waiting:
         st.caption(
             f"Not measured: {_labels(waiting)}. {'They compare' if len(waiting) > 1 else 'It compares'} every test "
-            "with many other inputs, which takes some seconds here. Select them to measure them."
+            "with many other inputs, which takes seconds. Select them in Settings."
         )
     if misfits:
         them = "They compare" if len(misfits) > 1 else "It compares"
@@ -82,18 +83,21 @@ def choose_others(view: View) -> list[OtherSuite]:
     return [suites[name] for name in wanted]
 
 
-def choose_settings() -> dict[str, CriterionSettings]:
-    """Choose the parameters of the criteria, folded away; return the settings of each."""
+def settings(*names: str) -> DeltaGenerator:
+    """Return the place of the controls that are folded away: criteria, their parameters, and those of `names`."""
+    return layout.settings(CHOSEN, *(parameter_key(*one) for one in shared_parameters()), *names)
+
+
+def choose_parameters() -> dict[str, CriterionSettings]:
+    """Choose the parameters of the criteria; return those of each."""
     found: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
-    shared = shared_parameters()
-    with layout.settings(*(parameter_key(*one) for one in shared)):
-        st.caption("Parameters; the defaults are those of the papers. IDC uses m and the clusters of the setup.")
-        columns = st.columns(2, gap="medium")
-        for index, (names, parameter) in enumerate(shared):
-            with columns[index % len(columns)]:
-                value = _choose_value(names, parameter)
-            for name in names:
-                found[name][parameter.name] = value
+    st.caption("Parameters; the defaults are those of the papers. IDC uses m and the clusters of the setup.")
+    columns = st.columns(2, gap="medium")
+    for index, (names, parameter) in enumerate(shared_parameters()):
+        with columns[index % len(columns)]:
+            value = _choose_value(names, parameter)
+        for name in names:
+            found[name][parameter.name] = value
     return found
 
 

@@ -28,19 +28,10 @@ def order_label(order: Order) -> str:
     return f"{order.name.upper()}, {how}"
 
 
-def faults_sentence(view: View, found: FaultDetection | None, orders: dict[str, Order]) -> str:
-    """Say which order detects the misclassified tests first, or why none does."""
-    if found is None:
-        why = "accuracy is not defined for these tests" if view.correct is None else "no test is misclassified"
-        return f"Orders cannot be compared: {why}."
-    best = max(found.apfd, key=lambda key: found.apfd[key])
-    text = f"**The order by {lower(order_label(orders[best]))} detects misclassified tests earliest: APFD "
-    text += f"{found.apfd[best]:.3f} (random orders: {found.random.mean():.3f}).**"
-    own = [key for key in found.apfd if orders[key].by == "additional"]
-    cover = max(own, key=lambda key: found.apfd[key], default=best)
-    if cover != best:
-        text += f" The best order by new coverage is {orders[cover].name.upper()} ({found.apfd[cover]:.3f})."
-    return text
+def why_no_faults(view: View) -> str:
+    """Say why no order detects misclassified tests."""
+    why = "accuracy is not defined for these tests" if view.correct is None else "no test is misclassified"
+    return f"Orders cannot be compared: {why}."
 
 
 def choose_order(orders: dict[str, Order]) -> Order:
@@ -66,9 +57,12 @@ def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], cho
     better = sum(value > high for value in found.apfd.values())
     title = (
         f"{better} of {len(ranked)} orders detect the {plural(wrong, 'misclassified test')} earlier than all random "
-        f"orders; {order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f})"
+        "orders; "
+        f"{order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f}, random {mean:.3f})"
     )
     marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
+    cover = next((key for key in ranked if orders[key].by == "additional"), ranked[0])
+    covering = f" The best order by new coverage is {orders[cover].name.upper()} ({found.apfd[cover]:.3f})."
     labels, less = {key: order_label(order) for key, order in orders.items()}, "difference from random"
     table = pd.DataFrame(
         [{"order": labels[key], "APFD": found.apfd[key], less: found.apfd[key] - mean} for key in ranked]
@@ -80,12 +74,12 @@ def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], cho
         alt=title,
         read="Each curve is an order of the tests. APFD is the area below a curve: 0.5 for a random order, close to 1 "
         f"at best. The random orders (seeds 0 to {len(found.random) - 1}) have a mean APFD of {mean:.3f}, range "
-        f"{low:.3f} to {high:.3f}.",
+        f"{low:.3f} to {high:.3f}.{covering if cover != ranked[0] else ''}",
         depends=(depends, chosen.key),
         table=table,
         scale="linear",
     )
-    with st.expander("All orders in a table"):
+    with st.expander("Table"):
         st.dataframe(
             table,
             hide_index=True,
@@ -102,13 +96,12 @@ def draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
     most = PICKS if view.test.inputs.ndim == 4 else TEXTS
     picks = view.chosen[chosen.positions[:most]]
-    text = f"The first {plural(len(picks), 'test')} in this order"
+    text = f"First {plural(len(picks), 'test')} by {lower(order_label(chosen))}"
     if view.correct is not None:
-        text += f"; {int((~view.correct[picks]).sum())} of them misclassified"
+        text += f": {int((~view.correct[picks]).sum())} misclassified"
+    st.header(text, anchor=False)
     place = np.flatnonzero(view.chosen[chosen.positions] == (-1 if view.position is None else view.position))
     if len(place):
-        text += f". The selected test is number {place[0] + 1} of {len(chosen.positions)}"
-    st.subheader(f"The first tests by {lower(order_label(chosen))}", anchor=False)
-    st.caption(f"{text}.")
+        st.caption(f"The selected test is number {place[0] + 1} of {len(chosen.positions)}.")
     layout.gallery(view, picks, most, key="first-picks")
     layout.take_inputs(view, picks)

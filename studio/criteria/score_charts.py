@@ -19,6 +19,8 @@ from studio.text import count, plural, signed
 from studio.widgets import layout
 
 SUITES = "suites"
+COEFFICIENT = "coefficient"
+"""Name of a control, also in the address."""
 OVERS = {SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
 METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
@@ -66,9 +68,9 @@ def correlation_sentence(measured: MeasuredCriteria) -> str:
     if found is None or "idc" not in measured.results:
         return "Too few criteria or suites are measured to compare criteria with IDC."
     (most, high), (least, low) = found
-    text = f"**Over the tests and {plural(len(measured.suites) - 1, 'part')} of them, {most} correlates most with IDC "
-    text += f"(rank correlation {signed(high, '.2f')})"
-    return text + (f" and {least} least ({signed(low, '.2f')}).**" if least != most else ".**")
+    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} correlates most with IDC (rank correlation "
+    text += signed(high, ".2f")
+    return text + (f"), {least} least ({signed(low, '.2f')}).**" if least != most else ").**")
 
 
 def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
@@ -80,7 +82,7 @@ def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
     ]
     units = {name: CRITERIA[name].card.unit for name in measured.results}
     titles = [f"{name.upper()}, {unit}" if unit else name.upper() for name, unit in units.items()]
-    title = _scores_title(view, measured)
+    title, named = _scores_title(view, measured)
     layout.chart(
         view,
         key,
@@ -94,14 +96,14 @@ def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
         ),
         alt=title,
         read="Each bar is a suite. Scores are shares of the criterion's targets, or in the title's unit. Each panel "
-        "has its own scale. Larger suites score higher: compare similar sizes.",
+        f"has its own scale. Larger suites score higher: compare similar sizes.{named}",
         depends=measured.key,
         table=score_frame(measured),
     )
 
 
-def _scores_title(view: View, measured: MeasuredCriteria) -> str:
-    """Say whether criteria rank two suites of similar size alike, else the score of half of the tests."""
+def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
+    """Say whether criteria rank two suites of similar size alike, and which do; else the score of half of the tests."""
     first, last, half = ("first", "last", "half")
     words = ("first classes", "last classes") if view.is_classifier else ("smaller targets", "larger targets")
     results = measured.results
@@ -109,21 +111,20 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> str:
         higher = [name.upper() for name, one in results.items() if one.scores[last] > one.scores[first]]
         others = [name.upper() for name, one in results.items() if one.scores[last] < one.scores[first]]
         if higher and others:
-            return (
-                f"Criteria disagree: {layout.names(higher)} {'score' if len(higher) > 1 else 'scores'} the "
-                f"{words[1]} higher than the {words[0]}, {layout.names(others)} the {words[0]}"
+            title = (
+                f"Criteria disagree: {len(higher)} of {len(results)} score the {words[1]} higher than the {words[0]}, "
             )
+            named = f" Higher for the {words[1]}: {layout.names(higher)}; for the {words[0]}: {layout.names(others)}."
+            return title + f"{len(others)} lower", named
         if higher or others:
             least, most = words if higher else reversed(words)
-            return f"No criterion scores the {least} higher than the {most}"
+            return f"No criterion scores the {least} higher than the {most}", ""
     kept = {name: one.scores[half] / one.scores["all"] for name, one in results.items() if one.scores["all"] > 0}
     if not kept:
-        return "The tests score 0 by every criterion"
+        return "The tests score 0 by every criterion", ""
     most, least = max(kept, key=lambda name: kept[name]), min(kept, key=lambda name: kept[name])
-    return (
-        f"A random half of the tests keeps {100 * kept[most]:.0f} % of {most.upper()}, and {100 * kept[least]:.0f} % "
-        f"of {least.upper()}"
-    )
+    title = f"A random half of the tests keeps {100 * kept[most]:.0f} % of {most.upper()}, "
+    return title + f"{100 * kept[least]:.0f} % of {least.upper()}", ""
 
 
 def draw_table(view: View, measured: MeasuredCriteria) -> None:
@@ -136,7 +137,7 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
     ]
     right = st.column_config.TextColumn(alignment="right")
     units = [f"{name.upper()} in {CRITERIA[name].card.unit}" for name in measured.results if CRITERIA[name].card.unit]
-    with st.expander("All scores in a table"):
+    with st.expander("Table"):
         st.dataframe(
             pd.DataFrame(shown),
             hide_index=True,
@@ -148,29 +149,31 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
             st.caption(f"Units of scores without %: {layout.names(units)}.")
 
 
-def choose_correlation() -> tuple[str, Method]:
-    """Choose over what criteria are correlated, and by which coefficient."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        over = choose_one(
-            st.segmented_control,
-            "Compared over",
-            OVERS,
-            SUITES,
-            "over",
-            required=True,
-            help="What the criteria rank: suites; random subsets that grow up to all tests; or random subsets of equal "
-            "size, which removes the effect of size. Default suites.",
-        )
-        method = choose_one(
-            st.segmented_control,
-            "Coefficient",
-            METHODS,
-            "spearman",
-            "coefficient",
-            required=True,
-            help="Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
-        )
-    return over, method
+def choose_over() -> str:
+    """Choose over what criteria are correlated."""
+    return choose_one(
+        st.segmented_control,
+        "Compared over",
+        OVERS,
+        SUITES,
+        "over",
+        required=True,
+        help="What the criteria rank: suites; random subsets that grow up to all tests; or random subsets of equal "
+        "size, which removes the effect of size. Default suites.",
+    )
+
+
+def choose_coefficient() -> Method:
+    """Choose by which coefficient criteria are correlated."""
+    return choose_one(
+        st.segmented_control,
+        "Coefficient",
+        METHODS,
+        "spearman",
+        COEFFICIENT,
+        required=True,
+        help="Spearman correlates ranks; Kendall counts pairs in the same and in opposite order. Default Spearman.",
+    )
 
 
 def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method) -> None:

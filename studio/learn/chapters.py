@@ -17,7 +17,6 @@ from idc_core.figures.wording import typeset
 from studio.learn import network
 from studio.learn.network import Played
 from studio.learn.parts import choose, fitted, halves, number, product, question, slide
-from studio.shell import presenting
 from studio.shell.pages import PAGES
 from studio.text import cell_name, percent, plural
 from studio.widgets.layout import is_dark, plot
@@ -33,8 +32,7 @@ def winner(found: teaching.Explanation) -> str:
     """Say which class is predicted."""
     one, seven = found.values[-1][0]
     name = NAMES[-1][int(found.values[-1][0].argmax())]
-    text = f"The network predicts **{name}**. The scores are {number(one)} for one and {number(seven)} for seven."
-    return typeset(text)
+    return typeset(f"Predicted: **{name}** (scores: one {number(one)}, seven {number(seven)}).")
 
 
 def neuron_sum(state: Played, found: teaching.Explanation) -> None:
@@ -42,13 +40,9 @@ def neuron_sum(state: Played, found: teaching.Explanation) -> None:
     layer, _, end = state.edge
     values, weights = found.values[layer][0], state.weights[layer][:, end]
     terms = " + ".join(product(x, w) for x, w in zip(values, weights, strict=True))
-    name, added, passed = state.ends[1], float(values @ weights), float(found.values[layer + 1][0, end])
-    st.latex(rf"\text{{{name}}} = {terms} = {number(added)}")
-    if layer == len(state.weights) - 1:
-        st.markdown(typeset(f"{name} is an output: its sum is its score, {number(passed)}."))
-    else:
-        why = "is above zero" if added > 0 else "is not above zero"
-        st.markdown(f"The sum of {name} {why}, so it passes on {number(passed)}.")
+    name, added = state.ends[1], float(values @ weights)
+    inactive = layer < len(state.weights) - 1 and added <= 0
+    st.latex(rf"\text{{{name}}} = {terms} = {number(added)}" + r"\text{, so it passes on } 0" * inactive)
 
 
 def equation(state: Played, found: teaching.Explanation) -> None:
@@ -59,7 +53,7 @@ def equation(state: Played, found: teaching.Explanation) -> None:
     z = float(values @ weights)
     sign = "-" if np.signbit(z) else "+"
     names = state.ends
-    st.markdown(f"The relevance of the selected line, from {names[0]} to {names[1]} (click another):")
+    st.markdown(f"Relevance of the line from {names[0]} to {names[1]} (click another):")
     st.latex(
         r"R_{i \leftarrow j} = \frac{x_i \, w_{ij}}{\sum_k x_k \, w_{kj} \; \pm \; \varepsilon} \; R_j \qquad "
         rf"R_{{\text{{{names[0]}}} \leftarrow \text{{{names[1]}}}}} = "
@@ -79,12 +73,12 @@ def conservation(found: teaching.Explanation) -> None:
     for column, layer, value in zip(columns, LAYERS, sums, strict=True):
         column.metric(f"{layer.capitalize()}: sum", typeset(number(value, 3)), border=True)
     worst = max(abs(value - sums[-1]) for value in sums)
-    st.caption(f"Largest difference: {worst:.6f}, from the tiny ε in the equation below.")
+    st.caption(f"Largest difference: {worst:.6f}, from the tiny ε in the equation.")
 
 
 def again() -> None:
     """Offer the way back to the start."""
-    st.button("Reset all numbers", on_click=network.reset)
+    st.button("Reset", on_click=network.reset, help="Reset all weights and inputs to the initial numbers.")
 
 
 def neurons() -> None:
@@ -93,9 +87,8 @@ def neurons() -> None:
     with text:
         st.header("What does a neuron do?", anchor=False)
         st.markdown(
-            "This network tells handwritten **ones** from **sevens** by three numbers from 0 to 1: the ink at a "
-            "picture's top, middle and foot. **Try:** drag the square *top* down until the prediction changes. Then "
-            "drag some lines."
+            "This network tells handwritten **ones** from **sevens** by the ink at a picture's top, middle and foot "
+            "(0 to 1). **Try:** drag *top* down until the prediction changes."
         )
     with picture:
         state = network.played()
@@ -106,12 +99,11 @@ def neurons() -> None:
         again()
     with text:
         st.markdown(
-            "Each **neuron** adds up its incoming numbers, each times the **weight** of its line. It passes on a "
-            "positive sum, else 0: it is inactive. The last two sums are the **scores**; the higher one is the "
-            "prediction (✓)."
+            "A **neuron** adds up its incoming numbers, each times the **weight** of its line. It passes on a positive "
+            "sum, else 0 (inactive). The last two sums are the **scores**: the higher one is predicted (✓)."
         )
         question(
-            "With the initial numbers, a3 is inactive. What would activate it?",
+            "Initially a3 is inactive. What would activate it?",
             "Less ink at the top or more at the foot: a3 adds up to \u22121.00 times top + 0.20 times middle + 1.00 "
             "times foot. With the top at 0.40 that is -0.40 + 0.10 + 0.40 = 0.10, so a3 is active. It detects ones.",
         )
@@ -123,8 +115,8 @@ def relevance() -> None:
     with text:
         st.header("Which input decided?", anchor=False)
         st.markdown(
-            "Now the score is propagated backwards. A neuron's share of the score is its **relevance** (R). "
-            "**Try:** drag any line. The sums below the layers change, but they stay equal."
+            "The score is propagated backwards: every neuron passes its share, its **relevance** (R), back along its "
+            "lines, in proportion to their contributions. **Try:** drag a line. The sums of the layers stay equal."
         )
     with picture:
         drawing = st.container()
@@ -138,21 +130,17 @@ def relevance() -> None:
     found = teaching.explain(state.weights, state.inputs[None], target)
     with text:
         st.markdown(winner(found))
-        if not presenting.is_on():  # else the sums below the drawing are enough, and the equation is among its details
-            conservation(found)
-            equation(state, found)
     with drawing:
         again()
     with text:
-        st.markdown("Every neuron passes its relevance back along its lines, in proportion to their contributions.")
         question(
-            "With the initial numbers, there is ink at the foot, but its relevance is negative. Why?",
+            "Initially there is ink at the foot, but its relevance is negative. Why?",
             "Its line to a1 has the weight -0.30: ink at the foot lowers a1, which is the evidence for seven. The "
             "small contribution through a2 does not compensate. So the foot is evidence against the prediction.",
         )
-        with st.expander("Details of the equation"):
-            if presenting.is_on():
-                equation(state, found)
+        with st.expander("The equation"):
+            equation(state, found)
+            conservation(found)
             st.markdown(
                 "The relevance of a line is its contribution to the neuron at its end, divided by the sum of all "
                 "contributions to that neuron, times the relevance of that neuron. "
@@ -169,8 +157,8 @@ def importance() -> None:
     with text:
         st.header("Which neurons matter?", anchor=False)
         st.markdown(
-            f"Relevance explains one picture. A neuron's sum over many, here {len(PICTURES)}, is its **importance**. "
-            "Its output is its **activation**. **Try:** drag the lines that leave a2 until a2 is the most important."
+            f"A neuron's **importance** is its relevance summed over many pictures, here {len(PICTURES)}. Its output "
+            "is its **activation**. **Try:** drag the lines that leave a2 until a2 is the most important."
         )
     with picture:
         state = network.played()
@@ -191,7 +179,7 @@ def importance() -> None:
         )
         again()
         question(
-            "With the initial numbers, a2 is the most active neuron. Why is it the least important?",
+            "Initially a2 is the most active neuron. Why is it the least important?",
             "It responds to ink anywhere, so ones and sevens activate it equally, and its outgoing weights are small "
             "(0.10 and 0.20). It hardly changes any prediction. Tests should vary the neurons that decide. The studio "
             f"keeps the *m* most important ones; from here on *m* = 2: {FIRST} and {SECOND}, with the initial numbers.",
@@ -218,11 +206,10 @@ def clusters() -> None:
     with text:
         st.header("What clusters does a neuron have?", anchor=False)
         st.markdown(
-            f"The activations of {FIRST} form groups, called **clusters**: inactive, medium and high. **k-means** "
-            "finds them. It guesses *k* centres (**centroids**), assigns every value to the nearest, moves each "
-            "centroid to the mean of its values, and repeats."
+            f"The activations of {FIRST} form groups, its **clusters**. **k-means** guesses *k* centres "
+            "(**centroids**), assigns every value to the nearest, moves each centroid to the mean of its values, and "
+            "repeats. **Try:** increase the step. Then choose four clusters: where does it get stuck?"
         )
-        st.markdown("**Try:** move the step to the right. Then choose four clusters: where does it get stuck?")
         help = f"Number of clusters, from 2 to 4. Default {found.k}."
         asked = st.segmented_control(
             "Clusters k", (2, 3, 4), default=found.k, required=True, key="k", bind="query-params", help=help
@@ -245,7 +232,7 @@ def clusters() -> None:
         if step.kind == "done" and step.spread > best + 1e-9:
             st.markdown(
                 f"This is not the optimum: the best {k} clusters have a spread of {best:.3f}. From a poor start "
-                "k-means can stop too early. In one dimension the studio computes the optimum directly."
+                "k-means stops too early. In one dimension the studio computes the optimum directly."
             )
     with picture:
         scores = found.silhouettes
@@ -299,10 +286,9 @@ def coverage() -> None:
         st.header("Which combinations do the tests reach?", anchor=False)
         st.markdown(
             f"{FIRST} has {sizes[0]} clusters, {SECOND} has {sizes[1]}: {sizes[0] * sizes[1]} combinations, the "
-            "**cells**. Every test falls into one. The share of cells that contain a test is the **importance-driven "
-            "coverage** (IDC)."
+            "**cells**. The share of cells that contain a test is the **importance-driven coverage** (IDC). **Try:** "
+            "start with no test and add one at a time."
         )
-        st.markdown("**Try:** start with no test and add one at a time. Which one adds nothing?")
         shown = slide("Tests", len(TESTS), len(TESTS), "tests-shown", "Number of tests shown, in their order.")
     with picture:
         covered, cells = covered_by(teaching.cells(TESTS[:shown]))
@@ -326,14 +312,13 @@ def empty_cells() -> None:
     with text:
         st.header("What to do with an empty cell?", anchor=False)
         st.markdown(
-            "An empty cell is behaviour that no test exercises: predictions there are unknown. Next, generate an "
-            "input that falls into it."
+            "No test exercises an empty cell: predictions there are unknown. **Try:** move the star into each of the "
+            "three empty cells."
         )
-        st.markdown("**Try:** move the star into each of the three empty cells.")
         own = []
         for column, name, ink in zip(st.columns(3), NAMES[0], (0.3, 0.6, 0.3), strict=True):
             with column:
-                own.append(slide(f"Ink at the {name}", 1.0, ink, f"own-{name}", f"Ink of your picture at its {name}."))
+                own.append(slide(f"Ink, {name}", 1.0, ink, f"own-{name}", f"Ink of your picture at its {name}."))
         inputs = np.concatenate([TESTS, [own]])
         all_cells = teaching.cells(inputs)
         before, cells = covered_by(all_cells[:-1])
@@ -355,7 +340,7 @@ def empty_cells() -> None:
         )
         st.markdown("Continue with real networks:")
         for name in ("overview", "coverage"):
-            st.page_link(PAGES[name].file, label=PAGES[name].question, help=PAGES[name].help)
+            st.page_link(PAGES[name].file, label=PAGES[name].title, help=PAGES[name].question)
 
 
 CHAPTERS: dict[str, tuple[str, Callable[[], None]]] = {

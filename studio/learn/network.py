@@ -131,4 +131,7 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
         if relevance
         else "its weight, dashed where negative"
     )
-    how_to_read(f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}.")
+    how_to_read(
+        f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}. Drag lines and "
+        "squares up or down, or select them by Tab and use the arrow keys. Below: what the selected line carries."
+    )

@@ -52,7 +52,6 @@ def product(value: float, weight: float, digits: int = 2) -> str:
 
 
 def question(text: str, answer: str) -> None:
-    """Ask, and keep the answer folded away."""
-    st.markdown(f"**Question.** {text}")
-    with st.expander("Show the answer"):
+    """Ask; a click on the question opens the answer."""
+    with st.expander(f"**Question.** {text}"):
         st.markdown(answer)

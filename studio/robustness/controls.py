@@ -34,14 +34,14 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     neurons = view.train_traces.activations[view.setup.layer].shape[1]
     ms = sorted({m for m in MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        share = "Share of the training inputs; fewer where not as many raise IDC"
-        added = _one_of("Inputs added (%)", ADDED, round(100 * start.added), "added", share)
-        m = _one_of(
-            "Important neurons (m)", ms, start.m, "combined", "Neurons whose cells decide which inputs raise IDC"
-        )
         epochs = _one_of("Epochs", EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
         seeds = _one_of("Seeds", SEEDS, 5, "seeds", "Repetitions with other random choices")
-        with layout.settings("perturbed-by", "noisy-pixels", "attack-size", "begin"):
+        with layout.settings("added", "combined", "perturbed-by", "noisy-pixels", "attack-size", "begin"):
+            share = "Share of the training inputs; fewer where not as many raise IDC"
+            added = _one_of("Inputs added (%)", ADDED, round(100 * start.added), "added", share)
+            m = _one_of(
+                "Important neurons (m)", ms, start.m, "combined", "Neurons whose cells decide which inputs raise IDC"
+            )
             kinds = choose_several(
                 partial(st.pills, selection_mode="multi"),
                 "Perturbations of training inputs",

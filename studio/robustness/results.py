@@ -27,7 +27,9 @@ COLUMNS = 6
 QUICK = 150_000_000
 """Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
 
-AGAINST = {RANDOM: "random", NONE: "nothing"}
+SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing"}
+"""Additions in a table's heading or a legend."""
+
 PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 
 
@@ -38,13 +40,14 @@ def _amount(run: RQ6Run, value: float) -> str:
 
 
 def _significant(run: RQ6Run, pair: Difference) -> str:
-    """List the tests on which a difference is significant."""
-    tests = [
-        f"{_amount(run, pair.mean[i])} on {lower(TESTS[name])}"
-        for i, name in enumerate(run.result.tests)
-        if pair.exceeds[i]
-    ]
-    return layout.names(tests) if tests else ""
+    """Say on how many tests a difference is significant, and how large it is there; empty where on none."""
+    found = np.flatnonzero(pair.exceeds)
+    if not len(found):
+        return ""
+    low, high = (_amount(run, end(pair.mean[found])) for end in (np.min, np.max))
+    if len(found) == 1:
+        return f"{high} on {lower(TESTS[run.result.tests[found[0]]])}"
+    return f"{low.split()[0]} to {high} on {len(found)} of {len(run.result.tests)} test sets"
 
 
 def sentence(run: RQ6Run) -> str:
@@ -54,21 +57,20 @@ def sentence(run: RQ6Run) -> str:
     if seeds < 2:
         done = f"{len(found.networks)} of {run.total} networks are retrained"
         return f"**No result yet: {done}.** Significance needs two finished seeds."
-    added = plural(round(np.mean(found.added(RAISING))), "input")
     random = _significant(run, found.difference(RAISING, RANDOM))
     nothing = _significant(run, found.difference(RAISING, NONE))
     first = (
-        f"**{added} that raise IDC change {found.unit} by {random}, compared with random perturbed inputs.**"
+        f"{_added(run)} change {found.unit} by {random}, compared with as many random ones"
         if random
-        else f"**{added} that raise IDC do not differ significantly from as many random perturbed inputs** "
-        f"({seeds} seeds)."
+        else f"{_added(run)} do not differ significantly from as many random ones"
     )
-    second = (
-        f"Compared with nothing added: {nothing}."
-        if nothing
-        else "Compared with nothing added, no difference is significant either."
-    )
-    return f"{first} {second}"
+    second = f"by {nothing}" if nothing else "no significant difference"
+    return f"**{first}** ({seeds} seeds). Compared with nothing added: {second}."
+
+
+def _added(run: RQ6Run) -> str:
+    """Name the inputs that raise IDC, with their number."""
+    return f"{plural(round(np.mean(run.result.added(RAISING))), 'input')} that raise IDC"
 
 
 def _curves_title(run: RQ6Run) -> str:
@@ -79,11 +81,11 @@ def _curves_title(run: RQ6Run) -> str:
         return f"{len(found.networks)} of {run.total} networks are retrained"
     pair = found.difference(RAISING, NONE)
     if not pair.exceeds.any():
-        return f"Inputs that raise IDC: no significant difference to nothing added ({seeds} seeds)"
+        return f"Inputs that raise IDC: no significant change of {found.unit}"
     place = int(np.argmax(np.where(pair.exceeds, np.abs(pair.mean), 0)))
     return (
         f"Inputs that raise IDC change {found.unit} most on {lower(TESTS[found.tests[place]])}: "
-        f"{_amount(run, pair.mean[place])} compared with nothing added ({seeds} seeds)"
+        f"{_amount(run, pair.mean[place])}"
     )
 
 
@@ -95,8 +97,9 @@ def draw_curves(run: RQ6Run, key: str) -> None:
         key,
         lambda dark: figures.curves(found, ADDITIONS, TESTS, title, dark=dark),
         alt=title,
-        read="Each line is the mean over the finished seeds, its band one standard deviation to either side. "
-        f"x: epochs, 0 is before retraining; y: {found.unit}, with its own scale per panel.",
+        read="Each panel is a test set with its own scale; brackets name the attacked network. Each line is the mean "
+        "over the finished seeds, its band one standard deviation to either side. Epoch 0 is before retraining. The "
+        "title's change is the difference to nothing added. Table: mean ± standard deviation after the last epoch.",
         depends=(run.path.name, run.seeds, tuple(found.networks)),
         table=epoch_table(run),
     )
@@ -111,26 +114,21 @@ def draw_differences(run: RQ6Run) -> None:
         return
     pairs = [found.difference(*pair) for pair in PAIRS]
     significant = _significant(run, pairs[0])
-    title = (
-        f"Compared with random inputs: {significant}" if significant else "No significant difference to random inputs"
-    )
+    title = f"{_added(run)}: {significant or 'no significant difference'}, compared with as many random ones"
     if seeds < 2:
         title = "Confidence intervals need a second seed"
     layout.chart(
         run.view,
         "differences",
-        lambda dark: figures.differences(found, pairs, ADDITIONS, TESTS, title, dark=dark),
+        lambda dark: figures.differences(found, pairs, SHORT, TESTS, title, dark=dark),
         alt=title,
-        read=f"Each mark is a mean paired difference with its {100 * CONFIDENCE:.0f} % confidence interval (Student's "
-        "t). Intervals that exclude 0 are significant. By chance alone, 1 of 20 does.",
+        read="Each mark is a mean paired difference of two additions: inputs that raise IDC, as many random perturbed "
+        f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t). Intervals that "
+        "exclude 0 are significant, in the table marked by *. By chance alone, 1 of 20 does.",
         depends=(run.path.name, run.seeds, tuple(found.networks)),
         table=pd.DataFrame(found.rows()),
     )
     _draw_table(tables(run)[1], "Every test with the differences of additions; a star marks significant ones")
-    st.caption(
-        "In percentage points (regression: error units), "
-        f"with {100 * CONFIDENCE:.0f} % confidence intervals. *: significant."
-    )
 
 
 def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -153,15 +151,14 @@ def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
-            row[f"raising IDC \u2212 {AGAINST[other]}"] = text
+            row[f"{SHORT[one]} \u2212 {SHORT[other]}"] = text
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
 
 def draw_means(run: RQ6Run) -> None:
     """List the accuracy on every test at the end."""
-    _draw_table(tables(run)[0], "Every test with the accuracy of each addition")
-    st.caption("After the last epoch: mean ± standard deviation over the seeds.")
+    _draw_table(tables(run)[0], "Every test with the accuracy of each addition: mean ± standard deviation over seeds")
 
 
 def _draw_table(table: pd.DataFrame, alt: str) -> None:
@@ -175,26 +172,21 @@ def _draw_table(table: pd.DataFrame, alt: str) -> None:
 def before_first_result(run: RQ6Run) -> str:
     """Say what is done, or would be, where nothing is finished yet."""
     if run.going:
-        return (
-            f"**{run.total} networks are being retrained; none is finished yet.** Results appear with every network; "
-            "significance needs two seeds."
-        )
+        return f"**{run.total} networks are being retrained; none is finished yet.** Significance needs two seeds."
     epochs, view = plural(run.settings.epochs, "epoch"), run.view
     is_quick = view.train.inputs.size * run.settings.epochs * run.total <= QUICK
-    duration = "Roughly a minute or two" if is_quick else "Minutes to hours"
-    return (
-        f"**No network is retrained yet.** Start trains {run.total} copies of the network, {epochs} each. Per seed: "
-        f"one with inputs that raise IDC, one with as many random ones, one with nothing added. {duration}."
-    )
+    duration = "roughly a minute or two" if is_quick else "minutes to hours"
+    return f"**No network is retrained yet.** Start trains {run.total} copies for {epochs} each: {duration}."
 
 
 def draw_command(run: RQ6Run) -> None:
     """Show the command line that makes this run, where there is one."""
     if run.going or not _is_usual(run):
         return
-    st.markdown("In a terminal (results appear here on reload):")
     name = run.view.card.name
-    st.code(f"python -m idc_core experiment rq6 --models {name} --seeds {len(run.seeds)}", language=None)
+    with st.expander("In a terminal"):
+        st.code(f"python -m idc_core experiment rq6 --models {name} --seeds {len(run.seeds)}", language=None)
+        st.caption("Results appear here on reload.")
 
 
 def _is_usual(run: RQ6Run) -> bool:
@@ -215,7 +207,7 @@ def draw_added(run: RQ6Run) -> None:
             classes = run.view.train.class_names
             values = [classes[one] if classes else signed(one) for one in network.shown_targets]
             rows = [" ".join(values[i : i + COLUMNS]) for i in range(0, len(values), COLUMNS)]
-            text = f"{label}: {len(network.shown)} of {count(network.added)}, seed {run.seeds[0]}. "
+            text = f"{label}: {len(network.shown)} of {count(network.added)}. "
             text += f"True {'classes' if classes else 'values'} by row: {', '.join(rows)}."
             pictures = input_images.spaced(input_images.pictures(network.shown, 56))
             sheet = input_images.side_by_side(pictures, COLUMNS)
@@ -269,7 +261,7 @@ def explain_differences(run: RQ6Run) -> None:
 
 def explain_added(run: RQ6Run) -> None:
     """Say how additions were chosen."""
-    layout.computed(run.view, _on_additions(run))
+    layout.computed(run.view, f"Shown are additions of seed {run.seeds[0]}. {_on_additions(run)}")
 
 
 def _on_additions(run: RQ6Run) -> str:
@@ -302,8 +294,9 @@ def _on_training(run: RQ6Run) -> tuple[str, str]:
             f"and decay, batches of {min(used.batch, len(view.train))}."
         )
     return (
-        f"Every network is trained for {found.epochs} epochs of {count(found.steps)} steps, with additions or without: "
-        f"additions replace training inputs.{rate}",
+        "Per seed, three copies of the network are trained: one with inputs that raise IDC, one with as many random "
+        f"perturbed inputs, one with nothing added. Each is trained for {found.epochs} epochs of {count(found.steps)} "
+        f"steps: additions replace training inputs.{rate}",
         "Noise in the tests has the same strength and another seed. Relevance and the fixed attacks are of the network "
         f"before retraining. Attacks change the first {count(min(MOST_ATTACKED, len(run.tests)))} tests by at most "
         f"{settings.epsilon:g}, BIM in ten steps. The paper's FGSM uses 0.3, at which accuracy is close to 0.",
@@ -338,7 +331,7 @@ def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
         return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: weights(network)
 
     return {
-        f"Weights, {ADDITIONS[addition]} (safetensors)": file(addition)
+        f"Weights, {ADDITIONS[addition]}": file(addition)
         for addition in ADDITIONS
         if (addition, seed) in run.result.networks
     }

@@ -85,10 +85,10 @@ def test_dragging_a_weight_changes_relevance_and_it_still_adds_up(visitor):
 @pytest.mark.slow
 def test_dragging_an_input_changes_the_answer(visitor):
     open_learn(visitor, "1 A network")
-    expect(visitor.page.get_by_text("The network predicts seven")).to_be_visible()
+    expect(visitor.page.get_by_text("Predicted: seven")).to_be_visible()
     drag(visitor, slider(visitor, "ink at the top"), -120)
     expect(slider(visitor, "ink at the top")).to_have_attribute("aria-valuenow", "0.00")
-    expect(visitor.page.get_by_text("The network predicts one")).to_be_visible()
+    expect(visitor.page.get_by_text("Predicted: one")).to_be_visible()
     assert visitor.faults() == []
 
 
@@ -158,7 +158,7 @@ def test_the_network_outlives_chapters_and_pages_and_can_be_put_back(visitor):
         visitor.follow(name)
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "1.00")
     assert "net=90_100_40_" in visitor.page.url
-    visitor.page.get_by_role("button", name="Reset all numbers").click()
+    visitor.page.get_by_role("button", name="Reset", exact=True).click()
     visitor.settle()
     expect(slider(visitor, "ink at the middle")).to_have_attribute("aria-valuenow", "0.50")
     assert "net=" not in visitor.page.url

@@ -1,5 +1,6 @@
 """The Criteria page: every criterion and suite as the engine measures them, correlations, orders, parameters, Stop."""
 
+import base64
 import json
 
 import numpy as np
@@ -13,7 +14,7 @@ from studio.criteria import compared_suites, criterion_controls, criterion_score
 from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
-from studio.text import lower
+from studio.widgets import layout
 from tests.pages.reading import forget
 
 NAMES = [name.upper() for name in CRITERIA]
@@ -78,27 +79,45 @@ def test_small_multiples_draw_the_table(open_page):
 
 
 def test_finding_says_who_agrees(open_page):
-    app = open_page("criteria", tab="agreement")
-    matrix = np.array(figure_matrix(figure(app)))
-    most = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))]
-    assert f"{most} correlates most with IDC (rank correlation {np.nanmax(matrix[0, 1:]):.2f})" in text(app)
+    spec = figure(open_page("criteria", tab="agreement"))
+    matrix = np.array(figure_matrix(spec))
+    most, high = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))], np.nanmax(matrix[0, 1:])
+    assert f"{most} correlates most with IDC ({high:.2f})" in title(spec)
+    assert f"{most} correlates most with IDC (rank correlation {high:.2f})" in text(open_page("criteria"))
+
+
+def test_title_counts_the_criteria_that_disagree_and_the_folded_sentence_names_them(open_page):
+    app = open_page("criteria")
+    drawn = [numbers(bar["x"]) for bar in figure(app)["data"]]
+    first, last = (list(compared_suites.PARTS).index(name) for name in ("first", "last"))
+    higher = [name for name, row in zip(NAMES, drawn, strict=True) if row[last] > row[first]]
+    lower = [name for name, row in zip(NAMES, drawn, strict=True) if row[last] < row[first]]
+    said = f"{len(higher)} of {len(NAMES)} score the last classes higher than the first classes, {len(lower)} lower"
+    assert said in title(figure(app))
+    named = f"the last classes: {layout.names(higher)}; for the first classes: {layout.names(lower)}."
+    assert f"Higher for {named}" in text(app)
 
 
 def test_prioritisation_says_who_meets_mistakes_first(open_page):
     app = open_page("criteria", tab="prioritisation")
     orders = table(app, "APFD")
-    best = f"{lower(orders['order'][0])} detects misclassified tests earliest: APFD {orders['APFD'][0]:.3f}"
-    assert best in text(app)
+    best = f"{orders['order'][0]} is best (APFD {orders['APFD'][0]:.3f}, random "
+    assert best in title(figure(app))
+    covering = orders[orders["order"].str.contains("most new coverage")].iloc[0]
+    name = covering["order"].partition(",")[0]
+    assert f"The best order by new coverage is {name} ({covering['APFD']:.3f})." in text(app)
+
+
+def numbers(values) -> list:
+    """Read numbers of a figure, which may be packed."""
+    if isinstance(values, dict):
+        flat = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+        return flat.reshape([int(part) for part in values.get("shape", "-1").split(",")]).tolist()
+    return values
 
 
 def figure_matrix(spec) -> list:
-    values = spec["data"][0]["z"]
-    if isinstance(values, dict):
-        import base64
-
-        flat = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-        return flat.reshape([int(part) for part in values["shape"].split(",")]).tolist()
-    return values
+    return numbers(spec["data"][0]["z"])
 
 
 def test_apfd_is_that_of_the_real_mistakes(open_page, view):
@@ -123,9 +142,9 @@ def test_first_picks_are_the_chosen_orders(open_page, view):
     app = open_page("criteria", order="DeepGini")
     expected = most_first(UNCERTAINTIES["deepgini"](view.test_traces.scores))[:20]
     wrong = int((~view.correct[expected]).sum())
-    assert f"The first 20 tests in this order; {wrong} of them misclassified." in text(app)
+    assert f"First 20 tests by DeepGini: {wrong} misclassified" in [element.value for element in app.header]
     app.selectbox(key="order").set_value("nlc-value").run()
-    assert "The first tests by NLC, largest gain" in [element.value for element in app.subheader]
+    assert any(element.value.startswith("First 20 tests by NLC, largest gain: ") for element in app.header)
 
 
 def test_selected_test_is_found_in_the_order(open_page, view):
@@ -257,4 +276,4 @@ def test_regression_has_no_mistakes_and_says_which_criteria_do_not_fit(small_dat
 def test_few_texts_are_shown_since_each_takes_a_row(small_data, open_page):
     app = open_page("criteria", tab="prioritisation", model="textcnn-20newsgroups", data="20newsgroups")
     assert not app.exception
-    assert "The first 6 tests in this order" in text(app)
+    assert any(element.value.startswith("First 6 tests by ") for element in app.header)

@@ -50,7 +50,7 @@ def test_opens_on_the_first_chapter(open_learn):
         "learn-top",
         "search",
     ]
-    assert "predicts **seven**. The scores are \u22120.39 for one and 1.12 for seven" in words(app)
+    assert "Predicted: **seven** (scores: one \u22120.39, seven 1.12)" in words(app)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -61,8 +61,7 @@ def test_every_chapter_asks_answers_and_says_what_to_try(open_learn, chapter):
     assert app.query_params.get("tab", "network") == chapter
     assert len(app.header) == 1
     assert sum("**Try:**" in element.value for element in app.markdown) == 1
-    assert sum("**Question.**" in element.value for element in app.markdown) == 1
-    answer = next(found for found in app.expander if found.label == "Show the answer")
+    (answer,) = [found for found in app.expander if found.label.startswith("**Question.**")]
     assert not answer.proto.expanded
     assert answer.markdown[0].value
 
@@ -115,15 +114,20 @@ def test_the_address_holds_network_and_line(open_learn):
 def test_a_wrong_address_falls_back_to_the_start(open_learn, wrong):
     app = open_learn(net=wrong, line=wrong, chapter=wrong, explained=wrong, k=wrong, shown=wrong)
     assert not app.exception
-    assert "The scores are \u22120.39 for one and 1.12 for seven" in words(app)
+    assert "(scores: one \u22120.39, seven 1.12)" in words(app)
     assert r"\text{a1} = 0.90 \times 1.00" in words(app)
+
+
+def test_an_inactive_neuron_is_said_to_pass_on_nothing(open_learn):
+    inactive = [r"passes on } 0" in words(open_learn(line=line)) for line in ("top-a3", "top-a1", "b1-one")]
+    assert inactive == [True, False, False]  # the score of an output may be negative
 
 
 def test_putting_all_numbers_back(open_learn):
     app = open_learn(net=address(inputs=np.array([0.0, 0.5, 0.4])))
-    assert "predicts **one**" in words(app)
-    next(button for button in app.button if button.label == "Reset all numbers").click().run()
-    assert "predicts **seven**" in words(app)
+    assert "Predicted: **one**" in words(app)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert "Predicted: **seven**" in words(app)
     assert "net" not in app.query_params
 
 

@@ -3,15 +3,17 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
+from idc_core.experiments.retraining_results import Difference
 from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
 from studio.engine.jobs import State
 from studio.engine.results import open_view
-from studio.robustness import retraining
+from studio.robustness import results, retraining
 from studio.state.setup import DEFAULT, parse
 from studio.widgets import retraining as watched
 from studio.widgets.retraining import RetrainingRun
@@ -102,8 +104,9 @@ def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
     assert not app.exception
     assert not app.get("plotly_chart")
     assert begun == []
-    assert "**No network is retrained yet.** Start trains 6 copies of the network, 1 epoch each" in text(app)
-    assert "Roughly a minute or two" in text(app)
+    assert "**No network is retrained yet.** Start trains 6 copies for 1 epoch each: roughly a minute or two." in text(
+        app
+    )
     assert not app.code, "the command line trains for more epochs"
     assert button(app, "retraining-continue").label == "Start"
     started(app)
@@ -114,6 +117,19 @@ def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
     assert "being retrained" not in text(app)
     assert "No network is retrained yet" in text(app)
     assert len(begun) == 1
+
+
+@pytest.mark.parametrize(
+    ("significant", "said"),
+    [([], ""), ([1], "+2.0 points on random noise"), ([0, 1, 3], "\u22121.0 to +2.0 points on 3 of 6 test sets")],
+)
+def test_significant_differences_are_counted_with_their_range(significant, said):
+    mean = np.array([-0.01, 0.02, 0.5, 0.004, -0.5, 0.0])
+    half = np.full(6, 1.0)
+    half[significant] = 0.001
+    pair = Difference("raising", "random", mean[None], mean, mean - half, mean + half)
+    run = SimpleNamespace(result=SimpleNamespace(task="classification", tests=tuple(TESTS)))
+    assert results._significant(run, pair) == said
 
 
 def test_the_time_left_follows_from_the_networks_finished(monkeypatch):
@@ -166,7 +182,7 @@ def test_what_was_retrained_is_shown_at_once_in_every_tab(open_page, reference):
     for image in sheets:
         assert "True classes by row" in image.alt
         assert image.url.endswith(".png"), "no pixel is made up by compression"
-    assert len([one for one in app.get("download_button") if "safetensors" in one.proto.label]) == 3
+    assert len([one for one in app.get("download_button") if one.proto.label.startswith("Weights, ")]) == 3
 
 
 @pytest.mark.slow
