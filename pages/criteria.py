@@ -21,6 +21,7 @@ finding = st.empty()
 # A control in the settings counts where its tab is open.
 folded = criterion_controls.settings(*[score_charts.COEFFICIENT] * (tab == "agreement"))
 with folded:
+    of_the_tab = st.container()
     names = criterion_controls.choose_criteria(view)
     settings = criterion_controls.choose_parameters()
 criterion_controls.say_left_out(view, names)
@@ -61,7 +62,7 @@ def draw_scores() -> None:
 def draw_agreement() -> None:
     """Show how alike criteria rank suites or subsets."""
     over = score_charts.choose_over()
-    with folded:
+    with of_the_tab:
         method = score_charts.choose_coefficient()
     try:
         growth = None if over == score_charts.SUITES else criterion_scores.grow(view, measured)

@@ -25,7 +25,7 @@ def draw(name: str) -> None:
     with st.container(horizontal=True):
         for label, to in (("Previous", place - 1), ("Next", place + 1)):
             if 0 <= to < len(CHAPTERS):
-                st.button(f"{label}: {CHAPTERS[names[to]][0]}", on_click=turn, args=(names[to],))
+                st.button(label, on_click=turn, args=(names[to],), help=f"Chapter {CHAPTERS[names[to]][0]}.")
 
 
 with st.container(width="stretch" if presenting.is_on() else WIDTH):

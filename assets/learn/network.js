@@ -234,7 +234,7 @@ class View {
     this.nodes.forEach((nodes, l) => nodes.forEach((node, i) => this.drawNode(node, l, i, found, relevance)));
     this.sums.forEach((text, l) => {
       const sum = found.relevance[l].reduce((total, r) => total + r, 0);
-      text.textContent = relevance ? `${l ? "" : "relevance "}sums to ${number(sum)}` : "";
+      text.textContent = relevance ? `sum${l ? "" : " of R"}: ${number(sum)}` : "";
     });
     this.readout.textContent = this.sentence(found, relevance);
   }

@@ -47,11 +47,11 @@ TESTS = {
     "clean": "original tests",
     "noise": "random noise",
     "guided": "relevance-guided noise",
-    "fgsm": "FGSM (original network)",
-    "bim": "BIM (original network)",
-    "fgsm-anew": "FGSM (retrained network)",
+    "fgsm": "FGSM (original)",
+    "bim": "BIM (original)",
+    "fgsm-anew": "FGSM (retrained)",
 }
-"""Tests by name, for a person."""
+"""Tests by name, for a person; brackets name the attacked network."""
 
 MOST_ATTACKED = 2_000
 """Tests that are attacked: the first ones."""

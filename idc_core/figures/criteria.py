@@ -12,6 +12,9 @@ from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
 from idc_core.figures.style import band, bar_panels, finish, finish_panels, logarithmic_x, panels
 
+ACROSS = 4
+"""Panels in a row: every row repeats the suites' names."""
+
 STYLES = ("solid", "dash", "dot")
 """Dashes of the orders that stand out, first to last."""
 
@@ -32,7 +35,7 @@ def suite_scores(
     colours = palette(dark)
     fills = [colours.accent] + [colours.counts[2]] * (len(suites) - 1)
     marker = {"color": fills, "line": {"width": 0}}
-    return bar_panels(dict(zip(criteria, scores, strict=True)), written, suites, marker, title, colours)
+    return bar_panels(dict(zip(criteria, scores, strict=True)), written, suites, marker, title, colours, ACROSS)
 
 
 def growth_panels(
@@ -71,7 +74,7 @@ def growth_panels(
     figure.update_yaxes(rangemode="tozero", tickformat="~s", nticks=5)
     if logarithmic:
         logarithmic_x(figure)
-    finish_panels(figure, places, "number of tests", "", title, colours)
+    finish_panels(figure, places, "tests", "", title, colours)
     return figure.update_layout(margin_b=56)
 
 

@@ -95,7 +95,7 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
                 },
                 hovertemplate="activation %{x:.3f}<extra></extra>",
             )
-    figure.update_xaxes(title="activation, one point per picture", range=[places.min() - 0.06, places.max() + 0.06])
+    figure.update_xaxes(title="activation", range=[places.min() - 0.06, places.max() + 0.06])
     figure.update_yaxes(visible=False, range=[0, top + 1.3 * len(step.centroids)])
     finish(figure, title, colours, height=370)
     figure.update_layout(margin={"l": 12})

@@ -137,12 +137,14 @@ def bar_panels(
     marker: dict[str, Any],
     title: str,
     colours: Palette,
+    across: int = PANELS_A_ROW,
 ) -> go.Figure:
     """Draw one panel per measure, in each the same bars from top to bottom with their numbers behind them.
 
     `values` holds (bars,) by the panel's title, each in its own unit, NaN for no bar; `written` is how each is written.
+    There are at most `across` panels in a row.
     """
-    columns = min(PANELS_A_ROW, len(values))
+    columns = min(across, len(values))
     rows = -(-len(values) // columns)
     height = 90 + rows * (54 + BAR_PIXELS * len(labels))
     figure = make_subplots(
@@ -171,8 +173,9 @@ def bar_panels(
             hovertemplate="%{hovertext}: %{text}<extra></extra>",
             **place,
         )
-        # Room for the number behind the longest bar.
-        most = 1.4 * float(np.nanmax(row, initial=0.0)) or 1.0
+        # Room for the number behind the longest bar, also in a narrow window.
+        room = 1.4 if columns <= PANELS_A_ROW else 1.6
+        most = room * float(np.nanmax(row, initial=0.0)) or 1.0
         figure.update_xaxes(range=[0, most], showgrid=False, showticklabels=False, fixedrange=True, **place)
     figure.update_yaxes(**named_rows(labels, 0.6), showgrid=False, fixedrange=True)
     finish(figure, title, colours, height=height)

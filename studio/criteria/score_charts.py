@@ -112,10 +112,10 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
         others = [name.upper() for name, one in results.items() if one.scores[last] < one.scores[first]]
         if higher and others:
             title = (
-                f"Criteria disagree: {len(higher)} of {len(results)} score the {words[1]} higher than the {words[0]}, "
+                f"{len(higher)} of {len(results)} criteria score the {words[1]} higher, {len(others)} the {words[0]}"
             )
             named = f" Higher for the {words[1]}: {layout.names(higher)}; for the {words[0]}: {layout.names(others)}."
-            return title + f"{len(others)} lower", named
+            return title, named
         if higher or others:
             least, most = words if higher else reversed(words)
             return f"No criterion scores the {least} higher than the {most}", ""

@@ -162,7 +162,7 @@ def importance() -> None:
         )
     with picture:
         state = network.played()
-        network.draw(state, relevance=True)
+        network.draw_again(state, relevance=True)
     with text:
         found = teaching.explain(state.weights, PICTURES)
         activation, shares = found.values[1].mean(axis=0), found.relevance[1].sum(axis=0)
@@ -170,12 +170,13 @@ def importance() -> None:
         if busiest == first:
             title = f"{first} is both the most active and the most important neuron"
         else:
-            title = f"{busiest} is the most active neuron, but {first} is the most important one"
+            title = f"{busiest} is the most active neuron, {first} the most important"
         plot(
             "importance",
             fitted(figures.importance(activation, shares, NAMES[1], title, dark=is_dark()), 205),
             alt=title,
-            read=f"Each bar is one neuron of the first layer, over {len(PICTURES)} pictures.",
+            read=f"Each bar is one neuron of the first layer, over {len(PICTURES)} pictures. The network is read as in "
+            "chapter 2.",
         )
         again()
         question(
@@ -206,9 +207,9 @@ def clusters() -> None:
     with text:
         st.header("What clusters does a neuron have?", anchor=False)
         st.markdown(
-            f"The activations of {FIRST} form groups, its **clusters**. **k-means** guesses *k* centres "
-            "(**centroids**), assigns every value to the nearest, moves each centroid to the mean of its values, and "
-            "repeats. **Try:** increase the step. Then choose four clusters: where does it get stuck?"
+            f"The activations of {FIRST} form **clusters**. **k-means** guesses *k* centres (**centroids**), assigns "
+            "values to the nearest, moves each centroid to their mean, and repeats. **Try:** increase the step. Where "
+            "does it get stuck with four clusters?"
         )
         help = f"Number of clusters, from 2 to 4. Default {found.k}."
         asked = st.segmented_control(
@@ -236,7 +237,7 @@ def clusters() -> None:
             )
     with picture:
         scores = found.silhouettes
-        title = f"{found.k} clusters fit {FIRST} best, with a silhouette of {scores[found.k]:.2f}"
+        title = f"{found.k} clusters fit {FIRST} best (silhouette {scores[found.k]:.2f})"
         plot(
             "silhouettes",
             fitted(cluster_figures.silhouettes([found], [FIRST], title, dark=is_dark()), 255),
@@ -246,7 +247,7 @@ def clusters() -> None:
         )
     with text:
         question(
-            "More clusters always reduce the spread. Why not use four?",
+            "More clusters always reduce the spread. Why not four?",
             "Four clusters split one group, and its halves are close together: the silhouette falls from "
             f"{scores[3]:.2f} to "
             f"{scores[4]:.2f}. And every further cluster multiplies the number of combinations to test.",
@@ -285,9 +286,9 @@ def coverage() -> None:
     with text:
         st.header("Which combinations do the tests reach?", anchor=False)
         st.markdown(
-            f"{FIRST} has {sizes[0]} clusters, {SECOND} has {sizes[1]}: {sizes[0] * sizes[1]} combinations, the "
-            "**cells**. The share of cells that contain a test is the **importance-driven coverage** (IDC). **Try:** "
-            "start with no test and add one at a time."
+            f"{sizes[0]} clusters of {FIRST} and {sizes[1]} of {SECOND} make {sizes[0] * sizes[1]} combinations, the "
+            "**cells**. The share that contains a test is the **importance-driven coverage** (IDC). **Try:** start at "
+            "0 and add one test at a time."
         )
         shown = slide("Tests", len(TESTS), len(TESTS), "tests-shown", "Number of tests shown, in their order.")
     with picture:
@@ -300,7 +301,7 @@ def coverage() -> None:
         )
     with text:
         question(
-            "Which test adds nothing, and does that make it a bad test?",
+            "Which test adds nothing? Is it a bad test?",
             "Test 4: a clear seven like test 1, in the same cell. It still checks the prediction, but it exercises no "
             "behaviour that test 1 does not exercise. A thousand of these tests would not increase the coverage.",
         )

@@ -110,6 +110,20 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
 
     `target` is the output that is explained; by default the highest one.
     """
+    draw_again(state, relevance=relevance, target=target)
+    shown = (
+        "the relevance that it passes back, red for the predicted class, dashed blue against it"
+        if relevance
+        else "its weight, dashed where negative"
+    )
+    how_to_read(
+        f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}. Drag lines and "
+        "squares, or use Tab and arrow keys. Below: what the selected line carries."
+    )
+
+
+def draw_again(state: Played, *, relevance: bool, target: int | None = None) -> None:
+    """Draw the network as `draw` does, where an earlier chapter has said how to read it."""
     _component(
         key=KEY,
         data={
@@ -125,13 +139,4 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
             "stamp": st.session_state.get(STAMP, 0),
         },
         on_network_change=_take,
-    )
-    shown = (
-        "the relevance that it passes back, red for the predicted class, dashed blue against it"
-        if relevance
-        else "its weight, dashed where negative"
-    )
-    how_to_read(
-        f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}. Drag lines and "
-        "squares up or down, or select them by Tab and use the arrow keys. Below: what the selected line carries."
     )

@@ -27,7 +27,7 @@ COLUMNS = 6
 QUICK = 150_000_000
 """Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
 
-SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing"}
+SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
 """Additions in a table's heading or a legend."""
 
 PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
@@ -47,7 +47,8 @@ def _significant(run: RQ6Run, pair: Difference) -> str:
     low, high = (_amount(run, end(pair.mean[found])) for end in (np.min, np.max))
     if len(found) == 1:
         return f"{high} on {lower(TESTS[run.result.tests[found[0]]])}"
-    return f"{low.split()[0]} to {high} on {len(found)} of {len(run.result.tests)} test sets"
+    most = lower(TESTS[run.result.tests[found[np.argmax(np.abs(pair.mean[found]))]]])
+    return f"{low.split()[0]} to {high} on {len(found)} of {len(run.result.tests)} test sets, most on {most}"
 
 
 def sentence(run: RQ6Run) -> str:
@@ -58,14 +59,12 @@ def sentence(run: RQ6Run) -> str:
         done = f"{len(found.networks)} of {run.total} networks are retrained"
         return f"**No result yet: {done}.** Significance needs two finished seeds."
     random = _significant(run, found.difference(RAISING, RANDOM))
-    nothing = _significant(run, found.difference(RAISING, NONE))
     first = (
         f"{_added(run)} change {found.unit} by {random}, compared with as many random ones"
         if random
         else f"{_added(run)} do not differ significantly from as many random ones"
     )
-    second = f"by {nothing}" if nothing else "no significant difference"
-    return f"**{first}** ({seeds} seeds). Compared with nothing added: {second}."
+    return f"**{first}** ({seeds} seeds)."
 
 
 def _added(run: RQ6Run) -> str:
@@ -74,19 +73,13 @@ def _added(run: RQ6Run) -> str:
 
 
 def _curves_title(run: RQ6Run) -> str:
-    """Name the largest significant difference of the inputs that raise IDC."""
+    """Say how inputs that raise IDC compare with nothing added."""
     found = run.result
     seeds = len(found.finished(RAISING, NONE))
     if seeds < 2:
         return f"{len(found.networks)} of {run.total} networks are retrained"
-    pair = found.difference(RAISING, NONE)
-    if not pair.exceeds.any():
-        return f"Inputs that raise IDC: no significant change of {found.unit}"
-    place = int(np.argmax(np.where(pair.exceeds, np.abs(pair.mean), 0)))
-    return (
-        f"Inputs that raise IDC change {found.unit} most on {lower(TESTS[found.tests[place]])}: "
-        f"{_amount(run, pair.mean[place])}"
-    )
+    nothing = _significant(run, found.difference(RAISING, NONE))
+    return f"Raising IDC, compared with nothing added: {nothing or 'no significant difference'}"
 
 
 def draw_curves(run: RQ6Run, key: str) -> None:
@@ -95,11 +88,11 @@ def draw_curves(run: RQ6Run, key: str) -> None:
     layout.chart(
         run.view,
         key,
-        lambda dark: figures.curves(found, ADDITIONS, TESTS, title, dark=dark),
+        lambda dark: figures.curves(found, SHORT, TESTS, title, dark=dark),
         alt=title,
-        read="Each panel is a test set with its own scale; brackets name the attacked network. Each line is the mean "
-        "over the finished seeds, its band one standard deviation to either side. Epoch 0 is before retraining. The "
-        "title's change is the difference to nothing added. Table: mean ± standard deviation after the last epoch.",
+        read="Each panel is a test set with its own scale; brackets name the attacked network. Line: mean over the "
+        "finished seeds, with inputs that raise IDC, as many random perturbed inputs, or nothing added. Band, and ± in "
+        "the table after the last epoch: standard deviation. Epoch 0 is before retraining.",
         depends=(run.path.name, run.seeds, tuple(found.networks)),
         table=epoch_table(run),
     )
@@ -110,7 +103,8 @@ def draw_differences(run: RQ6Run) -> None:
     found = run.result
     seeds = len(found.finished(*ADDITIONS))
     if not seeds:
-        st.caption("Differences appear when the first seed is finished.")
+        if found.networks:
+            st.caption("Differences appear when the first seed is finished.")
         return
     pairs = [found.difference(*pair) for pair in PAIRS]
     significant = _significant(run, pairs[0])
@@ -197,7 +191,9 @@ def _is_usual(run: RQ6Run) -> bool:
 
 
 def draw_added(run: RQ6Run) -> None:
-    """Show some of the inputs that were added with the first seed."""
+    """Show some of the inputs that were added with the first seed, once there are any."""
+    if not run.result.networks:
+        return
     for column, name in zip(st.columns(2, gap="medium"), (RAISING, RANDOM), strict=True):
         network, label = run.result.networks.get((name, run.seeds[0])), _capital(ADDITIONS[name])
         with column:
@@ -331,7 +327,7 @@ def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
         return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: weights(network)
 
     return {
-        f"Weights, {ADDITIONS[addition]}": file(addition)
+        f"Weights: {SHORT[addition]}": file(addition)
         for addition in ADDITIONS
         if (addition, seed) in run.result.networks
     }

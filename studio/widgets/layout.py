@@ -90,7 +90,7 @@ def explain_criteria() -> None:
 
     cards = {name.upper(): kind.card for name, kind in CRITERIA.items()}
     lines = [f"* **{n}**, {lower(card.label)}: {lower(card.help)} {card.citation}" for n, card in cards.items()]
-    with st.expander("What each criterion measures"):
+    with st.expander("Criteria explained"):
         st.markdown("\n".join(lines))
 
 

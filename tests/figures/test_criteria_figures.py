@@ -27,7 +27,10 @@ def test_a_panel_per_criterion_with_a_bar_per_suite(dark):
 def test_every_panel_has_room_for_its_longest_bar():
     figure = suite_scores(SCORES, CRITERIA, SUITES, WRITTEN, "They differ")
     ends = [figure.layout[f"xaxis{i or ''}"].range[1] for i in ("", 2, 3, 4)]
-    assert ends == pytest.approx([0.7, 1.4, 1.0, 4.2])
+    assert ends == pytest.approx([0.8, 1.6, 1.0, 4.8]), "four panels in a row are narrow: 60 % for the number"
+    figure = suite_scores(SCORES[:2], CRITERIA[:2], SUITES, WRITTEN[:2], "They differ")
+    ends = [figure.layout[f"xaxis{i or ''}"].range[1] for i in ("", 2)]
+    assert ends == pytest.approx([0.7, 1.4]), "40 % where panels are wide"
 
 
 def test_growth_draws_mean_and_band_in_per_cent_where_it_is_a_share():

@@ -92,8 +92,8 @@ def test_title_counts_the_criteria_that_disagree_and_the_folded_sentence_names_t
     first, last = (list(compared_suites.PARTS).index(name) for name in ("first", "last"))
     higher = [name for name, row in zip(NAMES, drawn, strict=True) if row[last] > row[first]]
     lower = [name for name, row in zip(NAMES, drawn, strict=True) if row[last] < row[first]]
-    said = f"{len(higher)} of {len(NAMES)} score the last classes higher than the first classes, {len(lower)} lower"
-    assert said in title(figure(app))
+    said = f"{len(higher)} of {len(NAMES)} criteria score the last classes higher, {len(lower)} the first classes"
+    assert said == title(figure(app))
     named = f"the last classes: {layout.names(higher)}; for the first classes: {layout.names(lower)}."
     assert f"Higher for {named}" in text(app)
 

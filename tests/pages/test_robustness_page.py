@@ -121,7 +121,11 @@ def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
 
 @pytest.mark.parametrize(
     ("significant", "said"),
-    [([], ""), ([1], "+2.0 points on random noise"), ([0, 1, 3], "\u22121.0 to +2.0 points on 3 of 6 test sets")],
+    [
+        ([], ""),
+        ([1], "+2.0 points on random noise"),
+        ([0, 1, 3], "\u22121.0 to +2.0 points on 3 of 6 test sets, most on random noise"),
+    ],
 )
 def test_significant_differences_are_counted_with_their_range(significant, said):
     mean = np.array([-0.01, 0.02, 0.5, 0.004, -0.5, 0.0])
@@ -159,7 +163,7 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     against_random = expected.difference("raising", "random").exceeds
     assert ("do not differ significantly from as many random" in text(app)) == (not against_random.any())
     lines = [trace for trace in figure(app)["data"] if trace.get("name")]
-    assert [line["name"] for line in lines[:: len(TESTS)]] == list(ADDITIONS.values())
+    assert [line["name"] for line in lines[:: len(TESTS)]] == [results.SHORT[name] for name in ADDITIONS]
     assert "How this was computed" in [one.label for one in app.expander]
 
 
@@ -173,7 +177,7 @@ def test_what_was_retrained_is_shown_at_once_in_every_tab(open_page, reference):
     pair = expected.difference("raising", "none")
     app = open_page("robustness", tab="differences", **QUICK)
     assert not any(one.key in ("retraining-stop", "retraining-continue") for one in app.button)
-    starred = [value.endswith("*") for value in app.dataframe[0].value["raising IDC \u2212 nothing"]]
+    starred = [value.endswith("*") for value in app.dataframe[0].value["raising IDC \u2212 nothing added"]]
     assert starred == pair.exceeds.tolist()
     assert len(app.get("plotly_chart")) == 1
     app = open_page("robustness", tab="added", **QUICK)
@@ -182,7 +186,7 @@ def test_what_was_retrained_is_shown_at_once_in_every_tab(open_page, reference):
     for image in sheets:
         assert "True classes by row" in image.alt
         assert image.url.endswith(".png"), "no pixel is made up by compression"
-    assert len([one for one in app.get("download_button") if one.proto.label.startswith("Weights, ")]) == 3
+    assert len([one for one in app.get("download_button") if one.proto.label.startswith("Weights: ")]) == 3
 
 
 @pytest.mark.slow
