@@ -8,6 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -91,13 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         model, train, test, layer = open_setup(arguments, seconds, progress)
         plan = planned(arguments, model.card, train, test, layer).planned(lambda: model)
+        if engine is not None:
+            plan = replace(plan, make=_on_engine(arguments, engine, model, train, test, layer))
         started = time.perf_counter()
         found = None if arguments.fresh else plan.found()
         if found is None:
-            if engine is None:
-                analysis = plan.kept(progress, fresh=arguments.fresh, on_problem=_tell)
-            else:
-                analysis = _on_engine(arguments, engine, model, train, test, layer, progress)
+            analysis = plan.kept(progress, fresh=arguments.fresh, on_problem=_tell)
             seconds |= analysis.seconds
         else:
             analysis = found
@@ -119,17 +119,20 @@ def _on_engine(
     train: Dataset,
     test: Dataset,
     layer: str,
-    progress: Progress,
-) -> Analysis:
-    """Analyse on an engine; the result is not kept."""
-    from idc_core.coverage.idc import IDC
-    from idc_core.engines.analysis import analyze_on
-
-    criterion = IDC(model, layer, arguments.m, **_chosen(arguments))
+) -> Callable[[Progress | None], Analysis]:
+    """Return what makes the analysis on an engine; sums differ from those of one process by 1e-6 at most."""
     learnt = source_of(arguments, model, train, "train", arguments.limit_train)
     tests = source_of(arguments, model, test, "test", arguments.limit_test)
-    with open_engine() as engine:
-        return analyze_on(engine, criterion, learnt, tests, test, on_progress=progress)
+
+    def make(progress: Progress | None) -> Analysis:
+        from idc_core.coverage.idc import IDC
+        from idc_core.engines.analysis import analyze_on
+
+        criterion = IDC(model, layer, arguments.m, **_chosen(arguments))
+        with open_engine() as engine:
+            return analyze_on(engine, criterion, learnt, tests, test, on_progress=progress)
+
+    return make
 
 
 def open_setup(

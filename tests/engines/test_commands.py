@@ -1,12 +1,15 @@
 """`--engine` and `--address` of the commands, without Ray: the same documents, and what is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from idc_core import setup_files
 from idc_core.cli import main
+from idc_core.engines import ENGINES
+from idc_core.engines.local import LocalEngine
 
 SETUP = """
 import torch
@@ -36,6 +39,22 @@ def test_analyze_finds_the_same(tmp_path):
         for neuron in found["neurons"]:
             neuron.pop("importance")
     assert there == here
+
+
+def test_what_an_engine_found_is_kept_for_every_engine(capsys, tmp_path, monkeypatch):
+    opened = []
+    one = replace(ENGINES["ray"], open=lambda address: opened.append(address) or LocalEngine())
+    monkeypatch.setitem(ENGINES, "ray", one)
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    words, there = ("analyze", "--layer", "fc2", "--limit-train", "300"), ("--engine", "ray", "--address", "10.0.0.1:1")
+    made = document(tmp_path, *words, *there)
+    assert "is kept" not in capsys.readouterr().out
+    for again in (there, (), ("--engine", "local")):
+        assert document(tmp_path, *words, *again) == made
+        assert "made before and is kept" in capsys.readouterr().out
+    assert opened == ["10.0.0.1:1"]
+    assert main(("runs",)) == 0
+    assert "lenet5-digits" in capsys.readouterr().out
 
 
 def test_confusion_finds_the_same(tmp_path):
