@@ -91,6 +91,11 @@ def looks_like_path(name: str) -> bool:
     return bool(name) and ("/" in name or "." in name or os.path.exists(name))  # noqa: PTH110 (a name may be too long)
 
 
+def is_url(place: Path | str) -> bool:
+    """Whether a text is a URL, such as s3://bucket/tests.npz; a `Path` never is."""
+    return re.match(r"[A-Za-z][\w+.-]+://.", str(place)) is not None
+
+
 def free_name(path: Path, registry: Mapping[str, Any], path_of: Callable[[Any], Path | None]) -> str:
     """Return a name after a file that nothing opened from elsewhere has, of small letters, digits and hyphens."""
     first = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:40] or "unnamed"

@@ -17,10 +17,11 @@ from typing import Any, NoReturn
 
 from idc_core import files
 from idc_core.cli.library_names import in_library, library_names
-from idc_core.cli.own_paths import NETWORKS, OwnPath, as_path, kind_of
+from idc_core.cli.own_paths import DATA, NETWORKS, OwnPath, as_path, kind_of
 from idc_core.cli.registries import KINDS
 from idc_core.errors import IdcError, SettingError
 from idc_core.limits import BITS, SIDE
+from idc_core.own_code import is_url
 from idc_core.parameters import Parameter, Value, shown
 from idc_core.registry import Registry
 
@@ -219,10 +220,12 @@ class FileToRead(Argument):
 
 @dataclass(frozen=True)
 class FileToOpen(Argument):
-    """A setup file, or a network or data of the person's own: a file or folder that is there."""
+    """A setup file, or a network or data of the person's own: a file or folder that is there, or the URL of data."""
 
     def read(self, text: str) -> Path | OwnPath:
         """Return a setup file's path, or whose path it is."""
+        if is_url(text):
+            return OwnPath(DATA, text)
         path = Path(text).expanduser().absolute()
         if path.suffix == ".py" or not _is_there(path):
             return FileToRead().read(text)

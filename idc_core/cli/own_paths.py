@@ -1,4 +1,7 @@
-"""Paths in place of names: networks and data of a person's own, entered in the registries before a command runs."""
+"""Paths in place of names: networks and data of a person's own, entered in the registries before a command runs.
+
+Data may be given by a URL as well, which stays one until it is opened: every process fetches them for itself.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from idc_core.errors import SettingError
-from idc_core.own_code import looks_like_path
+from idc_core.own_code import is_url, looks_like_path
 from idc_core.parameters import Parameter, shown
 
 if TYPE_CHECKING:
@@ -24,13 +27,13 @@ NETWORKS, DATA = "models", "data"
 
 @dataclass(frozen=True)
 class OwnPath:
-    """A path that a person gave in place of a name: of which kind, and what stands around it.
+    """A path, or a URL as text, that a person gave in place of a name: of which kind, and what stands around it.
 
     `architecture` is NAME of NAME=FILE, `rest` the bits of FILE:BITS with their colon.
     """
 
     kind: str
-    path: Path
+    path: Path | str
     architecture: str = ""
     rest: str = ""
 
@@ -39,6 +42,8 @@ def as_path(kind: str, text: str) -> OwnPath | None:
     """Return the path that a text is meant as, or None; SettingError where there is nothing under it."""
     if kind not in (NETWORKS, DATA) or not looks_like_path(text):
         return None
+    if kind == DATA and is_url(text):
+        return OwnPath(DATA, text)
     path = Path(text).expanduser().absolute()
     if not os.path.exists(path):  # noqa: PTH110 (the name may be too long)
         raise SettingError(f"names {shown(text)}, where there is no file and no folder: give a path that is there")
@@ -117,17 +122,20 @@ def _opened(
     given: list[OwnPath], networks: list[OwnPath], arguments: argparse.Namespace
 ) -> Iterator[tuple[OwnPath, str]]:
     """Yield each path with the name that it is entered under; data first, prepared as the first network asks."""
+    from idc_core.cli.console import ProgressLine
     from idc_core.cli.preparing import preparation_of
     from idc_core.datasets.opening import open_data
     from idc_core.models.formats import format_of
     from idc_core.models.opening import open_network
 
-    kinds = [format_of(one.path) for one in networks]
-    expects = next((kind.expects(one.path) for kind, one in zip(kinds, networks, strict=True) if kind.expects), None)
+    paths = [Path(one.path) for one in networks]
+    expects = next((kind.expects(path) for path in paths if (kind := format_of(path)).expects), None)
     data = getattr(arguments, "data", None) or ""
     for one in given:
         if one.kind == DATA:
-            name = open_data(one.path, preparation=preparation_of(arguments, expects)).name
+            preparation = preparation_of(arguments, expects)
+            with ProgressLine() as progress:
+                name = open_data(one.path, preparation=preparation, on_progress=progress).name
             data = name if one == data or not data else data
             yield one, name
     scaling = scaling_of(arguments)
@@ -153,9 +161,10 @@ def scaling_of(arguments: argparse.Namespace) -> Scaling | None:
 
 
 def _as_words(arguments: argparse.Namespace, paths: list[OwnPath]) -> list[str]:
-    words = [str(one.path) for one in paths if one != getattr(arguments, "data", None)]
+    with_network = any(one.kind == NETWORKS for one in paths)  # without one, `studio` takes no --data
+    words = [str(one.path) for one in paths if not with_network or one != getattr(arguments, "data", None)]
     for name in OPTIONS:
-        value = getattr(arguments, name, None)
+        value = getattr(arguments, name, None) if with_network or name != "data" else None
         text = str(value.path if isinstance(value, OwnPath) else value)
         if isinstance(value, tuple):
             text = ",".join(map(str, value))

@@ -12,6 +12,7 @@ from idc_core.datasets.formats import format_of
 from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.registry import DATASETS
+from idc_core.datasets.remote import local_path
 from idc_core.own_code import free_name, next_edition
 from idc_core.progress import Progress
 
@@ -29,18 +30,25 @@ class FileReader:
 
 
 def open_data(
-    path: Path | str, *, name: str = "", label: str = "", preparation: Preparation | None = None
+    path: Path | str,
+    *,
+    name: str = "",
+    label: str = "",
+    preparation: Preparation | None = None,
+    on_progress: Progress | None = None,
 ) -> DatasetEntry:
     """Enter a file or folder into `DATASETS`, in place of what was opened from it before.
 
     Parameters
     ----------
     path : Path or str
-        A file whose ending is in `DATA_FORMATS`, or a folder.
+        A file whose ending is in `DATA_FORMATS`, or a folder; or its URL, as `local_path` takes it.
     name, label : str
         By default after the file.
     preparation : Preparation, optional
         How it becomes inputs; by default as the files tell.
+    on_progress : Progress, optional
+        Told while what a URL leads to is fetched.
 
     Returns
     -------
@@ -49,9 +57,9 @@ def open_data(
     Raises
     ------
     DataError
-        If it cannot be read as data.
+        If it cannot be read as data, or a URL cannot be fetched.
     """
-    whole = Path(path).expanduser().absolute()
+    whole = local_path(path, on_progress)
     reader = FileReader(whole, preparation or Preparation())
     name = name or free_name(whole, DATASETS, lambda entry: _path_of(cast("DatasetEntry", entry)))
     entry = OwnData(

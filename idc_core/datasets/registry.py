@@ -123,7 +123,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A key of `DATASETS`, or the path of a file or folder, which `idc_core.datasets.opening.open_data` enters.
+        A key of `DATASETS`, or the path or URL of a file or folder, which `idc_core.datasets.opening.open_data` enters.
     split : {"test", "train"}
         Which split.
     limit : int, optional
@@ -149,7 +149,7 @@ def load_dataset(
             raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")
         from idc_core.datasets.opening import open_data  # which enters what it opens here
 
-        name = open_data(name).name
+        name = open_data(name, on_progress=on_progress).name
     if split not in get_args(Split):
         raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
     if limit is not None and not is_whole(limit, 1):

@@ -14,7 +14,7 @@ from idc_core.models import MODELS
 from idc_core.models.formats import format_of
 from idc_core.models.opening import open_network
 from idc_core.models.registry import find_entry
-from idc_core.own_code import looks_like_path
+from idc_core.own_code import is_url, looks_like_path
 from idc_core.parameters import shown
 
 
@@ -28,7 +28,7 @@ def open_names(check: Check, folder: Path) -> tuple[str, str]:
     """
     one = check.settings
     network = _path(one.model, MODELS, folder)
-    data = _path(one.data, DATASETS, folder)
+    data: Path | str | None = one.data if is_url(one.data) else _path(one.data, DATASETS, folder)
     for key in ("architecture", "scaling", "explain", "trust"):
         if getattr(one, key) and network is None:
             raise SettingError(f"{key} is for a network that is given by a path; leave it out, or give one.")

@@ -29,9 +29,9 @@ _MOST_NAME = 200
 class Settings:
     """One check: a network, its tests, and how they are analysed; the fields are the keys of its table in the file.
 
-    `model` and `data` are names, or paths from the file's folder; `data`, `layer` and the limits on inputs are by
-    default the network's own data, its default layer, and all inputs. `m` to `original` are as in
-    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain` and `trust` are for a network from a
+    `model` and `data` are names, or paths from the file's folder; `data` may also be a URL. `data`, `layer` and the
+    limits on inputs are by default the network's own data, its default layer, and all inputs. `m` to `original` are as
+    in `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain` and `trust` are for a network from a
     file, `preparation` for data from files.
     """
 

@@ -35,6 +35,8 @@ class Limits:
         Most mebibytes of all uploads in the library.
     store_mib : int
         Most mebibytes of kept results; above it the ones used longest ago go, unless they are pinned.
+    fetched_mib : int
+        Most mebibytes of what one URL leads to, which is fetched into the cache folder.
     uploads : {"loopback", "on", "off"}
         Who may upload files: visitors of a server that only this computer reaches, all visitors, or nobody.
     batch_mib : int or None
@@ -64,6 +66,7 @@ class Limits:
     upload_mib: int = 200
     library_mib: int = 4096
     store_mib: int = 4096
+    fetched_mib: int = 4096
     uploads: str = "loopback"
     batch_mib: int | None = None
     device: str = "cpu"
@@ -97,6 +100,11 @@ class Limits:
     def store(self) -> int:
         """The limit of kept results in bytes."""
         return self.store_mib << 20
+
+    @property
+    def fetched(self) -> int:
+        """The limit of what a URL leads to, in bytes."""
+        return self.fetched_mib << 20
 
     @property
     def activations(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from idc_core.datasets import DATASETS
 from idc_core.datasets.dataset import content_fingerprint
 from idc_core.datasets.formats import format_of as data_format_of
 from idc_core.datasets.opening import FileReader
@@ -89,6 +90,8 @@ def connect(entry: Entry, settings: NetworkSettings, on_progress: Progress | Non
     """
     if entry.network is None:
         raise ModelError(f"{entry.label} has not been read yet.")
+    if settings.data not in ("", *DATASETS):  # a path or a URL would be opened, and visitors choose this
+        raise DataError(f"There is no dataset {settings.data[:60]!r} to choose.")
     report(on_progress, 0, 1, "running the network on two inputs")
     name = HIDDEN + entry.id
     with named(entry):

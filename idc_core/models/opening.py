@@ -102,8 +102,8 @@ def open_network(
     path : Path or str
         A file whose ending is in `NETWORK_FORMATS`, or a folder.
     data : Path or str
-        What it takes: a name in `DATASETS`, or a path, which `open_data` enters, prepared as the network's files ask.
-        It may be left out where the file tells.
+        What it takes: a name in `DATASETS`, or a path or URL, which `open_data` enters, prepared as the network's
+        files ask. It may be left out where the file tells.
     name, label : str
         By default after the file.
     layer : str

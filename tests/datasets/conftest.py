@@ -33,8 +33,8 @@ def small(small_files, tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    """A server on this computer: `.files` by path, `.cut` bytes withheld from the end, `.silent` says nothing."""
-    state = SimpleNamespace(files={}, asked=[], cut=0, silent=False, released=Event())
+    """A server on this computer: `.files` by path, `.cut` bytes withheld, `.silent` says nothing, `.head` is sent."""
+    state = SimpleNamespace(files={}, asked=[], cut=0, silent=False, head={}, released=Event())
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -45,6 +45,8 @@ def server():
             content = state.files.get(self.path.lstrip("/"))
             self.send_response(404 if content is None else 200)
             self.send_header("Content-Length", str(len(content or b"")))
+            for name, value in state.head.items():
+                self.send_header(name, value)
             self.end_headers()
             if content is not None:
                 self.wfile.write(content[: len(content) - state.cut])
