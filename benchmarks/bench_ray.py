@@ -52,7 +52,7 @@ def measure(workers: int) -> list[Row]:
     source = Source(NAME, NAME, "test", few(INPUTS), enter)
     model, data = load_model(NAME), load_dataset(NAME, "test", few(INPUTS))
     threads, begun = torch.get_num_threads(), time.perf_counter()
-    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
         torch.set_num_threads(workers)
         with ENGINES["ray"].open("") as engine:
