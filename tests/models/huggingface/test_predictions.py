@@ -65,14 +65,15 @@ def test_pictures(kind, tmp_path):
     np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
+# LLaMA normalises and turns positions in float32 whatever its weights are: its last digits are the processor's.
+@pytest.mark.parametrize(("kind", "most"), [("bert", 1e-12), ("gpt2", 1e-12), ("llama", 1e-6)])
 @pytest.mark.skipif(not REFERENCE.exists(), reason="the reference folders are not there")
-def test_published_scores(kind):
+def test_published_scores(kind, most):
     expected = np.load(REFERENCE / kind / "expected.npz")
     network = load_folder(REFERENCE / kind)
     with torch.no_grad():
         found = network(torch.from_numpy(expected["ids"])).logits
-    np.testing.assert_allclose(found, expected["scores"], atol=1e-7, rtol=0)
+    np.testing.assert_allclose(found, expected["scores"], atol=most, rtol=0)
 
 
 @pytest.mark.parametrize("kind", PICTURED)
