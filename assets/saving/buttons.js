@@ -55,7 +55,21 @@ function drawingText(drawing, { title, ground }) {
   const back = document.createElementNS(SVG, "rect");
   for (const [key, value] of Object.entries({ width, height, fill: ground })) back.setAttribute(key, value);
   copy.prepend(name, back);
+  const frame = frameOf(drawing);
+  if (frame) copy.append(frame);
   return new XMLSerializer().serializeToString(copy);
+}
+
+// The selected tile's frame lies above the drawing.
+function frameOf(drawing) {
+  const style = getComputedStyle(drawing.closest('[data-testid="stEChartsChart"]'), "::after");
+  if (style.content === "none") return null;
+  const [left, top, width, height, line] = ["left", "top", "width", "height", "borderTopWidth"].map((name) => parseFloat(style[name]));
+  const place = { x: left + line / 2, y: top + line / 2, width: width - line, height: height - line };
+  const frame = document.createElementNS(SVG, "rect");
+  const look = { fill: "none", stroke: style.borderTopColor, "stroke-width": line };
+  for (const [key, value] of Object.entries({ ...place, ...look })) frame.setAttribute(key, value);
+  return frame;
 }
 
 async function rastered(blob, drawing) {

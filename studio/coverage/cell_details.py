@@ -30,6 +30,9 @@ MOST_LISTED = 1000
 CELL = "cell"
 """Key of the field that names the cell."""
 
+NEURONS, NEURONS_OF = "cell-neurons", "cell-neurons-of"
+"""Key of the table of a cell's neurons, and in the session: the cell that it last showed."""
+
 LISTED = "covered-cells"
 """Key of what unfolds the list of covered cells."""
 
@@ -110,8 +113,8 @@ def draw_texts(view: View, cell: tuple[int, ...]) -> None:
 
 def draw_tests(view: View, tests: NDArray[np.int64], most: int) -> None:
     """Show tests, and offer them as files."""
-    layout.gallery(view, tests, most)
-    layout.take_inputs(view, tests)
+    layout.gallery(view, tests, most, key="cell-tests")
+    layout.take_inputs(view, tests, key="cell-inputs")
 
 
 def tests_in(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
@@ -133,6 +136,10 @@ def _fill(cell: tuple[int, ...]) -> None:
 def _neurons(view: View, cell: tuple[int, ...]) -> None:
     """List the cluster of every neuron in a cell; picking one selects both."""
     analysis = view.analysis
+    # One table for all cells: the browser takes far longer to make one than to fill it anew. What was picked stays behind.
+    if st.session_state.get(NEURONS_OF, cell) != cell and NEURONS in st.session_state:
+        st.session_state[NEURONS] = {"selection": {"rows": []}}
+    st.session_state[NEURONS_OF] = cell
     st.dataframe(
         pd.DataFrame(
             {
@@ -145,7 +152,7 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
             }
         ),
         hide_index=True,
-        key="neurons-" + cell_name(cell),
+        key=NEURONS,
         selection_mode="single-row",
         on_select=lambda: _picked_neuron(view, cell),
         column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
@@ -180,7 +187,7 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
 
 
 def _picked_neuron(view: View, cell: tuple[int, ...]) -> None:
-    row = picked_row("neurons-" + cell_name(cell), len(cell))
+    row = picked_row(NEURONS, len(cell))
     if row is not None:
         select(neuron=int(view.analysis.important[row]), cluster=cell[row])
 

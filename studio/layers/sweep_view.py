@@ -150,7 +150,8 @@ def draw_partly(place: DeltaGenerator, view: View, sweep: Sweep) -> None:
     with place.container():
         framed = (view.setup.data, view.setup.layer, view.setup.m)
         figure = sweep_grid(sweep, title, labels=labels, selected=framed, dark=layout.is_dark())
-        st.plotly_chart(figure, key=f"sweep-{done}", theme=None)
+        # The setup's own layer is drawn before it is swept too: a key of its own for each.
+        st.plotly_chart(figure, key=f"sweep-{len(sweep.neurons)}-{len(sweep.cells)}", theme=None)
 
 
 def _panel_title(sweep: Sweep, suite: str) -> str:

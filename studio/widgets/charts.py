@@ -144,8 +144,11 @@ def grid_chart(
     `line` is the setup in one line; `clicked` is called with the position of a cell that was clicked, counted row by
     row; `name` is the chart's in the files' names.
     """
+    drawn = {**option, "series": [one for one in option["series"] if one["name"] != "selected"]}
     # Drawn as SVG, not on a canvas: that is what is saved.
-    st.echarts_chart(option, height=height, key=key, alt=alt, renderer="svg")
+    st.echarts_chart(drawn, height=height, key=key, alt=alt, renderer="svg")
+    for one in option["series"][len(drawn["series"]) :]:
+        _frame(key, option, one)
     dark = is_dark()
 
     def figure() -> go.Figure:
@@ -158,6 +161,27 @@ def grid_chart(
         margins = {side: option["grid"][side] for side in ("left", "right", "top", "bottom")}
         shape = {"rows": len(option["yAxis"]["data"]), "columns": len(option["xAxis"]["data"])}
         _tell_clicks({"grid": key, "margins": margins, **shape}, clicked)
+
+
+def _frame(key: str, option: dict[str, Any], framed: dict[str, Any]) -> None:
+    """Frame the selected tile above the chart: with a frame of its own the whole chart is drawn anew at every click."""
+    column, row, _ = framed["data"][0]["value"]
+    inner, width = option["grid"], framed["itemStyle"]["borderWidth"]
+    place = {}
+    for axis, label, side, opposite, extent in (
+        ("xAxis", column, "left", "right", "width"),
+        ("yAxis", row, "top", "bottom", "height"),
+    ):
+        labels = option[axis]["data"]
+        tile = f"(100% - {inner[side] + inner[opposite]}px) / {len(labels)}"
+        place[side] = f"calc({inner[side] - width / 2}px + {labels.index(label)} * {tile})"
+        place[extent] = f"calc({tile} + {width}px)"
+    rules = "; ".join(f"{name}: {value}" for name, value in place.items())
+    st.html(
+        f'<style>.st-key-{key} [data-testid="stEChartsChart"]::after {{ content: ""; position: absolute; '
+        f"box-sizing: border-box; pointer-events: none; border: {width}px solid {framed['itemStyle']['borderColor']}; "
+        f"{rules} }}</style>"
+    )
 
 
 def _tell_clicks(data: dict[str, Any], clicked: Callable[[int], None]) -> None:

@@ -1,12 +1,16 @@
 """What the Coverage page offers to take away: its table, the inputs of a cell, and the smallest set of tests."""
 
 import io
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from idc_core.figures.coverage import coverage_grid
+from idc_core.figures.grid import lay_out
 from studio.text import cell_name
+from studio.widgets import grid_axes
 
 pytestmark = pytest.mark.browser
 
@@ -35,6 +39,23 @@ def test_the_table_reads_again_with_its_numbers(visitor, view):
     assert table["misclassified"].tolist() == view.table.wrong.tolist()
     assert table["tests"].sum() == len(view.chosen)
     assert len(table) == view.table.covered
+
+
+def test_the_frame_of_the_selected_cell_is_on_its_tile_and_in_the_picture(visitor, view, fullest):
+    grid = lay_out(view.table, view.neurons)
+    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid))
+    cell = cell_name(view.table.cells[fullest])
+    row, column = (option[axis]["data"].index(part) for axis, part in (("yAxis", cell[:5]), ("xAxis", cell[6:])))
+    picture = ElementTree.fromstring(visitor.save("SVG")[1])
+    tiles, wide = len(option["xAxis"]["data"]), float(picture.get("width"))
+    (frame,) = [one for one in picture if one.get("fill") == "none" and one.tag.endswith("rect")]
+    left, top, width, height = (float(frame.get(name)) for name in ("x", "y", "width", "height"))
+    inner = option["grid"]
+    high = float(picture.get("height")) - inner["top"] - inner["bottom"]
+    assert width == pytest.approx((wide - inner["left"] - inner["right"]) / tiles, abs=0.5)
+    assert left == pytest.approx(inner["left"] + column * width, abs=1)
+    assert height == pytest.approx(high / len(option["yAxis"]["data"]), abs=0.5)
+    assert top == pytest.approx(inner["top"] + row * height, abs=1)
 
 
 def test_inputs_of_a_cell_can_be_taken_away(visitor, view, fullest):

@@ -2,12 +2,13 @@
 
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
-from studio.coverage.cell_details import LISTED
+from studio.coverage.cell_details import CELL, LISTED, NEURONS
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
@@ -44,6 +45,19 @@ def listed(app):
     app.session_state[LISTED] = True
     app.run()
     return next(frame.value for frame in app.dataframe if "only misclassified" in frame.value.columns)
+
+
+def frame(app) -> tuple[int, int] | None:
+    """Row and column of the framed tile; None where no tile is framed."""
+    styles = [one.proto.body for one in app.get("html") if "::after" in one.proto.body]
+    found = [re.findall(r"px \+ (\d+) \*", style) for style in styles]
+    return (int(found[0][1]), int(found[0][0])) if found else None
+
+
+def place(app, cell) -> tuple[int, int]:
+    """Row and column of a cell of six neurons."""
+    grid = grids(app)[0]
+    return grid["yAxis"]["data"].index(cell[:5]), grid["xAxis"]["data"].index(cell[6:])
 
 
 def cell_heading(app) -> str:
@@ -236,9 +250,25 @@ def test_the_selected_tests_cell_is_shown_where_no_cell_is_selected(open_page, v
     number = str(view.test.ids[17])
     app = open_page("coverage", input=number)
     assert cell_heading(app) == f"Cell {cell}"
-    assert grids(app)[0]["series"][1]["data"][0]["value"][:2] == [cell[6:], cell[:5]]
+    assert frame(app) == place(app, cell)
     other = cell_name(view.table.cells[view.table.counts.argmax()])
     assert cell_heading(open_page("coverage", input=number, cell=other)) == f"Cell {other}"
+
+
+def test_another_cell_moves_the_frame_and_leaves_the_chart_and_what_was_picked(open_page, view):
+    """The browser draws a chart anew where its option changes, and a table where its key does."""
+    first, second = (cell_name(cell) for cell in view.table.cells[[0, 5]])
+    app = open_page("coverage", cell=first)
+    drawn = app.get("echarts_chart")[0].proto.spec
+    assert frame(app) == place(app, first)
+    app.session_state[NEURONS] = {"selection": {"rows": [2]}}
+    app.run()
+    assert app.session_state[NEURONS].selection.rows == [2]
+    app.text_input(key=CELL).set_value(second).run()
+    assert cell_heading(app) == f"Cell {second}"
+    assert app.get("echarts_chart")[0].proto.spec == drawn
+    assert frame(app) == place(app, second)
+    assert app.session_state[NEURONS].selection.rows == []
 
 
 def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):

@@ -181,6 +181,22 @@ def test_the_setups_own_layer_is_shown_before_the_others_are_ranked(open_page, m
     assert [rows.loc[cell.layer, cell.m]["covered"] for cell in seen[0]] == [cell.covered for cell in seen[0]]
 
 
+def test_a_layer_that_was_shown_beforehand_may_be_the_only_one_finished(monkeypatch):
+    """Both pictures are of one layer; Streamlit refuses a second element of the same key."""
+    import streamlit as st
+
+    from studio.layers import sweep_view
+
+    keys = []
+    monkeypatch.setattr(st, "plotly_chart", lambda figure, key, theme: keys.append(key))
+    view = open_view(DEFAULT)
+    cells = tuple(_own_layer(view, {view.setup.data: view.test}, [2, 4, 6]))
+    before = Sweep(tuple(LAYERS), (2, 4, 6), (view.setup.data,), cells, {}, {}, {})
+    for sweep in (before, replace(before, neurons=dict.fromkeys(LAYERS))):
+        sweep_view.draw_partly(st.empty(), view, sweep)
+    assert len(set(keys)) == 2
+
+
 def test_pinned_setup_is_drawn_beside_with_the_difference(open_page):
     app = open_page("layers", pin="model=lenet1-digits&m=4")
     assert not app.exception
