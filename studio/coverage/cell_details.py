@@ -136,7 +136,7 @@ def _fill(cell: tuple[int, ...]) -> None:
 def _neurons(view: View, cell: tuple[int, ...]) -> None:
     """List the cluster of every neuron in a cell; picking one selects both."""
     analysis = view.analysis
-    # One table for all cells: the browser takes far longer to make one than to fill it anew. What was picked stays behind.
+    # One table for all cells: the browser takes far longer to make one than to fill it anew. No pick goes along.
     if st.session_state.get(NEURONS_OF, cell) != cell and NEURONS in st.session_state:
         st.session_state[NEURONS] = {"selection": {"rows": []}}
     st.session_state[NEURONS_OF] = cell

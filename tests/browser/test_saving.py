@@ -48,7 +48,9 @@ def test_the_frame_of_the_selected_cell_is_on_its_tile_and_in_the_picture(visito
     row, column = (option[axis]["data"].index(part) for axis, part in (("yAxis", cell[:5]), ("xAxis", cell[6:])))
     picture = ElementTree.fromstring(visitor.save("SVG")[1])
     tiles, wide = len(option["xAxis"]["data"]), float(picture.get("width"))
-    (frame,) = [one for one in picture if one.get("fill") == "none" and one.tag.endswith("rect")]
+    frame = picture[-1]
+    assert frame.tag.endswith("rect")
+    assert frame.get("fill") == "none"
     left, top, width, height = (float(frame.get(name)) for name in ("x", "y", "width", "height"))
     inner = option["grid"]
     high = float(picture.get("height")) - inner["top"] - inner["bottom"]

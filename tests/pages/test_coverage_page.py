@@ -263,12 +263,12 @@ def test_another_cell_moves_the_frame_and_leaves_the_chart_and_what_was_picked(o
     assert frame(app) == place(app, first)
     app.session_state[NEURONS] = {"selection": {"rows": [2]}}
     app.run()
-    assert app.session_state[NEURONS].selection.rows == [2]
+    assert app.session_state[NEURONS]["selection"]["rows"] == [2]
     app.text_input(key=CELL).set_value(second).run()
     assert cell_heading(app) == f"Cell {second}"
     assert app.get("echarts_chart")[0].proto.spec == drawn
     assert frame(app) == place(app, second)
-    assert app.session_state[NEURONS].selection.rows == []
+    assert app.session_state[NEURONS]["selection"]["rows"] == []
 
 
 def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -185,7 +186,9 @@ def test_a_layer_that_was_shown_beforehand_may_be_the_only_one_finished(monkeypa
     """Both pictures are of one layer; Streamlit refuses a second element of the same key."""
     import streamlit as st
 
+    from idc_core.analysis.layer_sweep import Sweep
     from studio.layers import sweep_view
+    from studio.layers.layer_sweep import _own_layer
 
     keys = []
     monkeypatch.setattr(st, "plotly_chart", lambda figure, key, theme: keys.append(key))
