@@ -339,6 +339,7 @@ OWN = (
         (
             "idc_core.guarded.limits",
             "idc_core.clustering.methods",
+            "idc_core.datasets.remote",
             "idc_core.devices",
             "idc_core.growing",
             "idc_core.tracing.batch_size",
