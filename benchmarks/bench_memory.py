@@ -80,8 +80,9 @@ def grown() -> list[Row]:
             f"as many times {sizes[0]:,}",
             first["seconds"] * count / sizes[0],
             at_most=WITHIN,
-            note=f"one run; memory of the process {one['peak'] / first['peak']:.2f} times, at most {WITHIN:g}",
+            note=f"one run; memory of the process {one['peak'] / first['peak']:.2f} times",
             memory=int(one["peak"]),
+            memory_at_most=WITHIN * first["peak"],
         )
         for count, one in zip(sizes, found, strict=True)
     ]

@@ -63,6 +63,8 @@ class Row:
         Anything a reader must know, for example fewer repetitions than five.
     memory : int or None
         Bytes that it took at its peak, beside what was there before; None where that is not measured.
+    memory_at_most : float or None
+        Target: that many bytes, where they were measured.
     failed : str
         Why it could not be measured; empty where it was.
     """
@@ -75,12 +77,15 @@ class Row:
     times_faster: float | None = None
     note: str = ""
     memory: int | None = None
+    memory_at_most: float | None = None
     failed: str = ""
 
     @property
     def met(self) -> bool:
         """Whether the targets were reached; never where nothing could be measured."""
         if self.failed:
+            return False
+        if self.memory is not None and self.memory_at_most is not None and self.memory > self.memory_at_most:
             return False
         reached = self.seconds / self.against_seconds if self.against else self.seconds
         slow_enough = self.times_faster is None or self.against_seconds / self.seconds >= self.times_faster
@@ -159,7 +164,10 @@ def table(rows: list[Row]) -> str:
 
 
 def _memory(row: Row) -> str:
-    return "" if row.memory is None else f"{row.memory / 2**20:,.0f} MiB"
+    if row.memory is None:
+        return ""
+    limit = "" if row.memory_at_most is None else f", at most {row.memory_at_most / 2**20:,.0f}"
+    return f"{row.memory / 2**20:,.0f} MiB{limit}"
 
 
 def _time(seconds: float) -> str:

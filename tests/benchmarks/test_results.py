@@ -52,6 +52,15 @@ def test_what_fails_has_a_row_that_says_why_and_no_ratio(tmp_path, monkeypatch):
     assert measured("these", lambda: SECTIONS["Clusters"]) == SECTIONS["Clusters"]
 
 
+def test_a_row_over_its_limit_of_memory_is_missed_and_says_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "LAST", tmp_path / "last.json")
+    within, over = (Row(f"{size} MiB", 1.0, memory=size * 2**20, memory_at_most=110 * 2**20) for size in (110, 111))
+    assert (within.met, over.met) == (True, False)
+    text = results.document("A machine.", {"Memory": [within, over]}, {})
+    assert "111 MiB, at most 110" in text[: text.index("## Memory")]
+    assert "| 110 MiB |" not in text[: text.index("## Memory")]
+
+
 def test_little_is_done_once_where_everything_is_only_tried(monkeypatch):
     done = []
     assert few(10_000) == 10_000
