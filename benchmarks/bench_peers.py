@@ -1,7 +1,4 @@
-"""Relevance and attacks against zennit, LXT and ART, in an environment of their own.
-
-zennit and LXT propagate to the input; the engine keeps the relevance of every layer on the way.
-"""
+"""Relevance and attacks against zennit, LXT and ART, in an environment of their own."""
 
 from functools import partial
 
@@ -11,7 +8,13 @@ from benchmarks.peers import PYTHON, ask
 NETWORKS = ("LeNet-5", "ConvNet", "ResNet-18", "ResNet-50")
 ATTACKS = ("fgsm", "pgd")
 
-NOTE = "" if PYTHON.exists() else "Nobody was asked: there is no .venv-peers, which `make peers` makes."
+NOTE = (
+    "zennit and LXT propagate to the input; the engine keeps the relevance of every layer on the way. FGSM and PGD of "
+    "ART return the changed inputs; the engine's also the network's answers before and after, and the size of every "
+    "change: of a single step, that is most of the work."
+    if PYTHON.exists()
+    else "Nobody was asked: there is no .venv-peers, which `make peers` makes."
+)
 
 
 def against(peer: str, *arguments: str) -> list[Row]:

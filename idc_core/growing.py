@@ -30,7 +30,7 @@ class GrowingArrays:
     def __init__(self, most: int | None = None) -> None:
         self._most = limits().activations if most is None else most
         self._held = 0
-        self._parts: dict[Hashable, list[Array]] = {}
+        self._parts: dict[Hashable, _Blocks] = {}
         self._files: dict[Hashable, _File] = {}
         self._on_disk = False
 
@@ -45,24 +45,24 @@ class GrowingArrays:
         if self._on_disk:
             self._write(name, rows)
             return
-        self._parts.setdefault(name, []).append(rows)
+        self._parts.setdefault(name, _Blocks(rows)).add(rows)
         self._held += rows.nbytes
         if self._held > self._most:
             self._on_disk = True
             for one in list(self._parts):
-                for part in self._parts.pop(one):
-                    self._write(one, part)
+                for block in self._parts.pop(one).filled():
+                    self._write(one, block)
 
     def blocks(self, name: Hashable) -> Iterator[Array]:
         """Yield the rows of an array in their order, a few megabytes at a time where they are on disk."""
         if self._on_disk:
             yield from self._files[name].blocks()
         else:
-            yield from self._parts[name]
+            yield from self._parts[name].filled()
 
     def joined(self, name: Hashable) -> Array:
         """Return an array, read-only: in memory, or mapped from its file."""
-        found = self._files[name].mapped() if self._on_disk else np.concatenate(self._parts[name])
+        found = self._files[name].mapped() if self._on_disk else np.concatenate(self._parts[name].filled())
         found.setflags(write=False)
         return found
 
@@ -76,6 +76,37 @@ class GrowingArrays:
             if name not in self._files:
                 self._files[name] = _File(rows)
             self._files[name].write(rows)
+
+
+class _Blocks:
+    """Rows in few arrays, each twice as large as the one before, up to `BLOCK` bytes.
+
+    Small ones, held between the larger ones of a pass that come and go, would keep the memory of those from being
+    freed.
+    """
+
+    def __init__(self, like: Array) -> None:
+        self._blocks, self._used = [np.empty((0, *like.shape[1:]), like.dtype)], 0
+        self._most = _rows_of(BLOCK, like.shape[1:], like.dtype)
+
+    def add(self, rows: Array) -> None:
+        while len(rows):
+            last = self._blocks[-1]
+            if self._used == len(last):
+                size = min(max(len(rows), 2 * len(last)), self._most)
+                last, self._used = np.empty((size, *last.shape[1:]), last.dtype), 0
+                self._blocks.append(last)
+            some = rows[: len(last) - self._used]
+            last[self._used : self._used + len(some)] = some
+            self._used, rows = self._used + len(some), rows[len(some) :]
+
+    def filled(self) -> list[Array]:
+        return [*self._blocks[:-1], self._blocks[-1][: self._used]]
+
+
+def _rows_of(size: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Return how many rows fit into so many bytes; at least one."""
+    return max(1, size // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
 
 
 class _File:
@@ -92,7 +123,7 @@ class _File:
     def blocks(self) -> Iterator[Array]:
         self._stream.flush()
         length = int(np.prod(self._shape, dtype=np.int64))
-        step = max(1, BLOCK // max(1, length * self._dtype.itemsize))
+        step = _rows_of(BLOCK, self._shape, self._dtype)
         for start in range(0, self._rows, step):
             self._stream.seek(start * length * self._dtype.itemsize)
             count = min(step, self._rows - start)

@@ -60,6 +60,17 @@ def test_rows_come_back_as_they_went(home, most, monkeypatch):
     assert list(home.iterdir()) == []
 
 
+def test_many_small_rows_lie_in_few_blocks(monkeypatch):
+    monkeypatch.setattr(growing, "BLOCK", 4096)
+    arrays = GrowingArrays(1 << 20)
+    for number in range(1000):
+        arrays.append("rows", np.full((3, 4), number, np.float32))
+    blocks = list(arrays.blocks("rows"))
+    assert max(block.nbytes for block in blocks) <= 4096
+    assert len(blocks) <= 1000 * 48 / 4096 + 10
+    assert np.array_equal(np.concatenate(blocks)[:, 0], np.arange(3000) // 3)
+
+
 def same(one, two):
     assert one.importance.tobytes() == two.importance.tobytes()
     assert one.important.tolist() == two.important.tolist()
