@@ -42,7 +42,7 @@ EPOCHS = 30
 NOTE = """\
 How many times as fast correlations are follows from how fast SciPy is on the processor: on an AMD EPYC it takes 2.8 ms
 a pair, on an Intel Xeon 13 ms, where the engine was 143 and 149 times as fast. On the AMD the matrix product alone,
-without which there is no correlation, takes 2.2 s of the 5 to 7 s; where reading stops early, the network takes 5 of
+without which there is no correlation, takes 2.2 s of 4.6 to 6.8 s; where reading stops early, the network takes 5 of
 6.4 s.
 
 Why probes are not 72 times as fast as scikit-learn's: both take about 19 passes over the same rows for a probe.

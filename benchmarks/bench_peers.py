@@ -11,9 +11,9 @@ ATTACKS = ("fgsm", "pgd")
 NOTE = (
     "zennit and LXT propagate to the input; the engine keeps the relevance of every layer on the way. Where LXT is "
     "ahead: of the engine's time on BERT-base, 84 % are the products of matrices that LXT has as well, 6 % attention, "
-    "and 8 % dividing by the output and multiplying by the input at every operation, which LXT does once, at the end. "
+    "and 6 % dividing by the output and multiplying by the input at every operation, which LXT does once, at the end. "
     "FGSM and PGD of ART return the changed inputs; the engine's also the network's answers before and after, and the "
-    "size of every change: of a single step, that is most of the work."
+    "size of every change."
     if PYTHON.exists()
     else "Nobody was asked: there is no .venv-peers, which `make peers` makes."
 )

@@ -87,7 +87,7 @@ class _Blocks:
 
     def __init__(self, like: Array) -> None:
         self._blocks, self._used = [np.empty((0, *like.shape[1:]), like.dtype)], 0
-        self._most = _rows_of(BLOCK, like.shape[1:], like.dtype)
+        self._most = _rows_of_block(like.shape[1:], like.dtype)
 
     def add(self, rows: Array) -> None:
         while len(rows):
@@ -104,9 +104,9 @@ class _Blocks:
         return [*self._blocks[:-1], self._blocks[-1][: self._used]]
 
 
-def _rows_of(size: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """Return how many rows fit into so many bytes; at least one."""
-    return max(1, size // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
+def _rows_of_block(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Return how many rows `BLOCK` bytes hold; at least one."""
+    return max(1, BLOCK // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
 
 
 class _File:
@@ -123,7 +123,7 @@ class _File:
     def blocks(self) -> Iterator[Array]:
         self._stream.flush()
         length = int(np.prod(self._shape, dtype=np.int64))
-        step = _rows_of(BLOCK, self._shape, self._dtype)
+        step = _rows_of_block(self._shape, self._dtype)
         for start in range(0, self._rows, step):
             self._stream.seek(start * length * self._dtype.itemsize)
             count = min(step, self._rows - start)
@@ -142,7 +142,7 @@ def row_blocks(array: Array) -> Iterator[tuple[int, Array]]:
     if _mapping(array) is None:
         yield 0, array
         return
-    step = max(1, BLOCK // max(1, array[:1].nbytes))
+    step = _rows_of_block(array.shape[1:], array.dtype)
     for start in range(0, len(array), step):
         yield start, array[start : start + step]
         give_back(array)
