@@ -134,7 +134,6 @@ def test_a_machine_that_dies_loses_nothing_and_one_that_joins_is_used(cluster, e
     assert any(both_used(engine) for _ in range(200))  # the second one needs seconds to begin
 
 
-@pytest.mark.rare  # a worker is killed in test_ray as well, and a machine above
 @pytest.mark.parametrize("seed", range(20))
 def test_a_worker_killed_at_any_moment_changes_nothing(engine, seed):
     draw = random.Random(seed)
@@ -143,7 +142,6 @@ def test_a_worker_killed_at_any_moment_changes_nothing(engine, seed):
     assert dies.done
 
 
-@pytest.mark.rare
 @pytest.mark.parametrize("seed", range(5))
 def test_a_machine_killed_at_any_moment_changes_nothing(cluster, engine, seed):
     dies = At(random.Random(seed).randrange(1, CALLS), lambda: kill_the_other_machine(cluster))

@@ -81,7 +81,7 @@ def test_m_of_the_setup_is_always_a_column(open_page):
     assert set(table(app)["m"]) == {3, 5}
 
 
-def test_other_test_sets_get_a_panel_and_rows_of_their_own(open_page):
+def test_other_test_sets_get_a_panel_and_rows_of_their_own(open_page, data_folder):
     app = open_page("layers", suites="mnist")
     assert not app.exception
     assert len(figure(app)["data"]) == 2
