@@ -19,7 +19,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.clustering.kmeans import cluster
+from idc_core.clustering.sketch import Sketch
+from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.coverage.cells import CellCounts
 from idc_core.coverage.moments import Moments
 
@@ -61,7 +62,8 @@ class Constants:
     unpickled: float  # bytes of states read per second
     merged_cell: float  # seconds to merge two states, per covered cell of one
     merged_state: float  # seconds to merge two states without cells
-    clustered_value: float  # seconds of exact clustering per value, at a million values
+    sketched_value: float  # seconds per value of a sketch of ten million values
+    parted_sketch: float  # seconds to find the clusters of a sketch
     simulated_bytes: int  # of a worker's state in the simulation
     simulated_peak: int  # most bytes that merging 1,000 of them held
     simulated_held: int  # most states held at a time
@@ -148,7 +150,7 @@ def terms(measured: Constants, network: str, gpu: str, gpus: int, inputs: int = 
         "learning": inputs / (speed * SHARE["learn"]),
         "tests": inputs / (speed * SHARE["test"]),
         "reading": 2 * inputs * PICTURE / (gpus / NODE_GPUS * NODE_BYTES),
-        "clustering": inputs * M * measured.clustered_value,
+        "clustering": M * (inputs * measured.sketched_value + measured.parted_sketch),
         "merging": math.ceil(math.log2(gpus)) * merging,
         "merging by the driver": gpus * merging,
     }
@@ -177,7 +179,8 @@ def measure(machine: str) -> Constants:
     empty = [State(CellCounts([4] * M), np.zeros(2048), Moments().add(np.eye(M))) for _ in range(2)]
     full = [CellCounts([4] * 10).update(_every_cell(4, 10)) for _ in range(2)]
     content = pickle.dumps(full[0].codes, protocol=5)
-    values = np.random.default_rng(0).standard_normal(10**6).astype(np.float32)
+    values = np.random.default_rng(0).standard_normal(10**7, np.float32)
+    sketch = Sketch.of(values)
     peak, held, size = simulate(1_000)[:3]
     return Constants(
         machine,
@@ -185,7 +188,8 @@ def measure(machine: str) -> Constants:
         unpickled=len(content) / _seconds(lambda: pickle.loads(content)),  # noqa: S301 (our own)
         merged_cell=_seconds(lambda: full[0].merge(full[1])) / 4**10,
         merged_state=_seconds(lambda: empty[0].merge(empty[1])),
-        clustered_value=_seconds(lambda: cluster(values, (2, 3, 4)), 3) / len(values),
+        sketched_value=_seconds(lambda: Sketch.of(values), 3) / len(values),
+        parted_sketch=_seconds(lambda: SketchedPartitions.of(sketch, (2, 3, 4)).choose((2, 3, 4)), 3),
         simulated_bytes=size,
         simulated_peak=peak,
         simulated_held=held,
@@ -232,7 +236,8 @@ def _constants(measured: Constants) -> str:
         ("reading states that arrive", f"{measured.unpickled / 1e9:.1f} GB/s"),
         ("merging two states, per covered cell", f"{measured.merged_cell * 1e9:.0f} ns"),
         ("merging two states without cells", f"{measured.merged_state * 1e6:.0f} \N{MICRO SIGN}s"),
-        ("exact clustering, per value of a neuron", f"{measured.clustered_value * 1e9:.0f} ns"),
+        ("sketching the values of a neuron, per value", f"{measured.sketched_value * 1e9:.0f} ns"),
+        ("finding the clusters of a sketch", f"{measured.parted_sketch:.2g} s"),
     ]
     return _table((f"measured on {measured.machine}", "median"), rows)
 
