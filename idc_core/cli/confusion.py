@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.engines import Engine
     from idc_core.models import ModelCard, Network
+    from idc_core.progress import Progress
     from idc_core.runs import ErrorSettings, Planned
 
 OVER_THE_LIMIT = 1
@@ -97,25 +98,29 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find class-level errors, print the ranked pairs, and return the exit status."""
+    from idc_core.datasets import DATASETS
+
     with ProgressLine() as progress:
         if arguments.own is not None:
-            evidence, title = _own(arguments)
-            evidence, limits = _grouped(arguments, evidence)
-            found = _compare(evidence, _settings(arguments, ()), progress)
+            evidence, title = _own(arguments), str(arguments.own)
+            groups, limits = _asked(arguments, evidence.class_names)
+            plan = planned_class_errors(lambda _: evidence.grouped(groups), _settings(arguments, ()), ())
+            found = plan.make(progress)
         else:
             open_engine = engine_of(arguments)
             if open_engine is not None and arguments.groups:
                 raise SettingError("--groups needs activations of every input: leave it out with --engine.")
             model, data, layers = _opened(arguments, progress)
-            settings = _settings(arguments, layers)
-            if open_engine is None:
-                evidence, title = _of_network(model, data, layers, progress)
-                evidence, limits = _grouped(arguments, evidence)
-                found = _planned(arguments, model.card, data, evidence, settings).kept(progress)
-            else:
-                evidence, title = _counted(arguments, open_engine, model, data, layers, progress)
-                limits = _asked(arguments, evidence.class_names)[1]
-                found = _compare(evidence, settings, progress)
+            names = DATASETS[model.card.dataset].class_names
+            groups, limits = _asked(arguments, names)
+
+            def gather(on_progress: Progress | None) -> Evidence:
+                if open_engine is not None:
+                    return _counted(arguments, open_engine, model, data, layers, names, on_progress)
+                return _of_network(model, data, layers, names, on_progress).grouped(groups)
+
+            found = _planned(arguments, model.card, data, gather, _settings(arguments, layers)).kept(progress)
+            title = _title(model, data, layers, found)
     over = _check(found, arguments.measure, limits)
     print(render(found, title, arguments.top, over))
     if arguments.json is not None:
@@ -126,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OVER_THE_LIMIT if any(line["over"] for line in over) else 0
 
 
-def _own(arguments: argparse.Namespace) -> tuple[Evidence, str]:
+def _own(arguments: argparse.Namespace) -> Evidence:
     from idc_core.confusion import own_evidence
 
     for option, value in (
@@ -137,7 +142,7 @@ def _own(arguments: argparse.Namespace) -> tuple[Evidence, str]:
     ):
         if value is not None:
             raise SettingError(f"{option} is for networks: leave it out with --own.")
-    return own_evidence(arguments.own, scaled=arguments.scaled), str(arguments.own)
+    return own_evidence(arguments.own, scaled=arguments.scaled)
 
 
 def _opened(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[Network, Dataset, tuple[str, ...]]:
@@ -155,14 +160,14 @@ def _opened(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[Netw
     return model, load_dataset(name, "test", arguments.limit_test, on_progress=progress), layers
 
 
-def _of_network(model: Network, data: Dataset, layers: tuple[str, ...], progress: ProgressLine) -> tuple[Evidence, str]:
-    """Return a network's predictions with what its neurons showed, and a title."""
+def _of_network(
+    model: Network, data: Dataset, layers: tuple[str, ...], names: tuple[str, ...], progress: Progress | None
+) -> Evidence:
+    """Return a network's predictions with what its neurons showed."""
     from idc_core.confusion import network_evidence
-    from idc_core.datasets import DATASETS
 
     statistics = planned_statistics(model.card, lambda: model, data, layers).kept(progress)
-    evidence = network_evidence(statistics, data, DATASETS[model.card.dataset].class_names)
-    return evidence, _title(model, data, layers, evidence)
+    return network_evidence(statistics, data, names)
 
 
 def _counted(
@@ -171,25 +176,22 @@ def _counted(
     model: Network,
     data: Dataset,
     layers: tuple[str, ...],
-    progress: ProgressLine,
-) -> tuple[Evidence, str]:
+    names: tuple[str, ...],
+    progress: Progress | None,
+) -> Evidence:
     """Return what `_of_network` returns, of counts that an engine has made."""
     from idc_core.confusion import counted_evidence
-    from idc_core.datasets import DATASETS
     from idc_core.engines.class_errors import count_on
 
     source = source_of(arguments, model, data, "test", arguments.limit_test)
     with open_engine() as engine:
         found = count_on(engine, source, layers, arguments.threshold, on_progress=progress)
-    names = DATASETS[model.card.dataset].class_names
-    evidence = counted_evidence(found.counts, found.predicted.joined(), data, names)
-    return evidence, _title(model, data, layers, evidence)
+    return counted_evidence(found.counts, found.predicted.joined(), data, names)
 
 
-def _title(model: Network, data: Dataset, layers: tuple[str, ...], evidence: Evidence) -> str:
-    return (
-        f"{model.card.label}, {len(data):,} tests of {data.name}, {evidence.neurons:,} neurons of {', '.join(layers)}"
-    )
+def _title(model: Network, data: Dataset, layers: tuple[str, ...], found: ClassErrors) -> str:
+    neurons = len(found.probability)
+    return f"{model.card.label}, {len(data):,} tests of {data.name}, {neurons:,} neurons of {', '.join(layers)}"
 
 
 def _settings(arguments: argparse.Namespace, layers: tuple[str, ...]) -> ErrorSettings:
@@ -205,19 +207,12 @@ def _settings(arguments: argparse.Namespace, layers: tuple[str, ...]) -> ErrorSe
     )
 
 
-def _grouped(arguments: argparse.Namespace, evidence: Evidence) -> tuple[Evidence, list[tuple[int, int, float]]]:
-    """Return the evidence with its groups joined, and the limits on pairs of what is left."""
-    groups, limits = _asked(arguments, evidence.class_names)
-    return evidence.grouped(groups), limits
-
-
-def _compare(evidence: Evidence, settings: ErrorSettings, progress: ProgressLine) -> ClassErrors:
-
-    return planned_class_errors(evidence, settings, ()).make(progress)
-
-
 def _planned(
-    arguments: argparse.Namespace, card: ModelCard, data: Dataset, evidence: Evidence, settings: ErrorSettings
+    arguments: argparse.Namespace,
+    card: ModelCard,
+    data: Dataset,
+    gather: Callable[[Progress | None], Evidence],
+    settings: ErrorSettings,
 ) -> Planned[ClassErrors]:
     """Plan the comparison as a run; the dashboard opens it where all settings but layers and groups are as usual."""
     import numpy as np
@@ -229,7 +224,7 @@ def _planned(
     address = query(**parts, counted=",".join(settings.layers), groups=settings.groups) if usual else ""
     run = settings_of(card, None, data, card.default_layer, None, **settings.told, **{ADDRESS: address})
     key = (card.fingerprint, data.fingerprint, digest(np.arange(len(data), dtype=np.int64)))
-    return planned_class_errors(evidence, settings, key, run)
+    return planned_class_errors(gather, settings, key, run)
 
 
 def _asked(

@@ -15,6 +15,7 @@ from idc_core.confusion.evaluation import Evaluation, cutoff, evaluate, suspects
 from idc_core.confusion.evidence import Evidence
 from idc_core.confusion.ground_truth import (
     average_disparity,
+    count_classes,
     inputs_behind,
     pair_confusion,
     type1_confusion,
@@ -197,10 +198,12 @@ def find_errors(
 
 def _counted(evidence: Evidence, threshold: float) -> tuple[Ints | None, NDArray[np.floating]]:
     """Return how many inputs each class has, where that is known, and the probability matrix."""
+    classes = len(evidence.class_names)
     if evidence.probability is not None:
-        return None, evidence.probability
+        images = None if evidence.predicted is None else count_classes(evidence.predicted, classes)
+        return images, evidence.probability
     values, predicted = np.asarray(evidence.values), np.asarray(evidence.predicted)
-    counts = count_again(values, predicted, len(evidence.class_names), threshold)
+    counts = count_again(values, predicted, classes, threshold)
     return counts.images, counts.probability
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +35,17 @@ class ErrorSettings:
 
 
 def planned_class_errors(
-    evidence: Evidence, settings: ErrorSettings, key: tuple[Any, ...], run: dict[str, Any] | None = None
+    gather: Callable[[Progress | None], Evidence],
+    settings: ErrorSettings,
+    key: tuple[Any, ...],
+    run: dict[str, Any] | None = None,
 ) -> Planned[ClassErrors]:
     """Plan the comparison of all classes.
 
     Parameters
     ----------
-    evidence : Evidence
-        With the groups of the settings joined.
+    gather : callable
+        Gives the evidence, with the groups of the settings joined; called where the comparison is not kept.
     settings : ErrorSettings
     key : tuple
         What the evidence depends on: fingerprints of the network and of the tests, and the `digest` of those looked at.
@@ -53,7 +57,7 @@ def planned_class_errors(
         from idc_core.confusion import find_errors
 
         return find_errors(
-            evidence,
+            gather(on_progress),
             settings.threshold,
             normalise=settings.normalise,
             filtered=settings.filtered,

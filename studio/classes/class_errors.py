@@ -144,7 +144,7 @@ def _find(
     grouped = evidence.grouped(parse_groups(settings.groups, evidence.class_names))
     if not grouped.several_labels:
         settings = replace(settings, kind=None)
-    plan = planned_class_errors(grouped, settings, key, run)
+    plan = planned_class_errors(lambda _: grouped, settings, key, run)
     doing = "comparing all pairs of classes"
     found: ClassErrors = Waiting(1).get(plan.kind, plan.key, doing, plan.make, kept=48, settings=run)
     if statistics is None:

@@ -4,12 +4,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from idc_core import setup_files
+from idc_core import setup_files, store
 from idc_core.cli import main
-from idc_core.engines import ENGINES
+from idc_core.confusion import ClassErrors
+from idc_core.engines import ENGINES, class_errors
 from idc_core.engines.local import LocalEngine
+from idc_core.store.values import pack
 
 SETUP = """
 import torch
@@ -57,9 +60,20 @@ def test_what_an_engine_found_is_kept_for_every_engine(capsys, tmp_path, monkeyp
     assert "lenet5-digits" in capsys.readouterr().out
 
 
-def test_confusion_finds_the_same(tmp_path):
+def test_confusion_finds_the_same_and_keeps_it(tmp_path, monkeypatch):
     words = ("confusion", "--threshold", "0.4")
-    assert document(tmp_path, *words, "--engine", "local") == document(tmp_path, *words)
+    made, kept = [], []
+    for number, engine in enumerate(((), ("--engine", "local"))):
+        home = tmp_path / str(number)
+        monkeypatch.setenv("IDC_HOME", str(home))  # where the other one is not kept
+        made.append(document(tmp_path, *words, *engine))
+        found = {file.name: store.find(file) for file in (home / "results").glob("*.safetensors")}
+        kept.append({name: pack(one) for name, one in found.items() if isinstance(one, ClassErrors)})
+    assert made[0] == made[1]
+    assert len(kept[0]) == 1
+    np.testing.assert_equal(kept[1], kept[0])
+    monkeypatch.setattr(class_errors, "count_on", None)
+    assert document(tmp_path, *words, "--engine", "local") == made[0]
 
 
 def test_inspect_prints_the_same(capsys, tmp_path, monkeypatch):
